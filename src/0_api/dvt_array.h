@@ -1,0 +1,153 @@
+/* [dvt:array] Arrays: creation, inspection, views, copies.
+
+   Unless a comment says otherwise a function here
+   Copies: never between contexts.  Waits: no.
+   Owns: the result belongs to the innermost scope.
+   Errors: NULL_ARGUMENT, and NULL is returned; creation also gives HOST_MEMORY, DEVICE_MEMORY,
+   NO_DEVICE, SHAPE (negative extents, more than 8, or more bytes than 2^63). */
+
+/* ---- creation: shape, dtype, context; a zero dvt_ctx means the default context ---- */
+
+/* New memory whose values are not set. */
+DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
+DVT_API dvt_array *dvt_zeros(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
+DVT_API dvt_array *dvt_ones(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
+DVT_API dvt_array *dvt_full(dvt_shape shape, double value, dvt_dtype dtype, dvt_ctx ctx);
+/* Shape, dtype and context of x; the values of x are not read. */
+DVT_API dvt_array *dvt_zeros_like(dvt_array *x);
+DVT_API dvt_array *dvt_ones_like(dvt_array *x);
+DVT_API dvt_array *dvt_full_like(dvt_array *x, double value);
+/* One element without axes. */
+DVT_API dvt_array *dvt_scalar(double value, dvt_dtype dtype, dvt_ctx ctx);
+/* rows x columns, ones on the diagonal k (0 main, positive above). */
+DVT_API dvt_array *dvt_eye(int64_t rows, int64_t columns, int64_t k, dvt_dtype dtype, dvt_ctx ctx);
+/* start, start + step, ... before stop: max(0, ceil((stop - start) / step)) values. Errors: VALUE
+ * (step 0 or NaN). */
+DVT_API dvt_array *dvt_arange(double start, double stop, double step, dvt_dtype dtype, dvt_ctx ctx);
+/* num values from start to stop, both included. Errors: RANGE (num < 0). */
+DVT_API dvt_array *dvt_linspace(double start, double stop, int64_t num, dvt_dtype dtype,
+                                dvt_ctx ctx);
+/* The elements at `data`, in C order and of that dtype.
+   Copies: from main memory to ctx.  Waits: only for the copy; data may be changed or freed
+   afterwards. */
+DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
+
+/* From initialisers, in one line, the dtype being that of the C type:
+       dvt_array *x = DVT_ARRAY2(dvt_gpu(0), float, 2, 3, {{1, 2, 3}, {4, 5, 6}});  */
+#define DVT_DTYPE_OF(T)                                                                            \
+    ((T)0.5 != (T)0   ? (sizeof(T) == 4 ? DVT_F32 : DVT_F64)                                       \
+     : (T)2 == (T)1   ? DVT_BOOL                                                                   \
+     : sizeof(T) == 1 ? ((T)-1 < (T)1 ? DVT_I8 : DVT_U8)                                           \
+     : sizeof(T) == 4 ? DVT_I32                                                                    \
+                      : DVT_I64)
+#ifdef __cplusplus
+extern "C++" {
+template <class T> inline const void *dvt_initialiser(const T &values) {
+    return &values;
+}
+}
+#define DVT_INITIALISER(T, dims, ...) dvt_initialiser<T dims>(__VA_ARGS__)
+#else
+#define DVT_INITIALISER(T, dims, ...) ((const T dims)__VA_ARGS__)
+#endif
+#define DVT_ARRAY1(ctx, T, n, ...)                                                                 \
+    dvt_from_host(DVT_INITIALISER(T, [n], __VA_ARGS__), DVT_SHAPE(n), DVT_DTYPE_OF(T), ctx)
+#define DVT_ARRAY2(ctx, T, n, m, ...)                                                              \
+    dvt_from_host(DVT_INITIALISER(T, [n][m], __VA_ARGS__), DVT_SHAPE(n, m), DVT_DTYPE_OF(T), ctx)
+#define DVT_ARRAY3(ctx, T, n, m, k, ...)                                                           \
+    dvt_from_host(DVT_INITIALISER(T, [n][m][k], __VA_ARGS__), DVT_SHAPE(n, m, k), DVT_DTYPE_OF(T), \
+                  ctx)
+#define DVT_ARRAY4(ctx, T, n, m, k, l, ...)                                                        \
+    dvt_from_host(DVT_INITIALISER(T, [n][m][k][l], __VA_ARGS__), DVT_SHAPE(n, m, k, l),            \
+                  DVT_DTYPE_OF(T), ctx)
+
+/* ---- inspection; NULL gives an empty shape, 0, or the zero value. Copies: never. Waits: no. ----
+ */
+
+DVT_API dvt_shape dvt_shape_of(const dvt_array *x);
+DVT_API int dvt_ndim(const dvt_array *x);
+/* The extent of one axis; negative axes count from the end. Errors: AXIS, and -1 is returned. */
+DVT_API int64_t dvt_dim(const dvt_array *x, int axis);
+DVT_API int64_t dvt_size(const dvt_array *x);
+DVT_API int64_t dvt_nbytes(const dvt_array *x);
+DVT_API dvt_dtype dvt_dtype_of(const dvt_array *x);
+DVT_API dvt_ctx dvt_ctx_of(const dvt_array *x);
+/* The distance between neighbours along an axis, in elements. Errors: AXIS. */
+DVT_API int64_t dvt_stride(const dvt_array *x, int axis);
+/* Elements lie one after the other in C order. */
+DVT_API bool dvt_is_contiguous(const dvt_array *x);
+/* Both look at the same buffer (their elements need not overlap). */
+DVT_API bool dvt_shares_memory(const dvt_array *a, const dvt_array *b);
+/* Where the call stands that made x, "main.c:42"; "" when unknown. */
+DVT_API const char *dvt_made_at(const dvt_array *x);
+/* The elements in main memory, to read or write in place, following the strides; valid while x
+   lives. Waits: for x.  Errors: CONTEXT for arrays on a GPU (use dvt_to_host or dvt_copyto). */
+DVT_API void *dvt_data(dvt_array *x);
+
+/* ---- reading values ---- */
+
+/* Writes all elements in C order to dst, which has room for exactly `bytes` = dvt_nbytes(x).
+   Copies: to main memory.  Waits: for x.  Errors: RANGE (bytes differ), CONTEXT (transfer guard).
+ */
+DVT_API dvt_status dvt_to_host(dvt_array *x, void *dst, int64_t bytes);
+/* Writes C-order values from main memory into x. Copies: to x's context. Waits: only for the copy.
+   Errors: RANGE (bytes differ), GRAD (x belongs to a recorded computation). */
+DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t bytes);
+/* The value of an array of one element. Copies: to main memory. Waits: for x.
+   Errors: SHAPE (not exactly one element), CONTEXT (transfer guard); NaN or 0 is returned. */
+DVT_API double dvt_item(dvt_array *x);
+DVT_API int64_t dvt_item_int(dvt_array *x);
+/* The value at an index, one number per axis, negative ones from the end: dvt_item_at(x,
+   DVT_SHAPE(1, -1)). As dvt_item. Errors: SHAPE, RANGE. */
+DVT_API double dvt_item_at(dvt_array *x, dvt_shape index);
+
+/* ---- views: other shape and strides on the same memory. Copies: never. Differentiable. ---- */
+
+/* x[..., start:stop:step, ...] along one axis, with Python's rules for negative and large bounds.
+   DVT_END as stop means "to the end" in the direction of step. Errors: AXIS, VALUE (step 0). */
+#define DVT_END INT64_MIN
+DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop, int64_t step);
+/* x[a:b] on axis 0, and x[i], which drops axis 0. Errors: SHAPE (no axis), RANGE (i). */
+DVT_API dvt_array *dvt_rows(dvt_array *x, int64_t start, int64_t stop);
+DVT_API dvt_array *dvt_index(dvt_array *x, int64_t i);
+/* Axes in reverse order; in the order given; two exchanged. Errors: AXIS. */
+DVT_API dvt_array *dvt_t(dvt_array *x);
+DVT_API dvt_array *dvt_transpose(dvt_array *x, dvt_axes order);
+DVT_API dvt_array *dvt_swapaxes(dvt_array *x, int axis1, int axis2);
+/* Same elements in C order under another shape; one extent may be -1.
+   Copies: within the context when the strides leave no other way.  Errors: SHAPE. */
+DVT_API dvt_array *dvt_reshape(dvt_array *x, dvt_shape shape);
+/* Shape (n, rest); a scalar gives (1, 1). Copies: as dvt_reshape. */
+DVT_API dvt_array *dvt_flatten(dvt_array *x);
+DVT_API dvt_array *dvt_expand_dims(dvt_array *x, int axis);
+/* Drops axes of extent 1: those named, or all of them with DVT_ALL. Errors: AXIS, SHAPE. */
+DVT_API dvt_array *dvt_squeeze(dvt_array *x, dvt_axes axes);
+/* Repeats x along new and length-1 axes without storing it again. Writing into the result is an
+ * error. */
+DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape);
+/* x itself when it is contiguous, else a copy on its context. */
+DVT_API dvt_array *dvt_contiguous(dvt_array *x);
+
+/* ---- copies: what the name says ---- */
+
+/* Always new memory on ctx, even when x is there already. Same dtype. Differentiable.
+   Copies: to ctx.  Waits: no.  Errors: NO_DEVICE, DEVICE_MEMORY, HOST_MEMORY. */
+DVT_API dvt_array *dvt_copyto(dvt_array *x, dvt_ctx ctx);
+/* x itself when it is on ctx, else dvt_copyto. Differentiable. */
+DVT_API dvt_array *dvt_as_in_ctx(dvt_array *x, dvt_ctx ctx);
+/* New memory on x's own context. Differentiable. */
+DVT_API dvt_array *dvt_copy(dvt_array *x);
+/* Writes src into dst, which exists, and returns dst. Any contexts; the dtype is converted.
+   With dst == src a warning is logged and NULL is returned without an error.
+   Copies: to dst's context.  Waits: no.  Errors: SHAPE (they differ), GRAD (dst is recorded), VALUE
+   (dst is a broadcast view). */
+DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src);
+/* Another dtype, on the same context. copy = false returns x itself when it has that dtype already.
+   Float to integer drops the fraction, and clamps what does not fit; NaN gives 0. Differentiable
+   between floats. */
+DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype, bool copy);
+/* Sets every element. Errors: GRAD, VALUE (broadcast view). Returns x. */
+DVT_API dvt_array *dvt_fill(dvt_array *x, double value);
+
+/* What the call-site macros at the end of this file call: remembers where a call stands. */
+DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line);

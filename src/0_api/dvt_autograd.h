@@ -1,0 +1,65 @@
+/* [dvt:autograd] Gradients. Operations inside DVT_RECORD on arrays that have a gradient attached
+   (or that were computed from such) are remembered; dvt_backward walks back.
+
+       dvt_attach_grad(w, DVT_GRAD_WRITE);
+       DVT_RECORD { loss = dvt_mean(dvt_square(dvt_sub(dvt_matmul(x, w), y)), DVT_ALL, false); }
+       dvt_backward(loss);
+       dvt_print(dvt_grad(w));
+
+   Recording and train mode belong to the thread. Gradients are computed with recorded operations,
+   so gradients of gradients work (create_graph). */
+
+typedef enum dvt_grad_req {
+    DVT_GRAD_WRITE, /* each backward overwrites */
+    DVT_GRAD_ADD,   /* each backward adds; dvt_zero_grad starts again */
+    DVT_GRAD_NULL   /* none */
+} dvt_grad_req;
+
+typedef struct dvt_record_guard {
+    int recording, training;
+    int once;
+} dvt_record_guard;
+
+/* recording, training: 1 on, 0 off, -1 unchanged. */
+DVT_API dvt_record_guard dvt_record_begin(int recording, int training);
+DVT_API void dvt_record_end(dvt_record_guard *guard);
+#define DVT_RECORD_SCOPE(recording, training)                                                      \
+    for (dvt_record_guard DVT_CLEANUP(dvt_record_end)                                              \
+             dvt_g_record = dvt_record_begin(recording, training);                                 \
+         dvt_g_record.once; DVT_GUARD_NEXT(dvt_record_end, dvt_g_record))
+/* Record, in train mode; record, in predict mode; neither; and the modes alone. */
+#define DVT_RECORD DVT_RECORD_SCOPE(1, 1)
+#define DVT_RECORD_PREDICT DVT_RECORD_SCOPE(1, 0)
+#define DVT_PAUSE DVT_RECORD_SCOPE(0, 0)
+#define DVT_TRAIN_MODE DVT_RECORD_SCOPE(-1, 1)
+#define DVT_PREDICT_MODE DVT_RECORD_SCOPE(-1, 0)
+DVT_API bool dvt_is_recording(void);
+DVT_API bool dvt_is_training(void);
+
+/* Gives x a gradient array of its shape, dtype and context, filled with 0, and cuts x from whatever
+   computed it. Errors: DTYPE (not a float), HOST_MEMORY, DEVICE_MEMORY. */
+DVT_API dvt_status dvt_attach_grad(dvt_array *x, dvt_grad_req req);
+/* The gradient array. Owns: x.  Errors: GRAD (none attached), and NULL. */
+DVT_API dvt_array *dvt_grad(dvt_array *x);
+/* Sets x's gradient to 0. */
+DVT_API dvt_status dvt_zero_grad(dvt_array *x);
+
+/* d(sum of y) / d(everything attached), for y of any shape: the head gradient is ones. The graph is
+   freed. Waits: no.  Errors: GRAD (y was not recorded; the graph is used up; a recorded value was
+   overwritten since). */
+DVT_API dvt_status dvt_backward(dvt_array *y);
+/* Several heads at once, with their own gradients (NULL, or NULL entries: ones). retain_graph
+   allows another backward; create_graph also records this one, for gradients of gradients. */
+DVT_API dvt_status dvt_backward_from(dvt_array *const *heads, dvt_array *const *head_grads, int n,
+                                     bool retain_graph, bool create_graph);
+/* Gradients of the heads with respect to `vars`, as new arrays in out[0..n_vars); attached
+   gradients are left alone. An unused variable gets zeros. vars must be attached, or recorded
+   results. */
+DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head_grads, int n,
+                                 dvt_array *const *vars, int n_vars, bool retain_graph,
+                                 bool create_graph, dvt_array **out);
+/* The same memory without history: gradients stop there. Copies: never. */
+DVT_API dvt_array *dvt_detach(dvt_array *x);
+DVT_API dvt_array *dvt_stop_gradient(dvt_array *x);
+/* Is x the result of a recorded operation, or attached? */
+DVT_API bool dvt_has_history(const dvt_array *x);

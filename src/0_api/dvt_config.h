@@ -1,0 +1,51 @@
+/* [dvt:config] Every switch, one line each. Define a switch before including devtensor.h; the ones
+   that change the implementation must be the same for all includers of one implementation.
+
+   DEVTENSOR_IMPLEMENTATION   in exactly one translation unit: compile the library itself there
+   DEVTENSOR_STATIC           a private copy: every function is static (implies the implementation)
+   DEVTENSOR_NO_THREADS       one thread only: no pool, no device queues, no loader workers
+   DEVTENSOR_NO_CUDA          leave out the CUDA driver; virtual GPUs stay
+   DEVTENSOR_NO_FILES         leave out everything that opens a file
+   DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
+   DEVTENSOR_NO_CALL_SITES    do not remember the file and line at which arrays were made
+   DEVTENSOR_NO_STDERR        no default logger: nothing is ever printed unless a logger is set
+
+   Environment, read once at first use:
+   DEVTENSOR_VIRTUAL_GPUS     number of virtual GPUs (0 to 16)
+   DEVTENSOR_VIRTUAL_GPU_MEMORY  bytes of memory of each, with an optional suffix K, M or G
+   DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
+   DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
+   DEVTENSOR_LOG              lowest level written by the default logger: debug, info, warning,
+   error, off */
+
+#define DVT_VERSION_MAJOR 0
+#define DVT_VERSION_MINOR 1
+#define DVT_VERSION_PATCH 0
+#define DVT_VERSION (DVT_VERSION_MAJOR * 10000 + DVT_VERSION_MINOR * 100 + DVT_VERSION_PATCH)
+#define DVT_VERSION_STRING "0.1.0"
+
+#if defined(DEVTENSOR_STATIC) && !defined(DEVTENSOR_IMPLEMENTATION)
+#define DEVTENSOR_IMPLEMENTATION
+#endif
+
+/* DVT_API stands before every public function. */
+#ifndef DVT_API
+#if defined(DEVTENSOR_STATIC) && (defined(__GNUC__) || defined(__clang__))
+#define DVT_API static __attribute__((__unused__))
+#elif defined(DEVTENSOR_STATIC)
+#define DVT_API static
+#elif defined(__cplusplus)
+#define DVT_API extern "C"
+#else
+#define DVT_API extern
+#endif
+#endif
+
+/* Scope guards run on every way out (break, return, goto) where the compiler can do that. */
+#if defined(__GNUC__) || defined(__clang__)
+#define DVT_CLEANUP(function) __attribute__((__cleanup__(function)))
+#define DVT_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
+#else
+#define DVT_CLEANUP(function)
+#define DVT_PRINTF(text, first)
+#endif

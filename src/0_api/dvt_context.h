@@ -1,0 +1,113 @@
+/* [dvt:context] Contexts and devices. cpu(0), cpu(1), ... are different contexts on the same
+   hardware; gpu(i) is one card, or one virtual GPU with a memory space and a command queue of its
+   own. Making a context value is always legal; a missing device is an error when memory is wanted
+   there. */
+
+/* cpu(0), cpu(i), gpu(0), gpu(i). Copies: never. Waits: no. */
+DVT_API dvt_ctx dvt_cpu(void);
+DVT_API dvt_ctx dvt_cpu_id(int id);
+DVT_API dvt_ctx dvt_gpu(int id);
+/* Same type and same id (DVT_DEVICE_DEFAULT is resolved first). */
+DVT_API bool dvt_ctx_equal(dvt_ctx a, dvt_ctx b);
+/* "cpu(0)", "gpu(1)". Owns: the library, per thread; valid for this thread's next 15 calls. */
+DVT_API const char *dvt_ctx_name(dvt_ctx ctx);
+/* Reads "cpu", "cpu(1)", "gpu" or "gpu(2)". Errors: NAME; `out` is then unchanged. */
+DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out);
+/* A list by hand, DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), of one to eight; and one context as a list.
+ */
+DVT_API dvt_ctx_list dvt_ctx_list_make(int n, dvt_ctx c0, dvt_ctx c1, dvt_ctx c2, dvt_ctx c3,
+                                       dvt_ctx c4, dvt_ctx c5, dvt_ctx c6, dvt_ctx c7);
+#define DVT_CONTEXTS(...)                                                                          \
+    dvt_ctx_list_make(                                                                             \
+        DVT_COUNT(__VA_ARGS__),                                                                    \
+        DVT_EXPAND(DVT_FIRST8(__VA_ARGS__, dvt_cpu(), dvt_cpu(), dvt_cpu(), dvt_cpu(), dvt_cpu(),  \
+                              dvt_cpu(), dvt_cpu(), dvt_cpu(), dvt_cpu())))
+/* Writes "[cpu(0), gpu(0), gpu(1)]" into buffer, cut to fit. Returns the full length. */
+DVT_API size_t dvt_ctx_list_format(dvt_ctx_list list, char *buffer, size_t size);
+
+/* The number of GPUs, real or virtual; 0 without any. Never an error. */
+DVT_API int dvt_num_gpus(void);
+/* One line that says why dvt_num_gpus() is 0, or "" when it is not. */
+DVT_API const char *dvt_gpu_reason(void);
+/* gpu(i) when it exists, else cpu(). */
+DVT_API dvt_ctx dvt_try_gpu(int i);
+/* All GPUs: an empty list when there is none; and the variant that then has cpu(0) in it. */
+DVT_API dvt_ctx_list dvt_try_all_gpus(void);
+DVT_API dvt_ctx_list dvt_try_all_gpus_or_cpu(void);
+
+/* The context that is used where a dvt_ctx of all zeros is given: cpu(0) unless a scope changed it.
+ */
+DVT_API dvt_ctx dvt_default_ctx(void);
+
+/* Within the block, for this thread: DVT_WITH_CTX(dvt_gpu(1)) { ... } */
+typedef struct dvt_ctx_guard {
+    dvt_ctx previous;
+    int once;
+} dvt_ctx_guard;
+
+DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx);
+DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
+#define DVT_WITH_CTX(context)                                                                      \
+    for (dvt_ctx_guard DVT_CLEANUP(dvt_ctx_scope_end) dvt_g_ctx = dvt_ctx_scope_begin(context);    \
+         dvt_g_ctx.once; DVT_GUARD_NEXT(dvt_ctx_scope_end, dvt_g_ctx))
+
+/* n virtual GPUs with `bytes` of memory each (0: no limit), replacing the virtual ones that there
+   were. Errors: RANGE (n outside 0..DVT_MAX_GPUS), VALUE (arrays are still alive on a virtual GPU).
+ */
+DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes);
+
+typedef struct dvt_device_info {
+    dvt_ctx ctx;
+    char name[96];
+    bool is_virtual;
+    int64_t memory_total; /* bytes; -1 when unknown or without limit */
+    int64_t memory_free;  /* bytes; -1 when unknown */
+    int64_t memory_used;  /* bytes held by this library's arrays */
+    int64_t memory_peak;  /* the largest memory_used so far */
+    int driver_version;   /* CUDA's form, 13000 is 13.0; 0 for cpu() and virtual GPUs */
+    int threads;          /* threads that compute */
+} dvt_device_info;
+
+/* Asks without creating anything on the device. Errors: NO_DEVICE. */
+DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out);
+/* The table people read nvidia-smi for: every device with name, memory and versions, and the reason
+   when there is no GPU. Returns the full length; writes at most `size` bytes with the final 0. */
+DVT_API size_t dvt_devices_format(char *buffer, size_t size);
+/* The same to standard output. */
+DVT_API void dvt_print_devices(void);
+
+/* What crossed between memories, and what ran, since the start or dvt_reset_stats. */
+typedef struct dvt_stats {
+    int64_t to_device_count, to_device_bytes; /* main memory to a GPU */
+    int64_t to_host_count, to_host_bytes;     /* a GPU to main memory */
+    int64_t between_devices_count, between_devices_bytes;
+    int64_t kernels;        /* operations started, on every context */
+    int64_t waits;          /* times that the caller waited for a device */
+    int64_t implicit_reads; /* printing, dvt_item and dvt_to_host of arrays that are on a GPU */
+    int64_t arrays, blocks_of_memory; /* alive now: array objects, device and host buffers */
+} dvt_stats;
+
+DVT_API dvt_stats dvt_get_stats(void);
+/* Sets the counters to 0 (not those of what is alive). */
+DVT_API void dvt_reset_stats(void);
+
+/* What happens when printing, dvt_item or dvt_to_host read an array that is on a GPU. */
+typedef enum dvt_transfer_guard {
+    DVT_TRANSFER_ALLOW,
+    DVT_TRANSFER_LOG,
+    DVT_TRANSFER_FORBID
+} dvt_transfer_guard;
+
+/* For this thread; returns the previous setting. */
+DVT_API dvt_transfer_guard dvt_set_transfer_guard(dvt_transfer_guard guard);
+
+/* Results are ready when these return, and errors of work that ran meanwhile come out here.
+   Waits: yes. Errors: what the operation gave, with its name; DEVICE_LOST afterwards. */
+DVT_API dvt_status dvt_wait(dvt_array *x);
+DVT_API dvt_status dvt_wait_all(void);
+
+/* Threads that cpu() uses; 0 asks for the default: those this process may run on. */
+DVT_API dvt_status dvt_set_num_threads(int n);
+DVT_API int dvt_num_threads(void);
+/* Seconds since some fixed moment, for measuring. */
+DVT_API double dvt_seconds(void);

@@ -1,0 +1,61 @@
+/* [dvt:io] Printing and files. Reading values of an array on a GPU copies them to main memory
+ * first. */
+
+/* x as NumPy prints it, then "<NDArray 2x3 @gpu(0)>", to standard output. Copies: to main memory.
+   Waits: for x. Errors: CONTEXT (transfer guard), HOST_MEMORY. NULL prints "(null)". */
+DVT_API dvt_status dvt_print(dvt_array *x);
+/* The same to a FILE *, passed as void * so that this header needs no <stdio.h>. */
+DVT_API dvt_status dvt_print_file(void *file, dvt_array *x);
+
+typedef enum dvt_print_style {
+    DVT_PRINT_MXNET, /* values, newline, <NDArray 2x3 @gpu(0)>: the default */
+    DVT_PRINT_NP,    /* array([[1., 1.]], ctx=gpu(0)): MXNet's np, NumPy's repr */
+    DVT_PRINT_STR,   /* the values alone: NumPy's str */
+    DVT_PRINT_JAX,   /* Array([[1., 1.]], dtype=float32) */
+    DVT_PRINT_TORCH  /* tensor([[1., 1.]], device='cuda:0') */
+} dvt_print_style;
+
+/* NumPy's print options; a field of 0 means NumPy's default, given behind it. */
+typedef struct dvt_print_options {
+    dvt_print_style style;
+    int precision;     /* 8; -1 for none */
+    int64_t threshold; /* 1000 */
+    int edge_items;    /* 3 */
+    int line_width;    /* 75 */
+    bool suppress;     /* no exponents for small values */
+    bool no_newline;   /* leave out the final newline */
+} dvt_print_options;
+
+/* Writes the text into buffer (cut to fit, always ended by 0) and its full length to *length;
+   either may be NULL. options may be NULL. */
+DVT_API dvt_status dvt_format(dvt_array *x, const dvt_print_options *options, char *buffer,
+                              size_t size, size_t *length);
+
+/* ---- several named arrays ---- */
+DVT_API int dvt_array_list_len(const dvt_array_list *list);
+/* The i-th array, and its name ("" when the file has no names). Owns: the list. Errors: RANGE. */
+DVT_API dvt_array *dvt_array_list_at(dvt_array_list *list, int i);
+DVT_API const char *dvt_array_list_name(const dvt_array_list *list, int i);
+/* By name. Owns: the list. Errors: NAME. */
+DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
+
+/* ---- files. Readers check everything before they allocate; writers write a temporary file and
+   rename it. Copies: arrays on a GPU pass through main memory.  Waits: yes.  Errors: IO, FORMAT,
+   memory, NOT_BUILT. ---- */
+
+/* NumPy .npy, version 1.0: any dtype but bfloat16 (written as float32). Reads versions 1 to 3,
+   either byte order and Fortran order; refuses pickled objects. */
+DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x);
+DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx);
+/* Apache MXNet .params: writes version 2 (arrays without axes: version 3), reads versions 0 to 3.
+ * names may be NULL. */
+DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
+                                   const char *const *names, int n);
+DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx);
+/* IDX, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64; 16-bit
+ * integers become int32. */
+DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx);
+/* The same formats from memory. */
+DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx);
+DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx);
+DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx);

@@ -1,0 +1,198 @@
+/* [dvt:ops] Arithmetic. Every operation runs where its inputs are, and its result stays there.
+
+   Shapes: broadcasting as in NumPy.  Dtypes: dvt_promote; "float" operations turn integers into
+   float32. Copies: never between contexts; memory for the result is new.  Waits: no. Owns: the
+   result belongs to the innermost scope.  NULL inputs give NULL. Errors: CONTEXT (inputs on
+   different contexts), SHAPE, DTYPE, AXIS, HOST_MEMORY, DEVICE_MEMORY.
+
+   A form that ends in _ writes its result into its first argument and returns that: it neither
+   broadcasts that argument nor turns its integers into fractions (DTYPE), and refuses recorded
+   arrays (GRAD) and broadcast views (VALUE). dvt_NAME_scalar(x, s) has a number on the right,
+   dvt_scalar_NAME(s, x) on the left; an integer array and a whole number stay integer. */
+
+#define DVT_DECLARE_UNARY(name)                                                                    \
+    DVT_API dvt_array *dvt_##name(dvt_array *x);                                                   \
+    DVT_API dvt_array *dvt_##name##_(dvt_array *x);
+#define DVT_DECLARE_TEST(name) DVT_API dvt_array *dvt_##name(dvt_array *x);
+#define DVT_DECLARE_BINARY(name)                                                                   \
+    DVT_API dvt_array *dvt_##name(dvt_array *a, dvt_array *b);                                     \
+    DVT_API dvt_array *dvt_##name##_(dvt_array *a, dvt_array *b);                                  \
+    DVT_API dvt_array *dvt_##name##_scalar(dvt_array *x, double s);                                \
+    DVT_API dvt_array *dvt_##name##_scalar_(dvt_array *x, double s);                               \
+    DVT_API dvt_array *dvt_scalar_##name(double s, dvt_array *x);
+#define DVT_DECLARE_COMPARE(name)                                                                  \
+    DVT_API dvt_array *dvt_##name(dvt_array *a, dvt_array *b);                                     \
+    DVT_API dvt_array *dvt_##name##_scalar(dvt_array *x, double s);                                \
+    DVT_API dvt_array *dvt_scalar_##name(double s, dvt_array *x);
+
+/* ---- two arguments ---- */
+DVT_DECLARE_BINARY(add)       /* a + b */
+DVT_DECLARE_BINARY(sub)       /* a - b; not for two bools */
+DVT_DECLARE_BINARY(mul)       /* a * b */
+DVT_DECLARE_BINARY(div)       /* a / b, float */
+DVT_DECLARE_BINARY(floor_div) /* floor(a / b); integers by 0 give 0 */
+DVT_DECLARE_BINARY(mod)       /* a - floor(a / b) * b, with b's sign; integers by 0 give 0 */
+DVT_DECLARE_BINARY(pow)       /* a to the power b; integers to a negative power are truncated */
+DVT_DECLARE_BINARY(minimum)   /* the smaller; NaN when either is */
+DVT_DECLARE_BINARY(maximum)   /* the larger; NaN when either is */
+DVT_DECLARE_BINARY(atan2)     /* the angle of the point (b, a), float */
+DVT_DECLARE_BINARY(hypot)     /* sqrt(a*a + b*b) without overflow, float */
+
+/* Results are bool. */
+DVT_DECLARE_COMPARE(equal)
+DVT_DECLARE_COMPARE(not_equal)
+DVT_DECLARE_COMPARE(less)
+DVT_DECLARE_COMPARE(less_equal)
+DVT_DECLARE_COMPARE(greater)
+DVT_DECLARE_COMPARE(greater_equal)
+DVT_DECLARE_COMPARE(logical_and) /* nonzero counts as true */
+DVT_DECLARE_COMPARE(logical_or)
+DVT_DECLARE_COMPARE(logical_xor)
+
+/* ---- one argument ---- */
+DVT_DECLARE_UNARY(neg) /* -x; not for bool */
+DVT_DECLARE_UNARY(abs)
+DVT_DECLARE_UNARY(sign) /* -1, 0 or 1; NaN stays */
+DVT_DECLARE_UNARY(square)
+DVT_DECLARE_UNARY(relu) /* max(x, 0); NaN stays */
+DVT_DECLARE_UNARY(floor)
+DVT_DECLARE_UNARY(ceil)
+DVT_DECLARE_UNARY(round) /* halves to even */
+DVT_DECLARE_UNARY(trunc)
+/* float from here on */
+DVT_DECLARE_UNARY(reciprocal)
+DVT_DECLARE_UNARY(sqrt)
+DVT_DECLARE_UNARY(rsqrt) /* 1 / sqrt(x) */
+DVT_DECLARE_UNARY(exp)
+DVT_DECLARE_UNARY(exp2)
+DVT_DECLARE_UNARY(expm1)
+DVT_DECLARE_UNARY(log)
+DVT_DECLARE_UNARY(log2)
+DVT_DECLARE_UNARY(log10)
+DVT_DECLARE_UNARY(log1p)
+DVT_DECLARE_UNARY(sin)
+DVT_DECLARE_UNARY(cos)
+DVT_DECLARE_UNARY(tan)
+DVT_DECLARE_UNARY(asin)
+DVT_DECLARE_UNARY(acos)
+DVT_DECLARE_UNARY(atan)
+DVT_DECLARE_UNARY(sinh)
+DVT_DECLARE_UNARY(cosh)
+DVT_DECLARE_UNARY(tanh)
+DVT_DECLARE_UNARY(sigmoid)  /* 1 / (1 + exp(-x)) */
+DVT_DECLARE_UNARY(softplus) /* log(1 + exp(x)) without overflow */
+DVT_DECLARE_UNARY(erf)
+DVT_DECLARE_UNARY(gelu) /* x/2 * (1 + erf(x / sqrt 2)) */
+/* Results are bool. */
+DVT_DECLARE_TEST(isnan)
+DVT_DECLARE_TEST(isinf)
+DVT_DECLARE_TEST(isfinite)
+DVT_DECLARE_TEST(logical_not)
+
+/* ---- select ---- */
+/* condition ? a : b, all three broadcast; nonzero conditions hold. */
+DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b);
+/* min(max(x, low), high). Use -INFINITY or INFINITY for no bound; NaN stays. Errors: VALUE (low >
+ * high or NaN). */
+DVT_API dvt_array *dvt_clip(dvt_array *x, double low, double high);
+DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high);
+
+/* ---- reductions: over the named axes, or DVT_ALL. keepdims leaves axes of extent 1.
+   Sums are formed in float64 (int64 for integers) in a fixed order: the same bits for any number of
+   threads. ---- */
+DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes, bool keepdims); /* integers give int64 */
+DVT_API dvt_array *dvt_prod(dvt_array *x, dvt_axes axes, bool keepdims);
+DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes,
+                            bool keepdims); /* float; of nothing: NaN */
+/* Variance and standard deviation, divided by count - ddof. */
+DVT_API dvt_array *dvt_var(dvt_array *x, dvt_axes axes, double ddof, bool keepdims);
+DVT_API dvt_array *dvt_std(dvt_array *x, dvt_axes axes, double ddof, bool keepdims);
+/* NaN wins. Errors: SHAPE when a reduced axis is empty. */
+DVT_API dvt_array *dvt_min(dvt_array *x, dvt_axes axes, bool keepdims);
+DVT_API dvt_array *dvt_max(dvt_array *x, dvt_axes axes, bool keepdims);
+/* The first position of the extreme (the first NaN wins) along one axis, int64; DVT_FLAT: of the
+ * flattened array. */
+#define DVT_FLAT (-1000)
+DVT_API dvt_array *dvt_argmin(dvt_array *x, int axis, bool keepdims);
+DVT_API dvt_array *dvt_argmax(dvt_array *x, int axis, bool keepdims);
+DVT_API dvt_array *dvt_any(dvt_array *x, dvt_axes axes, bool keepdims); /* bool */
+DVT_API dvt_array *dvt_all(dvt_array *x, dvt_axes axes, bool keepdims); /* bool */
+/* sqrt of the sum of squares (Frobenius over all axes), float. */
+DVT_API dvt_array *dvt_norm(dvt_array *x, dvt_axes axes, bool keepdims);
+/* log(sum(exp(x))) without overflow. */
+DVT_API dvt_array *dvt_logsumexp(dvt_array *x, dvt_axes axes, bool keepdims);
+/* Along one axis, each row with its own maximum subtracted. float. */
+DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis);
+DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
+
+/* ---- matrix products. Sums run in a fixed order; float16 and bfloat16 are summed in float32. ----
+ */
+/* (..., n, k) x (..., k, m) -> (..., n, m), batch axes broadcast; one-dimensional arguments as in
+ * NumPy. */
+DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b);
+/* The same with the last two axes of either exchanged first, without copying. */
+DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b);
+/* NumPy's dot: the last axis of a with the last but one of b (its last, when b has one axis). */
+DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b);
+
+/* ---- joining, splitting, indexing ---- */
+/* n arrays along an existing axis; along a new one. Errors: RANGE (n < 1). */
+DVT_API dvt_array *dvt_concat(dvt_array *const *arrays, int n, int axis);
+DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis);
+/* n views of x along an axis into out[0..n); the first (size mod n) are longer by one.
+   Copies: never.  Errors: RANGE (n < 1), AXIS, SHAPE (even asked and not divisible). */
+DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array **out);
+/* Slices of x along an axis, one per index; indices is an integer array of any shape, negative ones
+   count from the end. An index out of range is reported where indices can be read (RANGE: main
+   memory), else clamped. */
+DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis);
+/* result[..., j, ...] = x[..., indices[..., j, ...], ...]: indices has x's number of axes and
+   broadcasts with x on all axes but one. Also called gather. Indices as dvt_take. */
+DVT_API dvt_array *dvt_take_along_axis(dvt_array *x, dvt_array *indices, int axis);
+/* One element per row: indices has x's shape without the axis (or with extent 1 there). */
+DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool keepdims);
+/* A new last axis of `depth`: 1 at the index, else 0 (all 0 for an index out of range). */
+DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtype);
+
+/* ---- convolution and pooling: NCHW data, OIHW weights. A field of 0 means its default. ---- */
+typedef struct dvt_conv2d_params {
+    int stride[2];   /* default 1, 1 (a second value of 0 repeats the first) */
+    int padding[2];  /* default 0 */
+    int dilation[2]; /* default 1, 1 */
+    int groups;      /* default 1 */
+} dvt_conv2d_params;
+
+/* Cross-correlation. x (N, C, H, W), w (O, C/groups, KH, KW), bias (O) or NULL for none.
+   Result (N, O, (H + 2p - d(KH-1) - 1)/s + 1, ...). p may be NULL. Source: im2col and a matrix
+   product. */
+DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
+                              const dvt_conv2d_params *p);
+
+typedef struct dvt_pool2d_params {
+    int size[2];    /* required, unless global; a second value of 0 repeats the first */
+    int stride[2];  /* default: size */
+    int padding[2]; /* default 0, at most size / 2 */
+    bool ceil_mode; /* round output extents up instead of down */
+    bool
+        exclude_padding; /* dvt_avg_pool2d divides by the elements inside x instead of the window */
+    bool global;         /* one window over everything */
+} dvt_pool2d_params;
+
+/* Largest value of each window; ties send the gradient to the first one. */
+DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_params *p);
+DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_params *p);
+
+/* ---- layers as functions ---- */
+/* x (..., k) times w (units, k) transposed, plus bias (units) or NULL for none. */
+DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias);
+/* In train mode zeroes each element with probability p and divides the rest by 1 - p; else x
+   itself. Errors: RANGE (p outside [0, 1)). */
+DVT_API dvt_array *dvt_dropout(dvt_array *x, double p);
+/* Over all axes but `axis` (normally 1). In train mode uses the batch's statistics and moves the
+   running ones: running = momentum * running + (1 - momentum) * batch, in place; else uses the
+   running ones. Source: Ioffe and Szegedy, 2015. */
+DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta,
+                                  dvt_array *running_mean, dvt_array *running_var, int axis,
+                                  double momentum, double epsilon);
+/* Over the last axis. gamma and beta may be NULL. Source: Ba, Kiros and Hinton, 2016. */
+DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon);

@@ -1,0 +1,56 @@
+/* [dvt:random] Random numbers: counter-based, the same bits for any number of threads.
+
+   Creation functions, as in [dvt:array].  Copies: never.  Waits: no.  Errors: RANGE (bounds),
+   DTYPE. Streams: every context has one; dvt_seed(s) restarts them all, so the same program gives
+   the same numbers. Keys: explicit and without state, as in JAX. A key gives the same numbers
+   wherever and whenever it is used. */
+
+/* Restarts the streams of all contexts, or of one. The seed of a fresh process is 0. */
+DVT_API void dvt_seed(uint64_t seed);
+DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx);
+
+/* Uniform on [low, high). Floating dtypes. */
+DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dtype dtype,
+                               dvt_ctx ctx);
+/* Normal with that mean and standard deviation. Source: Box and Muller, 1958. Errors: RANGE
+ * (deviation < 0). */
+DVT_API dvt_array *dvt_normal(double mean, double deviation, dvt_shape shape, dvt_dtype dtype,
+                              dvt_ctx ctx);
+/* Integers of [low, high). Integer dtypes. Errors: RANGE (low >= high, or outside the dtype). */
+DVT_API dvt_array *dvt_randint(int64_t low, int64_t high, dvt_shape shape, dvt_dtype dtype,
+                               dvt_ctx ctx);
+/* 1 with probability p, else 0. Any dtype. Errors: RANGE (p outside [0, 1]). */
+DVT_API dvt_array *dvt_bernoulli(double p, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
+/* 0 .. n-1 in random order, int64. Source: Fisher and Yates. */
+DVT_API dvt_array *dvt_permutation(int64_t n, dvt_ctx ctx);
+
+typedef struct dvt_key {
+    uint32_t word[2];
+} dvt_key;
+
+DVT_API dvt_key dvt_key_new(uint64_t seed);
+/* n new keys from one, which should not be used again. */
+DVT_API void dvt_key_split(dvt_key key, int n, dvt_key *out);
+/* A new key from one and a number, such as a step or a device. */
+DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number);
+DVT_API dvt_array *dvt_key_uniform(dvt_key key, double low, double high, dvt_shape shape,
+                                   dvt_dtype dtype, dvt_ctx ctx);
+DVT_API dvt_array *dvt_key_normal(dvt_key key, double mean, double deviation, dvt_shape shape,
+                                  dvt_dtype dtype, dvt_ctx ctx);
+DVT_API dvt_array *dvt_key_randint(dvt_key key, int64_t low, int64_t high, dvt_shape shape,
+                                   dvt_dtype dtype, dvt_ctx ctx);
+DVT_API dvt_array *dvt_key_bernoulli(dvt_key key, double p, dvt_shape shape, dvt_dtype dtype,
+                                     dvt_ctx ctx);
+DVT_API dvt_array *dvt_key_permutation(dvt_key key, int64_t n, dvt_ctx ctx);
+
+/* Which generator the functions above use. The last two give the numbers that other libraries
+ * print. */
+typedef enum dvt_rng_engine {
+    DVT_RNG_PHILOX, /* Philox 4x32-10 for streams and keys. Source: Salmon et al., 2011 */
+    DVT_RNG_MXNET,  /* dvt_uniform gives Apache MXNet 1.x's numbers: mt19937 on cpu(), its Philox
+                       layout on gpu(i) */
+    DVT_RNG_JAX     /* keys give JAX's numbers: Threefry 2x32-20 in the original counter layout */
+} dvt_rng_engine;
+
+/* For the whole process; restarts all streams with their seeds. Returns the previous engine. */
+DVT_API dvt_rng_engine dvt_set_rng_engine(dvt_rng_engine engine);

@@ -1,0 +1,54 @@
+/* [dvt:scope] Who owns what. Every object that a call returns belongs to the innermost DVT_SCOPE of
+   the calling thread, or to the thread itself when there is none, and is released when that ends.
+   So nested expressions never leak:
+
+       for (...) DVT_SCOPE {
+           dvt_array *loss = dvt_mean(dvt_square(dvt_sub(a, b)), DVT_ALL, false);
+           best = dvt_keep(loss);          // lives on in the enclosing scope
+       }
+
+   An object that must outlive every scope, or travel to another thread, is retained: dvt_retain
+   counts one more owner, dvt_release one fewer. */
+
+typedef struct dvt_scope_guard {
+    size_t mark;
+    int depth;
+    int once;
+} dvt_scope_guard;
+
+DVT_API dvt_scope_guard dvt_scope_begin(void);
+DVT_API void dvt_scope_end(dvt_scope_guard *guard);
+
+/* With GCC and Clang, and in C++, a guard ends on every way out of its block. Elsewhere leave the
+   block only by its closing brace. */
+#if defined(__GNUC__) || defined(__clang__)
+#define DVT_GUARD_NEXT(end, guard) (guard).once = 0
+#else
+#define DVT_GUARD_NEXT(end, guard) (end)(&(guard))
+#endif
+#define DVT_SCOPE                                                                                  \
+    for (dvt_scope_guard DVT_CLEANUP(dvt_scope_end) dvt_g_scope = dvt_scope_begin();               \
+         dvt_g_scope.once; DVT_GUARD_NEXT(dvt_scope_end, dvt_g_scope))
+
+/* Moves an object to the enclosing scope and returns it. Without an enclosing scope, and for
+   objects that this scope does not own, nothing changes. NULL stays NULL. */
+DVT_API void *dvt_keep(void *object);
+/* One more owner; returns the object. Pair with dvt_release. Any thread may do either. */
+DVT_API void *dvt_retain(void *object);
+/* One owner fewer; the last one frees the object. NULL is fine. */
+DVT_API void dvt_release(void *object);
+/* Releases everything this thread's scopes own, in particular what a program without any DVT_SCOPE
+   made. A thread that ends, and the process at exit, do this by themselves. */
+DVT_API void dvt_release_all(void);
+
+#ifdef __cplusplus
+extern "C++" {
+template <class T> inline T *dvt_keep(T *object) {
+    return static_cast<T *>((dvt_keep)(static_cast<void *>(object)));
+}
+
+template <class T> inline T *dvt_retain(T *object) {
+    return static_cast<T *>((dvt_retain)(static_cast<void *>(object)));
+}
+}
+#endif

@@ -1,0 +1,160 @@
+/* [dvt:train] Optimisers, trainer, data, metrics, progress. Owns: results belong to the innermost
+ * scope. */
+
+/* ---- learning-rate schedules: values; the zero value keeps the rate ---- */
+typedef enum dvt_schedule_kind {
+    DVT_SCHEDULE_CONSTANT,
+    DVT_SCHEDULE_FACTOR,       /* times factor every `every` steps, never below minimum */
+    DVT_SCHEDULE_MULTI_FACTOR, /* times factor at each of the given steps */
+    DVT_SCHEDULE_POLY,         /* from base to final over total steps, (1 - t)^power */
+    DVT_SCHEDULE_COSINE        /* from base to final over total steps, half a cosine */
+} dvt_schedule_kind;
+
+typedef struct dvt_schedule {
+    dvt_schedule_kind kind;
+    double factor, minimum, final, power;
+    int64_t every, total;
+    int64_t at[16];
+    int n_at;
+    int64_t warmup;      /* steps of linear warm-up before the schedule */
+    double warmup_begin; /* rate at its start */
+} dvt_schedule;
+
+DVT_API dvt_schedule dvt_schedule_factor(int64_t every, double factor, double minimum);
+DVT_API dvt_schedule dvt_schedule_multi_factor(const int64_t *at, int n, double factor);
+DVT_API dvt_schedule dvt_schedule_poly(int64_t total, double power, double final);
+DVT_API dvt_schedule dvt_schedule_cosine(int64_t total, double final);
+/* The rate at a step, from a base rate. */
+DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int64_t step);
+
+/* ---- optimisers: values; change fields before making a trainer ---- */
+typedef enum dvt_optimizer_kind {
+    DVT_SGD,     /* Source of the momentum form: MXNet; Nesterov: Sutskever et al., 2013 */
+    DVT_ADAM,    /* Kingma and Ba, 2014 */
+    DVT_ADAMW,   /* Loshchilov and Hutter, 2017 */
+    DVT_RMSPROP, /* Tieleman and Hinton, 2012; with momentum: Graves, 2013 */
+    DVT_ADAGRAD  /* Duchi et al., 2011 */
+} dvt_optimizer_kind;
+
+typedef struct dvt_optimizer {
+    dvt_optimizer_kind kind;
+    double learning_rate;
+    double weight_decay;
+    double momentum;
+    bool nesterov;
+    double beta1, beta2; /* Adam, AdamW */
+    double rho;          /* RMSProp: decay of the mean square */
+    bool centered;       /* RMSProp: Graves' version */
+    double epsilon;
+    double clip_gradient; /* after rescaling, each element to [-c, c]; 0: off */
+    dvt_schedule schedule;
+} dvt_optimizer;
+
+/* With the usual values of everything else. */
+DVT_API dvt_optimizer dvt_sgd(double learning_rate);
+DVT_API dvt_optimizer dvt_adam(double learning_rate);
+DVT_API dvt_optimizer dvt_adamw(double learning_rate, double weight_decay);
+DVT_API dvt_optimizer dvt_rmsprop(double learning_rate);
+DVT_API dvt_optimizer dvt_adagrad(double learning_rate);
+
+/* ---- trainer ---- */
+/* Trains all parameters of the collection whose grad_req is not null. Retains them.
+   Errors: CONTEXT (parameters on different context lists), RANGE (rates). */
+DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer);
+/* Sums the gradients over the contexts in their order, divides by batch_size and updates every
+   copy: all copies keep the same bits. Waits: no. Errors: STALE_GRAD (a gradient was not renewed
+   since the last step; nothing is updated), UNINITIALIZED, RANGE (batch_size <= 0). */
+DVT_API dvt_status dvt_trainer_step(dvt_trainer *trainer, int64_t batch_size);
+/* The same, but parameters with stale gradients are skipped. */
+DVT_API dvt_status dvt_trainer_step_partial(dvt_trainer *trainer, int64_t batch_size);
+/* The two halves of a step, for changing gradients in between. */
+DVT_API dvt_status dvt_trainer_allreduce(dvt_trainer *trainer);
+DVT_API dvt_status dvt_trainer_update(dvt_trainer *trainer, int64_t batch_size);
+DVT_API double dvt_trainer_learning_rate(const dvt_trainer *trainer);
+DVT_API dvt_status dvt_trainer_set_learning_rate(dvt_trainer *trainer, double rate);
+DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer);
+
+/* Scales arrays in place so that their common 2-norm is at most max_norm, and returns the norm it
+   was (NaN on errors). Copies: one number to main memory.  Waits: yes.  Logs a warning when the
+   norm is not finite. */
+DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_norm);
+/* The same for the gradients of a trainer, after dvt_trainer_allreduce; all contexts scale alike.
+ */
+DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm);
+
+/* ---- data: samples are pairs of arrays in main memory ---- */
+/* x and y with the same first extent; kept, not copied. On cpu contexts. */
+DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y);
+/* Image and label files of MNIST's kind: uint8 samples (28, 28, 1), int32 labels. Errors: IO,
+ * FORMAT. */
+DVT_API dvt_dataset *dvt_dataset_idx(const char *images, const char *labels);
+/* Fashion-MNIST or MNIST: finds its files in `folder` under their usual names, with or without .gz
+   and with or without the prefix "fashion-" or "mnist-". Nothing is downloaded. */
+DVT_API dvt_dataset *dvt_fashion_mnist(const char *folder, bool train);
+DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train);
+DVT_API int64_t dvt_dataset_len(const dvt_dataset *data);
+/* Sample i with its transforms applied. Errors: RANGE. */
+DVT_API dvt_status dvt_dataset_get(dvt_dataset *data, int64_t i, dvt_array **x, dvt_array **y);
+
+/* (H, W, C) uint8 to (C, H, W) float32 in [0, 1]. */
+DVT_API dvt_transform *dvt_to_tensor(void);
+/* (x - mean) / deviation on (C, H, W); n values, one per channel, or n = 1 for all. */
+DVT_API dvt_transform *dvt_normalize(const double *mean, const double *deviation, int n);
+/* One after the other. */
+DVT_API dvt_transform *dvt_compose(dvt_transform *const *transforms, int n);
+/* One of your own: returns the result in the current scope, or NULL. Called from loader threads. */
+DVT_API dvt_transform *dvt_transform_new(dvt_array *(*apply)(void *user, dvt_array *x), void *user);
+DVT_API dvt_array *dvt_transform_apply(dvt_transform *transform, dvt_array *x);
+/* A dataset whose first part of each sample passes through the transform. */
+DVT_API dvt_dataset *dvt_transform_first(dvt_dataset *data, dvt_transform *transform);
+
+typedef enum dvt_last_batch { DVT_LAST_KEEP, DVT_LAST_DISCARD, DVT_LAST_ROLLOVER } dvt_last_batch;
+
+typedef struct dvt_loader_desc {
+    int64_t batch_size; /* required */
+    bool shuffle;       /* a new order every epoch */
+    dvt_last_batch last_batch;
+    int num_workers; /* threads that prepare batches; the batches are the same for any number */
+    uint64_t seed;   /* of the shuffling */
+} dvt_loader_desc;
+
+DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *desc);
+/* Batches per epoch. */
+DVT_API int64_t dvt_loader_len(const dvt_loader *loader);
+/* The next batch, on cpu(0), in the current scope. False at the end of an epoch (the next call
+   starts a new one) and on errors, which dvt_error_code() tells apart. */
+DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
+/* Starts the epoch again. */
+DVT_API void dvt_loader_reset(dvt_loader *loader);
+
+/* Cuts x along axis 0 into one part per context and puts each there, in out[0..ctxs.n). One
+   context: x as it is there. even_split refuses sizes that the number of contexts does not divide.
+ */
+DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even_split,
+                                      dvt_array **out);
+
+/* ---- metrics ---- */
+DVT_API dvt_metric *dvt_accuracy(void);
+DVT_API dvt_metric *dvt_top_k_accuracy(int k);
+DVT_API dvt_metric *dvt_mean_loss(void);
+/* Counts a batch: labels (N) and predictions (N, classes), or for dvt_mean_loss NULL and the
+   losses. Any context. Copies: one number to main memory.  Waits: yes. */
+DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels, dvt_array *predictions);
+/* The value so far; NaN before the first sample. */
+DVT_API double dvt_metric_get(const dvt_metric *metric);
+DVT_API const char *dvt_metric_name(const dvt_metric *metric);
+DVT_API void dvt_metric_reset(dvt_metric *metric);
+
+/* ---- progress ---- */
+/* A bar with rate, loss and remaining time on a terminal, now and then a plain line elsewhere, on
+ * standard error. */
+DVT_API dvt_progress *dvt_progress_new(const char *title, int64_t total);
+/* `done` of total, and a loss to show (NaN for none). */
+DVT_API void dvt_progress_update(dvt_progress *progress, int64_t done, double loss);
+DVT_API void dvt_progress_finish(dvt_progress *progress);
+
+/* Curves as an SVG picture: several named series of points. */
+DVT_API dvt_curve *dvt_curve_new(const char *title, const char *x_label, const char *y_label);
+DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x, double y);
+/* Errors: IO, NOT_BUILT. */
+DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);

@@ -1,0 +1,100 @@
+/* [dvt:types] dtypes, shapes, axes, contexts: small values, passed by value. */
+
+#define DVT_MAX_DIMS 8
+#define DVT_MAX_GPUS 16
+#define DVT_MAX_CONTEXTS 32
+
+/* float32 is the default: the zero of this enum. */
+typedef enum dvt_dtype {
+    DVT_F32,
+    DVT_F64,
+    DVT_F16,
+    DVT_BF16,
+    DVT_I8,
+    DVT_U8,
+    DVT_I32,
+    DVT_I64,
+    DVT_BOOL
+} dvt_dtype;
+
+#define DVT_DTYPE_COUNT 9
+
+/* "float32", "bfloat16", "bool"; "?" for a number that is no dtype. */
+DVT_API const char *dvt_dtype_name(dvt_dtype dtype);
+/* Finds a dtype by that name. Errors: NAME. */
+DVT_API dvt_status dvt_dtype_parse(const char *name, dvt_dtype *out);
+/* Bytes of one element; 0 for a number that is no dtype. */
+DVT_API int64_t dvt_dtype_size(dvt_dtype dtype);
+DVT_API bool dvt_dtype_is_float(dvt_dtype dtype);
+DVT_API bool dvt_dtype_is_int(dvt_dtype dtype);
+/* The dtype of a result computed from two: the array API standard's table; an integer (or bool)
+   with a float gives that float, float16 with bfloat16 gives float32. */
+DVT_API dvt_dtype dvt_promote(dvt_dtype a, dvt_dtype b);
+
+/* Extents, outermost first. ndim 0 is a scalar; an extent of 0 makes an empty array. */
+typedef struct dvt_shape {
+    int ndim;
+    int64_t dim[DVT_MAX_DIMS];
+} dvt_shape;
+
+/* Axes of a reduction, negative ones count from the end. n == 0, the zero value, means all axes. */
+typedef struct dvt_axes {
+    int n;
+    int axis[DVT_MAX_DIMS];
+} dvt_axes;
+
+DVT_API dvt_shape dvt_shape_make(int ndim, int64_t d0, int64_t d1, int64_t d2, int64_t d3,
+                                 int64_t d4, int64_t d5, int64_t d6, int64_t d7);
+DVT_API dvt_axes dvt_axes_make(int n, int a0, int a1, int a2, int a3, int a4, int a5, int a6,
+                               int a7);
+DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b);
+/* The product of the extents; -1 when it does not fit in an int64_t or an extent is negative. */
+DVT_API int64_t dvt_shape_size(dvt_shape shape);
+
+#define DVT_COUNT(...)                                                                             \
+    DVT_ARG17(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define DVT_ARG17(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, ...) q
+#define DVT_FIRST8(a, b, c, d, e, f, g, h, ...) a, b, c, d, e, f, g, h
+/* DVT_SHAPE(2, 3): one to eight extents. DVT_SCALAR: no extents. */
+#define DVT_SHAPE(...)                                                                             \
+    dvt_shape_make(DVT_COUNT(__VA_ARGS__),                                                         \
+                   DVT_EXPAND(DVT_FIRST8(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
+#define DVT_SCALAR dvt_shape_make(0, 0, 0, 0, 0, 0, 0, 0, 0)
+/* DVT_AXES(0, -1); DVT_ALL: every axis. */
+#define DVT_AXES(...)                                                                              \
+    dvt_axes_make(DVT_COUNT(__VA_ARGS__),                                                          \
+                  DVT_EXPAND(DVT_FIRST8(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
+#define DVT_ALL dvt_axes_make(0, 0, 0, 0, 0, 0, 0, 0, 0)
+#define DVT_EXPAND(...) __VA_ARGS__
+
+typedef enum dvt_device_type {
+    DVT_DEVICE_DEFAULT = 0, /* "the current default context": the zero value */
+    DVT_DEVICE_CPU = 1,
+    DVT_DEVICE_GPU = 2
+} dvt_device_type;
+
+/* Where an array lives: cpu() is all cores and main memory, gpu(i) one card and its memory. */
+typedef struct dvt_ctx {
+    dvt_device_type type;
+    int id;
+} dvt_ctx;
+
+typedef struct dvt_ctx_list {
+    int n;
+    dvt_ctx ctx[DVT_MAX_CONTEXTS];
+} dvt_ctx_list;
+
+/* The objects of the library. All are counted by reference and owned by scopes (see [dvt:scope]).
+ */
+typedef struct dvt_array dvt_array;
+typedef struct dvt_block dvt_block;
+typedef struct dvt_param dvt_param;
+typedef struct dvt_params dvt_params;
+typedef struct dvt_trainer dvt_trainer;
+typedef struct dvt_dataset dvt_dataset;
+typedef struct dvt_transform dvt_transform;
+typedef struct dvt_loader dvt_loader;
+typedef struct dvt_metric dvt_metric;
+typedef struct dvt_progress dvt_progress;
+typedef struct dvt_curve dvt_curve;
+typedef struct dvt_array_list dvt_array_list;

@@ -1,0 +1,86 @@
+/* What every layer stands on, and knows no arrays: memory, checked sizes, this thread's error, the log,
+   growing text, environment values, threads, dynamic libraries. */
+#ifndef DVTI_BASE_H
+#define DVTI_BASE_H
+#include "0_api/dvt_api.h"
+#include "1_base/dvt_platform.h"
+
+#define DVTI_STRINGIFY_(x) #x
+#define DVTI_STRINGIFY(x) DVTI_STRINGIFY_(x)
+#define DVTI_LENGTH(a) ((int)(sizeof(a) / sizeof((a)[0])))
+#define DVTI_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define DVTI_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* ---- memory: everything comes from here, so that a test can make any allocation fail ---- */
+/* NULL when exhausted, without setting an error; size 0 gives a block that may be freed. */
+DVTI_FN void *dvti_alloc(size_t bytes);
+DVTI_FN void *dvti_alloc_zero(size_t bytes);
+DVTI_FN void dvti_free(void *block);
+/* 64-byte aligned, for elements. Pair with dvti_free_aligned. */
+DVTI_FN void *dvti_alloc_aligned(size_t bytes);
+DVTI_FN void dvti_free_aligned(void *block);
+/* Makes room for `need` items in a growing array; false when exhausted (the array is unchanged). */
+DVTI_FN bool dvti_grow(void **items, size_t *capacity, size_t need, size_t item_size);
+DVTI_FN char *dvti_strdup(const char *text);
+/* a * b and a + b for sizes >= 0; false when it does not fit. */
+DVTI_FN bool dvti_mul(int64_t a, int64_t b, int64_t *out);
+DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out);
+
+/* ---- errors ---- */
+/* Keeps the first failure of this thread, logs it, and returns the code. The sentence says: function, what was given,
+   what was expected, what to do. */
+DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) DVT_PRINTF(2, 3);
+/* The common two. dvti_null: argument `what` of `function` is NULL; silent when an error is already kept, since NULL
+   is then that error travelling through a chain. */
+DVTI_FN dvt_status dvti_fail_memory(const char *function, int64_t bytes);
+DVTI_FN dvt_status dvti_null(const char *function, const char *what);
+DVTI_FN void dvti_log(dvt_log_level level, const char *format, ...) DVT_PRINTF(2, 3);
+/* Remembers where the failing call stands, unless it is known. */
+DVTI_FN void dvti_error_at(const char *file, int line);
+
+/* ---- growing text with a fixed end: length counts what would have been written ---- */
+typedef struct dvti_text {
+    char *at;
+    size_t size, length;
+} dvti_text;
+
+DVTI_FN dvti_text dvti_text_begin(char *buffer, size_t size);
+DVTI_FN void dvti_text_add(dvti_text *text, const char *format, ...) DVT_PRINTF(2, 3);
+DVTI_FN void dvti_text_char(dvti_text *text, char c, int64_t times);
+/* Small texts for messages: a ring of 16 buffers per thread. */
+#define DVTI_NAME_SIZE 160
+DVTI_FN char *dvti_name_buffer(void);
+/* "(2, 3)", "(3,)", "()". */
+DVTI_FN const char *dvti_shape_text(dvt_shape shape);
+
+/* ---- environment ---- */
+/* NULL when unset, empty, or not to be trusted (set-user-id programs). */
+DVTI_FN const char *dvti_env(const char *name);
+/* A whole number of low..high; `fallback` when unset; a warning and `fallback` when it is something else. */
+DVTI_FN int64_t dvti_env_int(const char *name, int64_t low, int64_t high, int64_t fallback);
+/* A number with an optional suffix K, M, G (powers of 1024); -1 when the text is something else. */
+DVTI_FN int64_t dvti_parse_bytes(const char *text);
+
+/* ---- threads ---- */
+/* Calls body(user, begin, end) over disjoint ranges that cover 0..n, on the caller and the pool's threads. Ranges are not
+   smaller than `grain`. Nested calls, and calls from device queues, run in the caller. Never fails. */
+typedef void (*dvti_range_fn)(void *user, int64_t begin, int64_t end);
+DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, void *user);
+/* This thread runs everything itself from now on (device queues, loader workers). */
+DVTI_FN void dvti_parallel_off(void);
+DVTI_FN int dvti_cpu_count(void);
+#if DVTI_THREADS
+/* Starts a thread with all signals blocked; false when the system refuses. */
+DVTI_FN bool dvti_thread_start(dvti_thread *thread, void (*run)(void *), void *user);
+DVTI_FN void dvti_thread_join(dvti_thread thread);
+#endif
+/* Calls `run` when this thread ends (once per thread) and, for the main thread, at exit. */
+DVTI_FN void dvti_at_thread_end(void (*run)(void));
+DVTI_FN int64_t dvti_process_id(void);
+DVTI_FN double dvti_now(void);
+
+/* ---- dynamic libraries ---- */
+DVTI_FN void *dvti_library_open(const char *name);
+DVTI_FN void *dvti_library_symbol(void *library, const char *name);
+
+#endif

@@ -1,0 +1,112 @@
+/* The platform: the only file of the implementation that includes system headers. Linkage of internals,
+   thread-local storage, atomics, mutexes, condition variables, threads, time, dynamic libraries. */
+#ifndef DVTI_PLATFORM_H
+#define DVTI_PLATFORM_H
+
+#include <errno.h>
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#if defined(_WIN32)
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#include <io.h>
+#else
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sched.h>
+#include <sys/auxv.h>
+#endif
+#if defined(__GLIBC__) && !defined(__USE_XOPEN2K)
+#error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
+#endif
+#endif
+
+/* Internal functions: static in the generated header, extern in the split build. */
+#ifndef DVTI_FN
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_FN static __attribute__((__unused__))
+#else
+#define DVTI_FN static
+#endif
+#endif
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_UNUSED __attribute__((__unused__))
+#else
+#define DVTI_UNUSED
+#endif
+
+#if defined(__cplusplus)
+#define DVTI_TLS thread_local
+#elif defined(__GNUC__) || defined(__clang__)
+#define DVTI_TLS __thread
+#elif defined(_MSC_VER)
+#define DVTI_TLS __declspec(thread)
+#else
+#define DVTI_TLS _Thread_local
+#endif
+
+/* Sequentially consistent counters; the builtins exist in every dialect of GCC and Clang. */
+#if defined(_MSC_VER) && !defined(__clang__)
+typedef volatile LONG64 dvti_atomic;
+#define dvti_atomic_load(p) InterlockedCompareExchange64((p), 0, 0)
+#define dvti_atomic_store(p, v) ((void)InterlockedExchange64((p), (v)))
+#define dvti_atomic_add(p, v) (InterlockedExchangeAdd64((p), (v)) + (v))
+#else
+typedef int64_t dvti_atomic;
+#define dvti_atomic_load(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
+#define dvti_atomic_store(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
+#define dvti_atomic_add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
+#endif
+
+/* ---- threads: pthreads or Win32; with DEVTENSOR_NO_THREADS locks are nothing ---- */
+#if defined(DEVTENSOR_NO_THREADS)
+#define DVTI_THREADS 0
+typedef int dvti_mutex;
+typedef int dvti_cond;
+#define DVTI_MUTEX_INIT 0
+#define DVTI_COND_INIT 0
+#define dvti_mutex_lock(m) ((void)(m))
+#define dvti_mutex_unlock(m) ((void)(m))
+#elif defined(_WIN32)
+#define DVTI_THREADS 1
+typedef SRWLOCK dvti_mutex;
+typedef CONDITION_VARIABLE dvti_cond;
+typedef HANDLE dvti_thread;
+#define DVTI_MUTEX_INIT SRWLOCK_INIT
+#define DVTI_COND_INIT CONDITION_VARIABLE_INIT
+#define dvti_mutex_lock(m) AcquireSRWLockExclusive(m)
+#define dvti_mutex_unlock(m) ReleaseSRWLockExclusive(m)
+#define dvti_cond_wait(c, m) ((void)SleepConditionVariableSRW((c), (m), INFINITE, 0))
+#define dvti_cond_signal(c) WakeConditionVariable(c)
+#define dvti_cond_broadcast(c) WakeAllConditionVariable(c)
+#else
+#define DVTI_THREADS 1
+typedef pthread_mutex_t dvti_mutex;
+typedef pthread_cond_t dvti_cond;
+typedef pthread_t dvti_thread;
+#define DVTI_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
+#define DVTI_COND_INIT PTHREAD_COND_INITIALIZER
+#define dvti_mutex_lock(m) ((void)pthread_mutex_lock(m))
+#define dvti_mutex_unlock(m) ((void)pthread_mutex_unlock(m))
+#define dvti_cond_wait(c, m) ((void)pthread_cond_wait((c), (m)))
+#define dvti_cond_signal(c) ((void)pthread_cond_signal(c))
+#define dvti_cond_broadcast(c) ((void)pthread_cond_broadcast(c))
+#endif
+
+#endif

@@ -1,0 +1,165 @@
+/* This thread's first failure, the table of statuses, and the log. Needs no memory, so it works when there is none. */
+#include "1_base/dvt_base.h"
+
+typedef struct dvti_error_state {
+    dvt_status code;
+    char text[1024];
+    char site[192];
+} dvti_error_state;
+
+static DVTI_TLS dvti_error_state dvti_error_kept;
+
+DVT_API dvt_status dvt_error_code(void) {
+    return dvti_error_kept.code;
+}
+
+DVT_API const char *dvt_error(void) {
+    return dvti_error_kept.code ? dvti_error_kept.text : "";
+}
+
+DVT_API const char *dvt_error_site(void) {
+    return dvti_error_kept.code ? dvti_error_kept.site : "";
+}
+
+DVT_API void dvt_clear_error(void) {
+    dvti_error_kept.code = DVT_OK;
+    dvti_error_kept.text[0] = 0;
+    dvti_error_kept.site[0] = 0;
+}
+
+/* ---- the table ---- */
+typedef struct dvti_status_row {
+    int number;
+    const char *name, *meaning, *fix;
+} dvti_status_row;
+
+#define DVTI_STATUS_ROW(name, number, meaning, fix) {number, "DVT_ERR_" #name, meaning, fix},
+static const dvti_status_row dvti_status_rows[] = {DVT_STATUS_TABLE(DVTI_STATUS_ROW)};
+#undef DVTI_STATUS_ROW
+
+static const dvti_status_row *dvti_status_find(dvt_status status) {
+    static const dvti_status_row unknown = {-1, "DVT_ERR_?", "not a status of devtensor", ""};
+    int i;
+    for (i = 0; i < DVTI_LENGTH(dvti_status_rows); i++)
+        if (dvti_status_rows[i].number == (int)status)
+            return &dvti_status_rows[i];
+    return &unknown;
+}
+
+DVT_API const char *dvt_status_name(dvt_status status) {
+    return dvti_status_find(status)->name;
+}
+
+DVT_API const char *dvt_status_meaning(dvt_status status) {
+    return dvti_status_find(status)->meaning;
+}
+
+DVT_API const char *dvt_status_fix(dvt_status status) {
+    return dvti_status_find(status)->fix;
+}
+
+DVT_API const char *dvt_version(void) {
+    return DVT_VERSION_STRING;
+}
+
+DVT_API int dvt_version_number(void) {
+    return DVT_VERSION;
+}
+
+/* ---- the log ---- */
+static void dvti_default_logger(void *user, dvt_log_level level, const char *message);
+static dvti_mutex dvti_log_lock = DVTI_MUTEX_INIT;
+static dvt_log_fn dvti_logger = dvti_default_logger;
+static void *dvti_logger_user;
+static int dvti_log_level_set = -1;
+
+static void dvti_default_logger(void *user, dvt_log_level level, const char *message) {
+    (void)user;
+#if defined(DEVTENSOR_NO_STDERR)
+    (void)level;
+    (void)message;
+#else
+    {
+        static const char *const names[] = {"debug", "info", "warning", "error"};
+        if ((int)level >= 0 && (int)level < 4)
+            fprintf(stderr, "devtensor %s: %s\n", names[level], message);
+    }
+#endif
+}
+
+static int dvti_log_level_from_environment(void) {
+    static const char *const names[] = {"debug", "info", "warning", "error", "off"};
+    const char *value = dvti_env("DEVTENSOR_LOG");
+    int i;
+    for (i = 0; value && i < 5; i++)
+        if (strcmp(value, names[i]) == 0)
+            return i;
+    return DVT_LOG_WARNING;
+}
+
+DVT_API void dvt_set_logger(dvt_log_fn function, void *user) {
+    dvti_mutex_lock(&dvti_log_lock);
+    dvti_logger = function;
+    dvti_logger_user = user;
+    dvti_mutex_unlock(&dvti_log_lock);
+}
+
+DVT_API void dvt_set_log_level(dvt_log_level level) {
+    dvti_mutex_lock(&dvti_log_lock);
+    dvti_log_level_set = (int)level;
+    dvti_mutex_unlock(&dvti_log_lock);
+}
+
+static void dvti_log_text(dvt_log_level level, const char *text) {
+    dvti_mutex_lock(&dvti_log_lock);
+    if (dvti_log_level_set < 0)
+        dvti_log_level_set = dvti_log_level_from_environment();
+    /* The level filters the default logger only: a logger of the caller's own sees everything. */
+    if (dvti_logger && (dvti_logger != dvti_default_logger || (int)level >= dvti_log_level_set))
+        dvti_logger(dvti_logger_user, level, text);
+    dvti_mutex_unlock(&dvti_log_lock);
+}
+
+DVTI_FN void dvti_log(dvt_log_level level, const char *format, ...) {
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    dvti_log_text(level, text);
+}
+
+/* ---- failing ---- */
+DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
+    char text[sizeof dvti_error_kept.text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!dvti_error_kept.code) {
+        dvti_error_kept.code = code;
+        memcpy(dvti_error_kept.text, text, sizeof text);
+        dvti_error_kept.site[0] = 0;
+    }
+    dvti_log_text(DVT_LOG_ERROR, text);
+    return code;
+}
+
+DVTI_FN dvt_status dvti_fail_memory(const char *function, int64_t bytes) {
+    return dvti_fail(
+        DVT_ERR_HOST_MEMORY,
+        "%s: no main memory left for %lld bytes; free arrays or work in smaller pieces", function,
+        (long long)bytes);
+}
+
+DVTI_FN dvt_status dvti_null(const char *function, const char *what) {
+    if (dvti_error_kept.code)
+        return dvti_error_kept.code;
+    return dvti_fail(DVT_ERR_NULL_ARGUMENT, "%s: %s is NULL; check the call that made it", function,
+                     what);
+}
+
+DVTI_FN void dvti_error_at(const char *file, int line) {
+    if (dvti_error_kept.code && !dvti_error_kept.site[0])
+        snprintf(dvti_error_kept.site, sizeof dvti_error_kept.site, "%s:%d", file, line);
+}

@@ -1,0 +1,100 @@
+/* Text for messages and tables, and values from the environment. */
+#include "1_base/dvt_base.h"
+
+DVTI_FN dvti_text dvti_text_begin(char *buffer, size_t size) {
+    dvti_text text;
+    text.at = buffer;
+    text.size = buffer ? size : 0;
+    text.length = 0;
+    if (text.size)
+        buffer[0] = 0;
+    return text;
+}
+
+DVTI_FN void dvti_text_add(dvti_text *text, const char *format, ...) {
+    size_t room = text->size > text->length ? text->size - text->length : 0;
+    va_list args;
+    int written;
+    va_start(args, format);
+    written = vsnprintf(room ? text->at + text->length : NULL, room, format, args);
+    va_end(args);
+    if (written > 0)
+        text->length += (size_t)written;
+}
+
+DVTI_FN void dvti_text_char(dvti_text *text, char c, int64_t times) {
+    for (; times > 0; times--) {
+        if (text->length + 1 < text->size) {
+            text->at[text->length] = c;
+            text->at[text->length + 1] = 0;
+        }
+        text->length++;
+    }
+}
+
+DVTI_FN char *dvti_name_buffer(void) {
+    static DVTI_TLS char ring[16][DVTI_NAME_SIZE];
+    static DVTI_TLS unsigned next;
+    return ring[next++ % 16];
+}
+
+DVTI_FN const char *dvti_shape_text(dvt_shape shape) {
+    char *buffer = dvti_name_buffer();
+    dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
+    int i;
+    dvti_text_add(&text, "(");
+    for (i = 0; i < shape.ndim && i < DVT_MAX_DIMS; i++)
+        dvti_text_add(&text, "%s%lld", i ? ", " : "", (long long)shape.dim[i]);
+    dvti_text_add(&text, shape.ndim == 1 ? ",)" : ")");
+    return buffer;
+}
+
+/* A set-user-id program must not let its caller's environment steer it. */
+DVTI_FN const char *dvti_env(const char *name) {
+    const char *value;
+#if defined(__linux__) && defined(AT_SECURE)
+    if (getauxval(AT_SECURE))
+        return NULL;
+#endif
+    value = getenv(name);
+    return value && value[0] ? value : NULL;
+}
+
+DVTI_FN int64_t dvti_env_int(const char *name, int64_t low, int64_t high, int64_t fallback) {
+    const char *value = dvti_env(name);
+    char *end;
+    long long number;
+    if (!value)
+        return fallback;
+    errno = 0;
+    number = strtoll(value, &end, 10);
+    if (errno || end == value || *end || number < low || number > high) {
+        dvti_log(DVT_LOG_WARNING, "%s=%s is not a whole number of %lld..%lld; %lld is used", name,
+                 value, (long long)low, (long long)high, (long long)fallback);
+        return fallback;
+    }
+    return number;
+}
+
+DVTI_FN int64_t dvti_parse_bytes(const char *text) {
+    char *end;
+    long long number;
+    int64_t unit = 1, bytes;
+    errno = 0;
+    number = strtoll(text, &end, 10);
+    if (errno || end == text || number < 0)
+        return -1;
+    if (*end == 'K' || *end == 'k')
+        unit = 1024;
+    else if (*end == 'M' || *end == 'm')
+        unit = 1024 * 1024;
+    else if (*end == 'G' || *end == 'g')
+        unit = (int64_t)1024 * 1024 * 1024;
+    if (unit > 1)
+        end++;
+    if (end[0] == 'i' && end[1] == 'B')
+        end += 2;
+    else if (end[0] == 'B')
+        end++;
+    return *end == 0 && dvti_mul(number, unit, &bytes) ? bytes : -1;
+}

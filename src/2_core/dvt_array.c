@@ -1,0 +1,231 @@
+/* Storages, arrays and windows on them, and what can be asked of an array. */
+#include "2_core/dvt_core.h"
+
+static void dvti_storage_release(dvti_storage *storage) {
+    if (dvti_atomic_add(&storage->references, -1) != 0)
+        return;
+    storage->device->backend->release(storage->device, storage->data, storage->bytes);
+    dvti_atomic_add(&storage->device->storages, -1);
+    dvti_atomic_add(&dvti_stats()->storages, -1);
+    dvti_free(storage);
+}
+
+static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t bytes) {
+    dvti_device *device = dvti_device_of(function, ctx);
+    dvti_storage *storage;
+    if (!device)
+        return NULL;
+    storage = (dvti_storage *)dvti_alloc_zero(sizeof *storage);
+    if (!storage) {
+        dvti_fail_memory(function, (int64_t)sizeof *storage);
+        return NULL;
+    }
+    if (device->backend->acquire(device, bytes, &storage->data) != DVT_OK) {
+        dvti_free(storage);
+        return NULL;
+    }
+    storage->references = 1;
+    storage->device = device;
+    storage->ctx = ctx;
+    storage->bytes = bytes;
+    dvti_atomic_add(&device->storages, 1);
+    dvti_atomic_add(&dvti_stats()->storages, 1);
+    return storage;
+}
+
+static void dvti_array_destroy(void *object) {
+    dvt_array *x = (dvt_array *)object;
+    if (x->node)
+        dvti_node_release(x->node);
+    dvt_release(x->grad);
+    dvti_storage_release(x->storage);
+    dvti_atomic_add(&dvti_stats()->arrays, -1);
+    dvti_free(x);
+}
+
+/* Takes over the caller's reference to storage, also on failure. */
+static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, dvt_shape shape,
+                                const int64_t *stride, int64_t offset, dvt_dtype dtype) {
+    dvt_array *x = (dvt_array *)dvti_alloc_zero(sizeof *x);
+    int i;
+    if (!x || !dvti_object_begin(x, dvti_array_destroy, function)) {
+        if (!x)
+            dvti_fail_memory(function, (int64_t)sizeof *x);
+        dvti_free(x);
+        dvti_storage_release(storage);
+        return NULL;
+    }
+    x->storage = storage;
+    x->shape = shape;
+    x->dtype = dtype;
+    x->offset = offset;
+    for (i = 0; i < shape.ndim; i++) {
+        x->stride[i] = stride[i];
+        if (stride[i] == 0 && shape.dim[i] > 1)
+            x->broadcast = true;
+    }
+    dvti_atomic_add(&dvti_stats()->arrays, 1);
+    return x;
+}
+
+DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dtype dtype,
+                                  dvt_ctx ctx) {
+    int64_t bytes, stride[DVT_MAX_DIMS];
+    dvti_storage *storage;
+    if (!dvti_nbytes(function, shape, dtype, &bytes))
+        return NULL;
+    storage = dvti_storage_new(function, dvti_ctx(ctx), bytes);
+    if (!storage)
+        return NULL;
+    dvti_strides_c(shape, stride);
+    return dvti_array_on(function, storage, shape, stride, 0, dtype);
+}
+
+DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
+                                 const int64_t *stride, int64_t offset) {
+    dvt_array *view;
+    dvti_atomic_add(&x->storage->references, 1);
+    view = dvti_array_on(function, x->storage, shape, stride, offset, x->dtype);
+    if (view && x->broadcast)
+        view->broadcast = true;
+    return view;
+}
+
+DVTI_FN dvti_view dvti_view_of(const dvt_array *x) {
+    dvti_view view;
+    int i;
+    memset(&view, 0, sizeof view);
+    view.data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
+    view.dtype = x->dtype;
+    view.ndim = x->shape.ndim;
+    for (i = 0; i < x->shape.ndim; i++) {
+        view.dim[i] = x->shape.dim[i];
+        view.stride[i] = x->stride[i];
+    }
+    return view;
+}
+
+DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape) {
+    dvti_view view = dvti_view_of(x);
+    int lead = shape.ndim - x->shape.ndim, i;
+    for (i = shape.ndim - 1; i >= 0; i--) {
+        bool repeats = i < lead || (x->shape.dim[i - lead] == 1 && shape.dim[i] != 1);
+        view.stride[i] = repeats ? 0 : x->stride[i - lead];
+        view.dim[i] = shape.dim[i];
+    }
+    view.ndim = shape.ndim;
+    return view;
+}
+
+DVTI_FN const char *dvti_site_text(const dvt_array *x) {
+    char *buffer;
+    if (!x->file)
+        return "";
+    buffer = dvti_name_buffer();
+    snprintf(buffer, DVTI_NAME_SIZE, "%s:%d", x->file, x->line);
+    return buffer;
+}
+
+DVTI_FN const char *dvti_describe(const dvt_array *x) {
+    char *buffer = dvti_name_buffer();
+    dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
+    dvti_text_add(&text, "%s %s on %s", dvt_dtype_name(x->dtype), dvti_shape_text(x->shape),
+                  dvt_ctx_name(x->storage->ctx));
+    if (x->file)
+        dvti_text_add(&text, " made at %s:%d", x->file, x->line);
+    return buffer;
+}
+
+/* ---- what can be asked ---- */
+DVT_API dvt_shape dvt_shape_of(const dvt_array *x) {
+    dvt_shape none = DVT_SCALAR;
+    return x ? x->shape : none;
+}
+
+DVT_API int dvt_ndim(const dvt_array *x) {
+    return x ? x->shape.ndim : 0;
+}
+
+DVT_API int64_t dvt_dim(const dvt_array *x, int axis) {
+    if (!x) {
+        dvti_null("dvt_dim", "x");
+        return -1;
+    }
+    return dvti_axis("dvt_dim", &axis, x->shape.ndim) ? x->shape.dim[axis] : -1;
+}
+
+DVT_API int64_t dvt_stride(const dvt_array *x, int axis) {
+    if (!x) {
+        dvti_null("dvt_stride", "x");
+        return 0;
+    }
+    return dvti_axis("dvt_stride", &axis, x->shape.ndim) ? x->stride[axis] : 0;
+}
+
+DVT_API int64_t dvt_size(const dvt_array *x) {
+    return x ? dvt_shape_size(x->shape) : 0;
+}
+
+DVT_API int64_t dvt_nbytes(const dvt_array *x) {
+    return x ? dvt_shape_size(x->shape) * dvt_dtype_size(x->dtype) : 0;
+}
+
+DVT_API dvt_dtype dvt_dtype_of(const dvt_array *x) {
+    return x ? x->dtype : DVT_F32;
+}
+
+DVT_API dvt_ctx dvt_ctx_of(const dvt_array *x) {
+    dvt_ctx none = {DVT_DEVICE_DEFAULT, 0};
+    return x ? x->storage->ctx : none;
+}
+
+DVT_API bool dvt_is_contiguous(const dvt_array *x) {
+    int64_t step = 1;
+    int i;
+    if (!x)
+        return false;
+    if (dvt_shape_size(x->shape) == 0)
+        return true;
+    for (i = x->shape.ndim - 1; i >= 0; i--) {
+        if (x->shape.dim[i] != 1 && x->stride[i] != step)
+            return false;
+        step *= x->shape.dim[i];
+    }
+    return true;
+}
+
+DVT_API bool dvt_shares_memory(const dvt_array *a, const dvt_array *b) {
+    return a && b && a->storage == b->storage;
+}
+
+DVT_API const char *dvt_made_at(const dvt_array *x) {
+    return x ? dvti_site_text(x) : "";
+}
+
+DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line) {
+    if (!x)
+        dvti_error_at(file, line);
+    else if (!x->file) {
+        x->file = file;
+        x->line = line;
+    }
+    return x;
+}
+
+DVT_API void *dvt_data(dvt_array *x) {
+    if (!x) {
+        dvti_null("dvt_data", "x");
+        return NULL;
+    }
+    if (x->storage->ctx.type != DVT_DEVICE_CPU) {
+        dvti_fail(
+            DVT_ERR_CONTEXT,
+            "dvt_data: x is %s; its memory cannot be reached from the host: use dvt_to_host, or "
+            "dvt_copyto(x, dvt_cpu())",
+            dvti_describe(x));
+        return NULL;
+    }
+    if (dvt_wait(x) != DVT_OK)
+        return NULL;
+    return dvti_view_of(x).data;
+}

@@ -1,0 +1,133 @@
+/* The contract between the library and whatever computes: cpu(), virtual GPUs, CUDA.
+
+   A *device* has memory and one command queue. Work that is put into a queue runs in order; `launch`, `copy` and
+   `release` return at once and may run later, `wait` returns when everything put in so far is done. A backend that computes in
+   the call (cpu()) is the special case of an empty queue.
+
+   Memory is stream-ordered: `release` may be called while work that uses the block is still queued, and a block from `acquire`
+   may be the one that was just released, because whatever uses it stands behind in the same queue. Across devices the
+   library orders by waiting.
+
+   Kernels never allocate: a launch that needs room for intermediate results says how much in `workspace`, and gets it. So
+   once a launch is accepted, nothing can fail for lack of memory. Errors of work in the queue (a card that falls off the bus)
+   are kept, with the name of the operation, and come out of the next `wait`, once. */
+#ifndef DVTI_BACKEND_H
+#define DVTI_BACKEND_H
+#include "2_core/dvt_op_table.h"
+
+/* A strided window on a device's memory. */
+typedef struct dvti_view {
+    void *data; /* the first element, already offset */
+    dvt_dtype dtype;
+    int ndim;
+    int64_t dim[DVT_MAX_DIMS], stride[DVT_MAX_DIMS]; /* strides in elements, may be 0 or negative */
+} dvti_view;
+
+/* Families of kernels and what they read. "Contiguous" is a promise of the caller; other views have any strides.
+   f[], i[] are parameters; unused ones are 0. Every view of an output has the dtype that is to be stored. */
+typedef enum dvti_kernel {
+    /* out[0] = f[0] (i[0] for integer dtypes). */
+    DVTI_K_FILL,
+    /* out[0] contiguous, 1-d: f[0] + index * f[1]; integer dtypes i[0] + index * i[1]. i[2] = 1: the last one is f[2]. */
+    DVTI_K_ARANGE,
+    /* out[0] (n, m): 1 where column - row == i[0]. */
+    DVTI_K_EYE,
+    /* op is a row of the op table, copy, where or clip. in[0..n_in) have out[0]'s shape (by strides of 0). Computed in
+       the class `compute`: DVTI_F32, DVTI_F64 or DVTI_I64. Operand number i[0] - 1, when i[0] > 0, is no array but the
+       scalar f[0] (i[1] in class I64). clip: bounds f[1], f[2] (NaN-free). in and out may be the same memory with the
+       same strides, never overlap otherwise. */
+    DVTI_K_ELEMENTWISE,
+    /* op: sum, mean, prod, min, max, any, all, norm, logsumexp, argmin, argmax. in[0]'s first i[0] axes are kept, in order, and are
+       out[0]'s axes; the others are reduced. f[0]: the count, for mean. Sums in float64 or int64, in index order with a fixed
+       tree. Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf. */
+    DVTI_K_REDUCE,
+    /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape. */
+    DVTI_K_SOFTMAX,
+    /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
+       batch axes already broadcast by strides of 0; any strides. Accumulated in float32 for float32, float16, bfloat16, float64
+       for float64, int64 for integers; k in ascending order. */
+    DVTI_K_MATMUL,
+    /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups.
+       op conv2d:        out[0] y (N,O,OH,OW); in x (N,C,H,W), w (O,C/g,KH,KW), and b (O) when n_in is 3.
+       op conv2d_data:   out[0] dx; in dy, w.      op conv2d_weight: out[0] dw; in x, dy. */
+    DVTI_K_CONV2D,
+    /* All contiguous, NCHW. i[0..1] window, i[2..3] stride, i[4..5] padding, i[6] = 1: divide by the elements inside.
+       op max_pool2d, avg_pool2d: out[0] y; in x.
+       op max_pool2d_data: out[0] dx; in dy, x (the first maximum of a window gets dy). op avg_pool2d_data: out[0] dx; in dy.
+       op max_pool2d_pick: out[0] like y; in v (like x), x: v at the place of each window's first maximum. */
+    DVTI_K_POOL2D,
+    /* All contiguous; index int64, negative ones from the end, clamped to 0..n-1.
+       op take:     out[0] (A, M, B) = in[0] (A, N, B) at in[1] (M).
+       op take_add: out[0] (A, N, B) zeroed, then in[0] (A, M, B) added at in[1] (M), in the order of M. */
+    DVTI_K_TAKE,
+    /* i[0] axis. out[0] and in[1] (index, int64) have one shape; in[0] agrees on the other axes by strides.
+       op take_along:     out[0][..j..] = in[0][..index[..j..]..]
+       op take_along_add: out[0] (contiguous) zeroed, then in[0] added at in[1], where in[0] and in[1] have one shape. */
+    DVTI_K_TAKE_ALONG,
+    /* out[0] (..., depth) contiguous; in[0] (...) contiguous int64; zeros for an index outside 0..depth-1. */
+    DVTI_K_ONE_HOT,
+    /* out[0] contiguous. op: uniform (f[0] low, f[1] high), normal (f[0] mean, f[1] deviation), randint (i[4] low, i[5] high),
+       bernoulli (f[0] p), permutation (out int64). i[0] generator (dvti_rng in 1_base), i[1] key as two 32-bit words,
+       i[2] first counter, i[3] anything further the generator needs. */
+    DVTI_K_RANDOM,
+    /* One optimiser step, in place, all contiguous and of one shape. out[0] w, out[1..] state; in[0] gradient.
+       f: 0 rate, 1 weight decay, 2 rescale, 3 clip (<= 0: none), 4.. as the op says.
+       sgd:     4 momentum; i[0] nesterov; state m when momentum != 0
+       adam:    4 beta1, 5 beta2, 6 epsilon, 7 the bias-corrected rate; state m, v.   adamw: the same, decoupled decay
+       rmsprop: 4 rho, 5 momentum, 6 epsilon; i[0] centered; state n, and g, m when centered
+       adagrad: 6 epsilon; state h */
+    DVTI_K_OPTIMIZER,
+    DVTI_K_COUNT
+} dvti_kernel;
+
+typedef enum dvti_class { DVTI_F32, DVTI_F64, DVTI_I64 } dvti_class;
+
+#define DVTI_MAX_IN 4
+#define DVTI_MAX_OUT 4
+
+typedef struct dvti_launch {
+    dvti_kernel kernel;
+    dvti_op op;
+    dvti_class compute;
+    int n_in, n_out;
+    dvti_view in[DVTI_MAX_IN], out[DVTI_MAX_OUT];
+    double f[8];
+    int64_t i[8];
+    void *workspace; /* at least workspace_bytes, 64-byte aligned */
+    int64_t workspace_bytes;
+    const char *name; /* "dvt_add": for errors and traces */
+} dvti_launch;
+
+typedef struct dvti_device dvti_device;
+
+/* Every function is required. Statuses other than DVT_OK come with dvti_fail's message. */
+typedef struct dvti_backend {
+    const char *name;
+    /* Memory, at least 64-byte aligned. `acquire` fails with HOST_MEMORY or DEVICE_MEMORY; `release` never fails. */
+    dvt_status (*acquire)(dvti_device *device, int64_t bytes, void **out);
+    void (*release)(dvti_device *device, void *block, int64_t bytes);
+    /* Copies of plain bytes. upload: `src` may change as soon as it returns. download: waits; `dst` is ready when it returns.
+       copy_from: both on devices of this backend, in order after what either queue holds now. */
+    dvt_status (*upload)(dvti_device *device, void *dst, const void *src, int64_t bytes);
+    dvt_status (*download)(dvti_device *device, void *dst, const void *src, int64_t bytes);
+    dvt_status (*copy_from)(dvti_device *device, void *dst, dvti_device *from, const void *src,
+                            int64_t bytes);
+    /* Bytes of workspace that this launch needs (0 for most). */
+    int64_t (*workspace)(dvti_device *device, const dvti_launch *launch);
+    /* Puts the launch into the queue; the structure is copied. */
+    dvt_status (*launch)(dvti_device *device, const dvti_launch *launch);
+    dvt_status (*wait)(dvti_device *device);
+} dvti_backend;
+
+/* What the library keeps per device; `impl` is the backend's. */
+struct dvti_device {
+    const dvti_backend *backend;
+    dvt_ctx ctx;
+    void *impl;
+    int64_t limit;    /* bytes; 0: none */
+    dvti_atomic used; /* bytes held now */
+    dvti_atomic peak;
+    dvti_atomic storages; /* buffers alive */
+};
+
+#endif

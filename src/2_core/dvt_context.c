@@ -1,0 +1,315 @@
+/* Contexts: values and names, the default of a thread, the registry of devices, counters. */
+#include "2_core/dvt_core.h"
+
+/* ---- values ---- */
+static dvt_ctx dvti_ctx_make(dvt_device_type type, int id) {
+    dvt_ctx ctx;
+    ctx.type = type;
+    ctx.id = id;
+    return ctx;
+}
+
+DVT_API dvt_ctx dvt_cpu(void) {
+    return dvti_ctx_make(DVT_DEVICE_CPU, 0);
+}
+
+DVT_API dvt_ctx dvt_cpu_id(int id) {
+    return dvti_ctx_make(DVT_DEVICE_CPU, id);
+}
+
+DVT_API dvt_ctx dvt_gpu(int id) {
+    return dvti_ctx_make(DVT_DEVICE_GPU, id);
+}
+
+static DVTI_TLS dvt_ctx dvti_default; /* type DVT_DEVICE_DEFAULT until a scope sets it */
+
+DVT_API dvt_ctx dvt_default_ctx(void) {
+    return dvti_default.type == DVT_DEVICE_DEFAULT ? dvt_cpu() : dvti_default;
+}
+
+DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx) {
+    return ctx.type == DVT_DEVICE_DEFAULT ? dvt_default_ctx() : ctx;
+}
+
+DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx) {
+    dvt_ctx_guard guard;
+    guard.previous = dvti_default;
+    guard.once = 1;
+    dvti_default = dvti_ctx(ctx);
+    return guard;
+}
+
+DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard) {
+    dvti_default = guard->previous;
+    guard->once = 0;
+}
+
+DVT_API bool dvt_ctx_equal(dvt_ctx a, dvt_ctx b) {
+    a = dvti_ctx(a);
+    b = dvti_ctx(b);
+    return a.type == b.type && a.id == b.id;
+}
+
+DVT_API const char *dvt_ctx_name(dvt_ctx ctx) {
+    char *buffer = dvti_name_buffer();
+    ctx = dvti_ctx(ctx);
+    snprintf(buffer, DVTI_NAME_SIZE, "%s(%d)", ctx.type == DVT_DEVICE_GPU ? "gpu" : "cpu", ctx.id);
+    return buffer;
+}
+
+DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out) {
+    const char *at;
+    long id = 0;
+    bool good;
+    if (!name || !out)
+        return dvti_null("dvt_ctx_parse", name ? "out" : "name");
+    good = strncmp(name, "cpu", 3) == 0 || strncmp(name, "gpu", 3) == 0;
+    at = good ? name + 3 : name;
+    if (good && *at == '(') {
+        char *end;
+        good = at[1] >= '0' && at[1] <= '9';
+        errno = 0;
+        id = strtol(at + 1, &end, 10);
+        good = good && !errno && id <= INT_MAX && *end == ')';
+        at = end + (*end == ')');
+    }
+    if (!good || *at)
+        return dvti_fail(
+            DVT_ERR_NAME,
+            "dvt_ctx_parse: \"%.40s\" is no context; expected cpu, cpu(0), gpu or gpu(1)", name);
+    *out = dvti_ctx_make(name[0] == 'g' ? DVT_DEVICE_GPU : DVT_DEVICE_CPU, (int)id);
+    return DVT_OK;
+}
+
+DVT_API dvt_ctx_list dvt_ctx_list_make(int n, dvt_ctx c0, dvt_ctx c1, dvt_ctx c2, dvt_ctx c3,
+                                       dvt_ctx c4, dvt_ctx c5, dvt_ctx c6, dvt_ctx c7) {
+    dvt_ctx_list list;
+    memset(&list, 0, sizeof list);
+    list.n = n;
+    list.ctx[0] = c0;
+    list.ctx[1] = c1;
+    list.ctx[2] = c2;
+    list.ctx[3] = c3;
+    list.ctx[4] = c4;
+    list.ctx[5] = c5;
+    list.ctx[6] = c6;
+    list.ctx[7] = c7;
+    return list;
+}
+
+DVT_API size_t dvt_ctx_list_format(dvt_ctx_list list, char *buffer, size_t size) {
+    dvti_text text = dvti_text_begin(buffer, size);
+    int i;
+    dvti_text_add(&text, "[");
+    for (i = 0; i < list.n && i < DVT_MAX_CONTEXTS; i++)
+        dvti_text_add(&text, "%s%s", i ? ", " : "", dvt_ctx_name(list.ctx[i]));
+    dvti_text_add(&text, "]");
+    return text.length;
+}
+
+/* ---- counters ---- */
+DVTI_FN dvti_counters *dvti_stats(void) {
+    static dvti_counters counters;
+    return &counters;
+}
+
+DVT_API dvt_stats dvt_get_stats(void) {
+    dvti_counters *c = dvti_stats();
+    dvt_stats stats;
+    stats.to_device_count = dvti_atomic_load(&c->to_device_count);
+    stats.to_device_bytes = dvti_atomic_load(&c->to_device_bytes);
+    stats.to_host_count = dvti_atomic_load(&c->to_host_count);
+    stats.to_host_bytes = dvti_atomic_load(&c->to_host_bytes);
+    stats.between_devices_count = dvti_atomic_load(&c->between_count);
+    stats.between_devices_bytes = dvti_atomic_load(&c->between_bytes);
+    stats.kernels = dvti_atomic_load(&c->kernels);
+    stats.waits = dvti_atomic_load(&c->waits);
+    stats.implicit_reads = dvti_atomic_load(&c->implicit_reads);
+    stats.arrays = dvti_atomic_load(&c->arrays);
+    stats.blocks_of_memory = dvti_atomic_load(&c->storages);
+    return stats;
+}
+
+DVT_API void dvt_reset_stats(void) {
+    dvti_counters *c = dvti_stats();
+    dvti_atomic_store(&c->to_device_count, 0);
+    dvti_atomic_store(&c->to_device_bytes, 0);
+    dvti_atomic_store(&c->to_host_count, 0);
+    dvti_atomic_store(&c->to_host_bytes, 0);
+    dvti_atomic_store(&c->between_count, 0);
+    dvti_atomic_store(&c->between_bytes, 0);
+    dvti_atomic_store(&c->kernels, 0);
+    dvti_atomic_store(&c->waits, 0);
+    dvti_atomic_store(&c->implicit_reads, 0);
+}
+
+/* ---- the registry: the CPU, and the virtual GPUs that were asked for ---- */
+typedef struct dvti_registry {
+    dvti_mutex lock;
+    bool ready;
+    dvti_device cpu;
+    dvti_device gpu[DVT_MAX_GPUS];
+    bool open[DVT_MAX_GPUS];
+    int n_virtual;
+    int64_t virtual_bytes;
+} dvti_registry;
+
+static dvti_registry dvti_the_registry;
+static dvti_mutex dvti_registry_lock = DVTI_MUTEX_INIT;
+
+/* With the lock held: reads the environment once. */
+static dvti_registry *dvti_registry_ready(void) {
+    dvti_registry *r = &dvti_the_registry;
+    const char *bytes;
+    if (r->ready)
+        return r;
+    r->cpu.backend = dvti_cpu_backend();
+    r->cpu.ctx = dvt_cpu();
+    r->n_virtual = (int)dvti_env_int("DEVTENSOR_VIRTUAL_GPUS", 0, DVT_MAX_GPUS, 0);
+    bytes = dvti_env("DEVTENSOR_VIRTUAL_GPU_MEMORY");
+    if (bytes && (r->virtual_bytes = dvti_parse_bytes(bytes)) < 0) {
+        dvti_log(DVT_LOG_WARNING,
+                 "DEVTENSOR_VIRTUAL_GPU_MEMORY=%.40s is no number of bytes such as 64M; ignored",
+                 bytes);
+        r->virtual_bytes = 0;
+    }
+    r->ready = true;
+    return r;
+}
+
+DVT_API int dvt_num_gpus(void) {
+    int n;
+    dvti_mutex_lock(&dvti_registry_lock);
+    n = dvti_registry_ready()->n_virtual;
+    dvti_mutex_unlock(&dvti_registry_lock);
+    return n;
+}
+
+DVT_API const char *dvt_gpu_reason(void) {
+    return dvt_num_gpus() ? "" : dvti_cuda_reason();
+}
+
+DVTI_FN dvti_device *dvti_device_of(const char *function, dvt_ctx ctx) {
+    dvti_device *device = NULL;
+    dvti_registry *r;
+    dvt_status status = DVT_OK;
+    int n;
+    dvti_mutex_lock(&dvti_registry_lock);
+    r = dvti_registry_ready();
+    n = r->n_virtual;
+    if (ctx.type == DVT_DEVICE_CPU && ctx.id >= 0)
+        device = &r->cpu;
+    else if (ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < n) {
+        device = &r->gpu[ctx.id];
+        if (!r->open[ctx.id]) {
+            memset(device, 0, sizeof *device);
+            device->backend = dvti_virtual_backend();
+            device->ctx = ctx;
+            device->limit = r->virtual_bytes;
+            status = dvti_virtual_open(device);
+            r->open[ctx.id] = status == DVT_OK;
+        }
+    }
+    dvti_mutex_unlock(&dvti_registry_lock);
+    if (status != DVT_OK)
+        return NULL;
+    if (!device) {
+        if (ctx.type == DVT_DEVICE_GPU && n == 0)
+            dvti_fail(
+                DVT_ERR_NO_DEVICE,
+                "%s: %s does not exist: %s; use dvt_try_gpu(%d), or set DEVTENSOR_VIRTUAL_GPUS",
+                function, dvt_ctx_name(ctx), dvti_cuda_reason(), ctx.id);
+        else if (ctx.type == DVT_DEVICE_GPU)
+            dvti_fail(
+                DVT_ERR_NO_DEVICE,
+                "%s: %s does not exist: there %s %d GPU%s, gpu(0) to gpu(%d); use dvt_try_gpu(%d)",
+                function, dvt_ctx_name(ctx), n == 1 ? "is" : "are", n, n == 1 ? "" : "s", n - 1,
+                ctx.id);
+        else
+            dvti_fail(DVT_ERR_NO_DEVICE,
+                      "%s: a context of type %d and number %d does not exist; use dvt_cpu() or "
+                      "dvt_gpu(0)",
+                      function, (int)ctx.type, ctx.id);
+    }
+    return device;
+}
+
+DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
+    dvti_registry *r;
+    int64_t alive = 0;
+    int i;
+    if (n < 0 || n > DVT_MAX_GPUS || bytes < 0)
+        return dvti_fail(
+            DVT_ERR_RANGE,
+            "dvt_set_virtual_gpus: got %d GPUs of %lld bytes; expected 0 to %d, and bytes >= 0", n,
+            (long long)bytes, DVT_MAX_GPUS);
+    dvti_mutex_lock(&dvti_registry_lock);
+    r = dvti_registry_ready();
+    for (i = 0; i < DVT_MAX_GPUS; i++)
+        if (r->open[i])
+            alive += dvti_atomic_load(&r->gpu[i].storages);
+    if (!alive) {
+        for (i = 0; i < DVT_MAX_GPUS; i++)
+            if (r->open[i])
+                dvti_virtual_close(&r->gpu[i]);
+        memset(r->open, 0, sizeof r->open);
+        r->n_virtual = n;
+        r->virtual_bytes = bytes;
+    }
+    dvti_mutex_unlock(&dvti_registry_lock);
+    if (alive)
+        return dvti_fail(
+            DVT_ERR_VALUE,
+            "dvt_set_virtual_gpus: %lld arrays are alive on virtual GPUs; release them first",
+            (long long)alive);
+    return DVT_OK;
+}
+
+DVT_API dvt_ctx dvt_try_gpu(int i) {
+    return i >= 0 && i < dvt_num_gpus() ? dvt_gpu(i) : dvt_cpu();
+}
+
+DVT_API dvt_ctx_list dvt_try_all_gpus(void) {
+    dvt_ctx_list list;
+    int i;
+    memset(&list, 0, sizeof list);
+    list.n = dvt_num_gpus();
+    for (i = 0; i < list.n; i++)
+        list.ctx[i] = dvt_gpu(i);
+    return list;
+}
+
+DVT_API dvt_ctx_list dvt_try_all_gpus_or_cpu(void) {
+    dvt_ctx_list list = dvt_try_all_gpus();
+    if (list.n == 0)
+        list.ctx[list.n++] = dvt_cpu();
+    return list;
+}
+
+/* ---- waiting ---- */
+DVT_API dvt_status dvt_wait(dvt_array *x) {
+    if (!x)
+        return dvti_null("dvt_wait", "x");
+    if (x->storage->ctx.type != DVT_DEVICE_CPU)
+        dvti_atomic_add(&dvti_stats()->waits, 1);
+    return x->storage->device->backend->wait(x->storage->device);
+}
+
+DVT_API dvt_status dvt_wait_all(void) {
+    dvt_status first = DVT_OK;
+    int i;
+    for (i = 0; i < DVT_MAX_GPUS; i++) {
+        dvti_device *device = NULL;
+        dvti_mutex_lock(&dvti_registry_lock);
+        if (dvti_the_registry.open[i])
+            device = &dvti_the_registry.gpu[i];
+        dvti_mutex_unlock(&dvti_registry_lock);
+        if (device) {
+            dvt_status status = device->backend->wait(device);
+            dvti_atomic_add(&dvti_stats()->waits, 1);
+            if (first == DVT_OK)
+                first = status;
+        }
+    }
+    return first;
+}

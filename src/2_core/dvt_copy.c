@@ -1,0 +1,218 @@
+/* The only file that moves elements between contexts, and the one door through which work enters a queue. */
+#include "2_core/dvt_core.h"
+
+DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op) {
+    dvti_launch launch;
+    memset(&launch, 0, sizeof launch);
+    launch.name = name;
+    launch.kernel = kernel;
+    launch.op = op;
+    return launch;
+}
+
+static bool dvti_sync_mode(void) {
+    static dvti_atomic mode; /* 0: not read yet, 1: off, 2: on */
+    if (!dvti_atomic_load(&mode))
+        dvti_atomic_store(&mode, 1 + dvti_env_int("DEVTENSOR_SYNC", 0, 1, 0));
+    return dvti_atomic_load(&mode) == 2;
+}
+
+DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
+    const dvti_backend *backend = device->backend;
+    dvt_status status;
+    launch->workspace_bytes = backend->workspace(device, launch);
+    launch->workspace = NULL;
+    if (launch->workspace_bytes > 0) {
+        status = backend->acquire(device, launch->workspace_bytes, &launch->workspace);
+        if (status != DVT_OK)
+            return status;
+    }
+    status = backend->launch(device, launch);
+    if (launch->workspace)
+        backend->release(device, launch->workspace, launch->workspace_bytes);
+    if (status != DVT_OK)
+        return status;
+    dvti_atomic_add(&dvti_stats()->kernels, 1);
+    return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
+}
+
+/* ---- the guard of implicit reads ---- */
+static DVTI_TLS dvt_transfer_guard dvti_guard;
+
+DVT_API dvt_transfer_guard dvt_set_transfer_guard(dvt_transfer_guard guard) {
+    dvt_transfer_guard previous = dvti_guard;
+    dvti_guard = guard;
+    return previous;
+}
+
+DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x) {
+    if (x->storage->ctx.type == DVT_DEVICE_CPU)
+        return DVT_OK;
+    dvti_atomic_add(&dvti_stats()->implicit_reads, 1);
+    if (dvti_guard == DVT_TRANSFER_FORBID)
+        return dvti_fail(DVT_ERR_CONTEXT,
+                         "%s: reading %s would copy %lld bytes to main memory, which the transfer "
+                         "guard forbids; copy with "
+                         "dvt_copyto(x, dvt_cpu()) where the copy is meant",
+                         function, dvti_describe(x), (long long)dvt_nbytes(x));
+    if (dvti_guard == DVT_TRANSFER_LOG)
+        dvti_log(DVT_LOG_WARNING, "%s: reading %s copies %lld bytes to main memory", function,
+                 dvti_describe(x), (long long)dvt_nbytes(x));
+    return DVT_OK;
+}
+
+/* ---- copies ---- */
+/* On one device: any dtypes and strides. Class I64 keeps 64-bit integers exact; floats go through the wider of the two. */
+static dvt_status dvti_copy_on_device(const char *function, dvt_array *dst, dvt_array *src) {
+    dvti_launch launch = dvti_launch_begin(function, DVTI_K_ELEMENTWISE, DVTI_OP_copy);
+    launch.in[0] = dvti_view_of(src);
+    launch.out[0] = dvti_view_of(dst);
+    launch.n_in = launch.n_out = 1;
+    launch.compute = dvti_class_of(src->dtype);
+    return dvti_run(dst->storage->device, &launch);
+}
+
+/* Between devices: contiguous bytes of one dtype. */
+static dvt_status dvti_copy_bytes(dvt_array *dst, dvt_array *src) {
+    dvti_device *to = dst->storage->device, *from = src->storage->device;
+    dvti_counters *c = dvti_stats();
+    int64_t bytes = dvt_nbytes(src);
+    void *d = dvti_view_of(dst).data, *s = dvti_view_of(src).data;
+    if (bytes == 0)
+        return DVT_OK;
+    if (from->ctx.type == DVT_DEVICE_CPU) {
+        dvti_atomic_add(&c->to_device_count, 1);
+        dvti_atomic_add(&c->to_device_bytes, bytes);
+        return to->backend->upload(to, d, s, bytes);
+    }
+    if (to->ctx.type == DVT_DEVICE_CPU) {
+        dvti_atomic_add(&c->to_host_count, 1);
+        dvti_atomic_add(&c->to_host_bytes, bytes);
+        dvti_atomic_add(&c->waits, 1);
+        return from->backend->download(from, d, s, bytes);
+    }
+    dvti_atomic_add(&c->between_count, 1);
+    dvti_atomic_add(&c->between_bytes, bytes);
+    return to->backend->copy_from(to, d, from, s, bytes);
+}
+
+DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src) {
+    dvt_status status = DVT_OK;
+    dvt_array *packed = src, *landed = dst;
+    dvt_scope_guard scope;
+    if (dvt_shape_size(src->shape) == 0)
+        return DVT_OK;
+    if (dst->storage->device == src->storage->device)
+        return dvti_copy_on_device(function, dst, src);
+    scope = dvt_scope_begin();
+    if (!dvt_is_contiguous(src)) {
+        packed = dvti_array_new(function, src->shape, src->dtype, src->storage->ctx);
+        status = packed ? dvti_copy_on_device(function, packed, src) : dvt_error_code();
+    }
+    if (status == DVT_OK && (!dvt_is_contiguous(dst) || dst->dtype != src->dtype)) {
+        landed = dvti_array_new(function, src->shape, src->dtype, dst->storage->ctx);
+        status = landed ? DVT_OK : dvt_error_code();
+    }
+    if (status == DVT_OK)
+        status = dvti_copy_bytes(landed, packed);
+    if (status == DVT_OK && landed != dst)
+        status = dvti_copy_on_device(function, dst, landed);
+    dvt_scope_end(&scope);
+    return status;
+}
+
+DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst) {
+    dvt_scope_guard scope;
+    dvt_array *host = x;
+    dvt_status status = dvti_check_guard(function, x);
+    if (status != DVT_OK)
+        return status;
+    scope = dvt_scope_begin();
+    if (x->storage->ctx.type != DVT_DEVICE_CPU || x->dtype != dtype || !dvt_is_contiguous(x)) {
+        host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
+        status = host ? dvti_copy_elements(function, host, x) : dvt_error_code();
+    }
+    if (status == DVT_OK && dvt_size(host) > 0)
+        memcpy(dst, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
+    dvt_scope_end(&scope);
+    return status;
+}
+
+DVT_API dvt_status dvt_to_host(dvt_array *x, void *dst, int64_t bytes) {
+    if (!x)
+        return dvti_null("dvt_to_host", "x");
+    if (bytes != dvt_nbytes(x))
+        return dvti_fail(
+            DVT_ERR_RANGE,
+            "dvt_to_host: dst has %lld bytes and x (%s) has %lld; give exactly dvt_nbytes(x)",
+            (long long)bytes, dvti_describe(x), (long long)dvt_nbytes(x));
+    if (!dst && bytes)
+        return dvti_null("dvt_to_host", "dst");
+    return dvti_read("dvt_to_host", x, x->dtype, dst);
+}
+
+static bool dvti_one_element(const char *function, dvt_array *x) {
+    if (!x) {
+        dvti_null(function, "x");
+        return false;
+    }
+    if (dvt_size(x) == 1)
+        return true;
+    dvti_fail(
+        DVT_ERR_SHAPE,
+        "%s: x is %s and has %lld elements; expected exactly one: reduce it, or use dvt_item_at",
+        function, dvti_describe(x), (long long)dvt_size(x));
+    return false;
+}
+
+DVT_API double dvt_item(dvt_array *x) {
+    double value = (double)NAN;
+    if (!dvti_one_element("dvt_item", x) || dvti_read("dvt_item", x, DVT_F64, &value) != DVT_OK)
+        return (double)NAN;
+    return value;
+}
+
+DVT_API int64_t dvt_item_int(dvt_array *x) {
+    int64_t value = 0;
+    if (!dvti_one_element("dvt_item_int", x) ||
+        dvti_read("dvt_item_int", x, DVT_I64, &value) != DVT_OK)
+        return 0;
+    return value;
+}
+
+DVT_API double dvt_item_at(dvt_array *x, dvt_shape index) {
+    dvt_shape one = DVT_SCALAR;
+    int64_t offset;
+    double value = (double)NAN;
+    dvt_scope_guard scope;
+    dvt_array *element;
+    int i;
+    if (!x) {
+        dvti_null("dvt_item_at", "x");
+        return value;
+    }
+    if (index.ndim != x->shape.ndim) {
+        dvti_fail(DVT_ERR_SHAPE, "dvt_item_at: %d indices for x (%s); give one per axis",
+                  index.ndim, dvti_describe(x));
+        return value;
+    }
+    offset = x->offset;
+    for (i = 0; i < index.ndim; i++) {
+        int64_t extent = x->shape.dim[i],
+                at = index.dim[i] < 0 ? index.dim[i] + extent : index.dim[i];
+        if (at < 0 || at >= extent) {
+            dvti_fail(DVT_ERR_RANGE,
+                      "dvt_item_at: index %lld on axis %d of x (%s); expected %lld to %lld",
+                      (long long)index.dim[i], i, dvti_describe(x), (long long)-extent,
+                      (long long)extent - 1);
+            return value;
+        }
+        offset += at * x->stride[i];
+    }
+    scope = dvt_scope_begin();
+    element = dvti_view_new("dvt_item_at", x, one, NULL, offset);
+    if (element && dvti_read("dvt_item_at", element, DVT_F64, &value) != DVT_OK)
+        value = (double)NAN;
+    dvt_scope_end(&scope);
+    return value;
+}

@@ -1,0 +1,116 @@
+/* Arrays without arithmetic: objects and scopes, storages, views, contexts, copies. */
+#ifndef DVTI_CORE_H
+#define DVTI_CORE_H
+#include "1_base/dvt_base.h"
+#include "2_core/dvt_backend.h"
+
+/* ---- objects: a counted header, and the scope that owns what a call returns ---- */
+typedef struct dvti_object {
+    dvti_atomic references;
+    void (*destroy)(void *object); /* frees everything, the object included */
+} dvti_object;
+
+/* Counts 1 and gives that to the innermost scope. false (nothing changed, HOST_MEMORY set): exhausted; the caller frees. */
+DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char *function);
+/* The same without a scope: the caller holds the one reference. */
+DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *));
+/* Takes back a reference that the innermost scope holds (for results that are stored away): after it the caller holds it. */
+DVTI_FN void dvti_scope_take(void *object);
+
+/* ---- dtypes and shapes ---- */
+DVTI_FN bool dvti_dtype_ok(dvt_dtype dtype);
+/* The class an elementwise operation on this dtype computes in. */
+DVTI_FN dvti_class dvti_class_of(dvt_dtype dtype);
+DVTI_FN uint16_t dvti_f32_to_f16(float x);
+DVTI_FN float dvti_f16_to_f32(uint16_t x);
+DVTI_FN uint16_t dvti_f32_to_bf16(float x);
+DVTI_FN float dvti_bf16_to_f32(uint16_t x);
+DVTI_FN uint16_t dvti_f64_to_f16(double x);  /* rounds once */
+DVTI_FN uint16_t dvti_f64_to_bf16(double x); /* rounds once */
+/* Bytes of a shape; false with SHAPE set when an extent is negative, ndim is not 0..8, or the size overflows. */
+DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes);
+DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride);
+/* The common shape; false with SHAPE set, naming both. */
+DVTI_FN bool dvti_broadcast(const char *function, dvt_shape a, dvt_shape b, dvt_shape *out);
+/* -ndim <= *axis < ndim made non-negative; false with AXIS set. */
+DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim);
+
+/* ---- storage: one buffer on one context ---- */
+typedef struct dvti_storage {
+    dvti_atomic references;
+    dvti_device *device;
+    dvt_ctx ctx; /* cpu(1) and cpu(0) share a device, not a context */
+    void *data;
+    int64_t bytes;
+    dvti_atomic version; /* counts writes after creation, for the tape */
+} dvti_storage;
+
+struct dvti_node;
+
+struct dvt_array {
+    dvti_object object;
+    dvti_storage *storage;
+    int64_t offset; /* elements */
+    dvt_shape shape;
+    int64_t stride[DVT_MAX_DIMS];
+    dvt_dtype dtype;
+    bool broadcast;         /* several positions share an element: not for writing */
+    struct dvti_node *node; /* what computed it, when recorded (4_ops/dvt_tape.h) */
+    dvt_array *grad;        /* attached gradient, owned */
+    dvt_grad_req grad_req;
+    bool attached;
+    bool grad_fresh;  /* backward has written grad since the trainer last looked */
+    const char *file; /* where the creating call stands, when known */
+    int line;
+};
+
+/* New memory of that shape, values not set, owned by the innermost scope. NULL with the error set. */
+DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dtype dtype,
+                                  dvt_ctx ctx);
+/* Another window on x's memory. */
+DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
+                                 const int64_t *stride, int64_t offset);
+DVTI_FN dvti_view dvti_view_of(const dvt_array *x);
+/* x repeated to `shape` by strides of 0. x must broadcast to it. */
+DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape);
+/* One reference fewer to what recorded an array. Defined in 4_ops/dvt_tape.c, the room that knows nodes. */
+DVTI_FN void dvti_node_release(struct dvti_node *node);
+/* "float32 (2, 3) on gpu(0) made at main.c:42": for messages. */
+DVTI_FN const char *dvti_describe(const dvt_array *x);
+DVTI_FN const char *dvti_site_text(const dvt_array *x);
+
+/* ---- contexts ---- */
+/* DVT_DEVICE_DEFAULT becomes the default context. */
+DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx);
+/* The device, opened at its first use; NULL with NO_DEVICE set and the reason. */
+DVTI_FN dvti_device *dvti_device_of(const char *function, dvt_ctx ctx);
+/* What each backend room defines for the registry. */
+DVTI_FN const dvti_backend *dvti_cpu_backend(void);
+DVTI_FN const dvti_backend *dvti_virtual_backend(void);
+DVTI_FN dvt_status dvti_virtual_open(dvti_device *device);
+DVTI_FN void dvti_virtual_close(dvti_device *device);
+/* The CUDA room's answers: why there is no GPU ("" when there is), and the driver's version. */
+DVTI_FN const char *dvti_cuda_reason(void);
+DVTI_FN int dvti_cuda_driver_version(void);
+
+/* ---- work ---- */
+/* Gets the workspace, counts, and puts the launch into the device's queue. All views must be on `device`. */
+DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch);
+/* An empty launch: everything 0, with that kernel, op and name. */
+DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op);
+/* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between contexts. Does not record. */
+DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src);
+/* Reads all elements in C order, converted to `dtype`, into host memory. Waits. An implicit read (see dvt_transfer_guard). */
+DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst);
+DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x);
+
+/* ---- counters ---- */
+typedef struct dvti_counters {
+    dvti_atomic to_device_count, to_device_bytes, to_host_count, to_host_bytes, between_count,
+        between_bytes;
+    dvti_atomic kernels, waits, implicit_reads, arrays, storages;
+} dvti_counters;
+
+DVTI_FN dvti_counters *dvti_stats(void);
+
+#endif

@@ -1,0 +1,123 @@
+/* Objects and the scopes that own them: per thread one stack of objects, and marks in it. */
+#include "2_core/dvt_core.h"
+
+typedef struct dvti_scope_stack {
+    dvti_object **items;
+    size_t count, capacity;
+    size_t *marks; /* where each open scope begins */
+    size_t depth, marks_capacity;
+} dvti_scope_stack;
+
+static DVTI_TLS dvti_scope_stack dvti_scopes;
+
+static void dvti_scopes_end_thread(void) {
+    dvt_release_all();
+    dvti_free(dvti_scopes.items);
+    dvti_free(dvti_scopes.marks);
+    memset(&dvti_scopes, 0, sizeof dvti_scopes);
+}
+
+static size_t dvti_scope_floor(void) {
+    return dvti_scopes.depth ? dvti_scopes.marks[dvti_scopes.depth - 1] : 0;
+}
+
+static bool dvti_scope_room(void) {
+    dvti_at_thread_end(dvti_scopes_end_thread);
+    return dvti_grow((void **)&dvti_scopes.items, &dvti_scopes.capacity, dvti_scopes.count + 1,
+                     sizeof *dvti_scopes.items);
+}
+
+DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *)) {
+    dvti_object *header = (dvti_object *)object;
+    dvti_atomic_store(&header->references, 1);
+    header->destroy = destroy;
+}
+
+DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char *function) {
+    if (!dvti_scope_room()) {
+        dvti_fail_memory(function, (int64_t)(sizeof(void *) * (dvti_scopes.count + 1)));
+        return false;
+    }
+    dvti_object_begin_unowned(object, destroy);
+    dvti_scopes.items[dvti_scopes.count++] = (dvti_object *)object;
+    return true;
+}
+
+/* The position of an object in the innermost scope, or count when it is not there. Looks from the newest. */
+static size_t dvti_scope_find(void *object) {
+    size_t floor = dvti_scope_floor(), i;
+    for (i = dvti_scopes.count; i > floor; i--)
+        if (dvti_scopes.items[i - 1] == object)
+            return i - 1;
+    return dvti_scopes.count;
+}
+
+DVTI_FN void dvti_scope_take(void *object) {
+    size_t at = dvti_scope_find(object);
+    if (at == dvti_scopes.count) /* owned by an outer scope: leave that alone and count one more */
+        dvt_retain(object);
+    else
+        dvti_scopes.items[at] = dvti_scopes.items[--dvti_scopes.count];
+}
+
+DVT_API void *dvt_retain(void *object) {
+    if (object)
+        dvti_atomic_add(&((dvti_object *)object)->references, 1);
+    return object;
+}
+
+DVT_API void dvt_release(void *object) {
+    dvti_object *header = (dvti_object *)object;
+    if (header && dvti_atomic_add(&header->references, -1) == 0)
+        header->destroy(object);
+}
+
+/* Moving to the enclosing scope is moving this scope's mark: the object changes places with the first one above it. */
+DVT_API void *dvt_keep(void *object) {
+    size_t at, first;
+    if (!object || !dvti_scopes.depth)
+        return object;
+    at = dvti_scope_find(object);
+    if (at == dvti_scopes.count)
+        return object;
+    first = dvti_scopes.marks[dvti_scopes.depth - 1]++;
+    dvti_scopes.items[at] = dvti_scopes.items[first];
+    dvti_scopes.items[first] = (dvti_object *)object;
+    return object;
+}
+
+/* Newest first. Destroying may release others, but never opens a scope or makes an object. */
+static void dvti_scope_drop(size_t floor) {
+    while (dvti_scopes.count > floor)
+        dvt_release(dvti_scopes.items[--dvti_scopes.count]);
+}
+
+/* Without memory for a mark the scope is not opened (once 0, depth -1): what it would have made belongs to the one outside. */
+DVT_API dvt_scope_guard dvt_scope_begin(void) {
+    dvt_scope_guard guard;
+    guard.once = 1;
+    guard.mark = dvti_scopes.count;
+    guard.depth = -1;
+    dvti_at_thread_end(dvti_scopes_end_thread);
+    if (dvti_grow((void **)&dvti_scopes.marks, &dvti_scopes.marks_capacity, dvti_scopes.depth + 1,
+                  sizeof *dvti_scopes.marks)) {
+        guard.depth = (int)dvti_scopes.depth;
+        dvti_scopes.marks[dvti_scopes.depth++] = dvti_scopes.count;
+    }
+    return guard;
+}
+
+/* Also ends inner scopes that were left without ending (possible only without guards that run by themselves). */
+DVT_API void dvt_scope_end(dvt_scope_guard *guard) {
+    guard->once = 0;
+    if (guard->depth < 0 || (size_t)guard->depth >= dvti_scopes.depth)
+        return;
+    dvti_scope_drop(dvti_scopes.marks[guard->depth]);
+    dvti_scopes.depth = (size_t)guard->depth;
+    guard->depth = -1;
+}
+
+DVT_API void dvt_release_all(void) {
+    dvti_scopes.depth = 0;
+    dvti_scope_drop(0);
+}

@@ -1,0 +1,134 @@
+/* Shapes: sizes that cannot overflow, strides, broadcasting, axes. */
+#include "2_core/dvt_core.h"
+
+DVT_API dvt_shape dvt_shape_make(int ndim, int64_t d0, int64_t d1, int64_t d2, int64_t d3,
+                                 int64_t d4, int64_t d5, int64_t d6, int64_t d7) {
+    dvt_shape shape;
+    shape.ndim = ndim;
+    shape.dim[0] = d0;
+    shape.dim[1] = d1;
+    shape.dim[2] = d2;
+    shape.dim[3] = d3;
+    shape.dim[4] = d4;
+    shape.dim[5] = d5;
+    shape.dim[6] = d6;
+    shape.dim[7] = d7;
+    return shape;
+}
+
+DVT_API dvt_axes dvt_axes_make(int n, int a0, int a1, int a2, int a3, int a4, int a5, int a6,
+                               int a7) {
+    dvt_axes axes;
+    axes.n = n;
+    axes.axis[0] = a0;
+    axes.axis[1] = a1;
+    axes.axis[2] = a2;
+    axes.axis[3] = a3;
+    axes.axis[4] = a4;
+    axes.axis[5] = a5;
+    axes.axis[6] = a6;
+    axes.axis[7] = a7;
+    return axes;
+}
+
+DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b) {
+    int i;
+    if (a.ndim != b.ndim)
+        return false;
+    for (i = 0; i < a.ndim && i < DVT_MAX_DIMS; i++)
+        if (a.dim[i] != b.dim[i])
+            return false;
+    return true;
+}
+
+/* An extent of 0 makes the product 0 even where the other extents overflow: the array has no elements. */
+DVT_API int64_t dvt_shape_size(dvt_shape shape) {
+    int64_t size = 1;
+    bool fits = true, empty = false;
+    int i;
+    if (shape.ndim < 0 || shape.ndim > DVT_MAX_DIMS)
+        return -1;
+    for (i = 0; i < shape.ndim; i++) {
+        if (shape.dim[i] < 0)
+            return -1;
+        empty = empty || shape.dim[i] == 0;
+        fits = fits && dvti_mul(size, shape.dim[i], &size);
+    }
+    return empty ? 0 : fits ? size : -1;
+}
+
+DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes) {
+    int64_t size;
+    int i;
+    if (!dvti_dtype_ok(dtype)) {
+        dvti_fail(DVT_ERR_DTYPE, "%s: %d is no dtype; use DVT_F32, DVT_I64 and the like", function,
+                  (int)dtype);
+        return false;
+    }
+    if (shape.ndim < 0 || shape.ndim > DVT_MAX_DIMS) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: a shape of %d dimensions; expected 0 to %d", function,
+                  shape.ndim, DVT_MAX_DIMS);
+        return false;
+    }
+    for (i = 0; i < shape.ndim; i++)
+        if (shape.dim[i] < 0) {
+            dvti_fail(DVT_ERR_SHAPE,
+                      "%s: shape %s has a negative extent; extents must be 0 or more", function,
+                      dvti_shape_text(shape));
+            return false;
+        }
+    size = dvt_shape_size(shape);
+    if (size < 0 || !dvti_mul(size, dvt_dtype_size(dtype), bytes)) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: shape %s of %s has more than 2^63 bytes; use a smaller shape",
+                  function, dvti_shape_text(shape), dvt_dtype_name(dtype));
+        return false;
+    }
+    return true;
+}
+
+/* Strides of an empty array may overflow on the way; they are never used, so 0 is as good. */
+DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride) {
+    int64_t step = 1;
+    int i;
+    for (i = shape.ndim - 1; i >= 0; i--) {
+        stride[i] = step;
+        if (!dvti_mul(step, shape.dim[i], &step))
+            step = 0;
+    }
+}
+
+DVTI_FN bool dvti_broadcast(const char *function, dvt_shape a, dvt_shape b, dvt_shape *out) {
+    int ndim = DVTI_MAX(a.ndim, b.ndim), i;
+    dvt_shape result = DVT_SCALAR;
+    result.ndim = ndim;
+    for (i = 0; i < ndim; i++) {
+        int64_t da = i < ndim - a.ndim ? 1 : a.dim[i - (ndim - a.ndim)];
+        int64_t db = i < ndim - b.ndim ? 1 : b.dim[i - (ndim - b.ndim)];
+        if (da != db && da != 1 && db != 1) {
+            dvti_fail(DVT_ERR_SHAPE,
+                      "%s: shapes %s and %s do not broadcast: extents must be equal or 1, counted "
+                      "from the last; "
+                      "reshape or slice one of them",
+                      function, dvti_shape_text(a), dvti_shape_text(b));
+            return false;
+        }
+        result.dim[i] = da == 1 ? db : da;
+    }
+    *out = result;
+    return true;
+}
+
+DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
+    if (*axis < -ndim || *axis >= ndim) {
+        if (ndim == 0)
+            dvti_fail(DVT_ERR_AXIS, "%s: axis %d of an array without axes; reshape it first",
+                      function, *axis);
+        else
+            dvti_fail(DVT_ERR_AXIS, "%s: axis %d of an array with %d %s; expected %d to %d",
+                      function, *axis, ndim, ndim == 1 ? "axis" : "axes", -ndim, ndim - 1);
+        return false;
+    }
+    if (*axis < 0)
+        *axis += ndim;
+    return true;
+}

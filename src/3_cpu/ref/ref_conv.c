@@ -1,0 +1,2 @@
+/* Convolution and pooling. */
+#include "3_cpu/dvt_cpu.h"

@@ -1,0 +1,2 @@
+/* fill, arange, eye. */
+#include "3_cpu/dvt_cpu.h"

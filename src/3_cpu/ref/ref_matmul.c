@@ -1,0 +1,2 @@
+/* Matrix product. */
+#include "3_cpu/dvt_cpu.h"

@@ -1,0 +1,2 @@
+/* Optimiser steps. */
+#include "3_cpu/dvt_cpu.h"

@@ -1,0 +1,2 @@
+/* Random numbers. */
+#include "3_cpu/dvt_cpu.h"

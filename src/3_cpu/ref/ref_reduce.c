@@ -1,0 +1,2 @@
+/* Reductions and softmax. */
+#include "3_cpu/dvt_cpu.h"

@@ -1,0 +1,64 @@
+/* The way of a call. One path for every operation, one helper for each step:
+
+       public function
+         -> dvti_check       NULL inputs, mixed contexts
+         -> shapes, dtypes   dvti_broadcast, dvt_promote, dvti_axis ... in the family's file
+         -> dvti_array_new   the result
+         -> dvti_run         the launch, in 2_core
+         -> dvti_finish      the tape entry when recording
+
+   A family's file (op_*.c) holds its public functions and nothing else's. */
+#ifndef DVTI_OPS_H
+#define DVTI_OPS_H
+#include "2_core/dvt_core.h"
+
+/* What a gradient needs to know of a call besides its inputs; each family says which slots it uses. */
+typedef struct dvti_attr {
+    double f[4];
+    int64_t i[12];
+} dvti_attr;
+
+/* A remembered operation. Owns references to its inputs; the result owns a reference to the node. */
+typedef struct dvti_node {
+    dvti_atomic references;
+    dvti_op op;
+    const char *name; /* "dvt_mul" */
+    int64_t sequence; /* later operations have larger numbers */
+    dvti_attr attr;
+    dvt_array
+        *result; /* the result's memory without its history, so that the node does not own itself */
+    int64_t result_version;
+    bool used; /* a backward without retain_graph has been here */
+    int n_in;
+    dvt_array **in;
+    int64_t *version; /* of each input's storage when it was recorded */
+    void *mark;       /* scratch of one backward pass */
+} dvti_node;
+
+DVTI_FN dvti_attr dvti_attr_none(void);
+
+/* All inputs are there and live on one context. Otherwise false, with the error set. */
+DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n);
+/* x may be written now: not a broadcast view, and not recorded while recording. */
+DVTI_FN bool dvti_writable(const char *function, dvt_array *x);
+/* Tells the tape that x's memory has changed. */
+DVTI_FN void dvti_written(dvt_array *x);
+
+/* Remembers the operation when this thread records and an input has history; the result is a float. Returns out, or NULL
+   with the error set when there is no memory for the node. A NULL `out` is passed on. */
+DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
+                               int n, const dvti_attr *attr);
+/* x's memory without history, not owned by a scope: release it with dvt_release. NULL with HOST_MEMORY. */
+DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
+
+/* ---- shared by families and gradients ---- */
+/* in[k] for k = n_in of an elementwise call; scalar_at: 0 none, 1 the scalar stands before the array, 2 behind it.
+   into: NULL, or the array that receives the result. */
+DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *const *in, int n,
+                                    int scalar_at, double scalar, dvt_array *into);
+/* The dtype of a FLOAT operation's result: integers and bool become float32. */
+DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
+/* The axes of a reduction as a bit mask; false with AXIS set (out of range, repeated). */
+DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsigned *mask);
+
+#endif

@@ -1,0 +1,90 @@
+/* Checks that every operation shares, and their messages. */
+#include "4_ops/dvt_op.h"
+
+static const char *dvti_input_name(int i, int n) {
+    static const char *const names[] = {"a", "b", "c", "d"};
+    char *buffer;
+    if (n == 1)
+        return "x";
+    if (n <= 4)
+        return names[i];
+    buffer = dvti_name_buffer();
+    snprintf(buffer, DVTI_NAME_SIZE, "array %d", i);
+    return buffer;
+}
+
+DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n) {
+    int i;
+    for (i = 0; i < n; i++)
+        if (!in[i]) {
+            dvti_null(function, dvti_input_name(i, n));
+            return false;
+        }
+    for (i = 1; i < n; i++)
+        if (!dvt_ctx_equal(in[0]->storage->ctx, in[i]->storage->ctx)) {
+            dvt_ctx home = in[0]->storage->ctx;
+            dvti_fail(DVT_ERR_CONTEXT,
+                      "%s: all arguments must live on one context, but %s is %s and %s is %s; copy "
+                      "one first, for example with "
+                      "dvt_as_in_ctx(%s, dvt_%s(%d))",
+                      function, dvti_input_name(0, n), dvti_describe(in[0]), dvti_input_name(i, n),
+                      dvti_describe(in[i]), dvti_input_name(i, n),
+                      home.type == DVT_DEVICE_GPU ? "gpu"
+                      : home.id                   ? "cpu_id"
+                                                  : "cpu",
+                      home.id);
+            return false;
+        }
+    return true;
+}
+
+DVTI_FN bool dvti_writable(const char *function, dvt_array *x) {
+    if (x->broadcast) {
+        dvti_fail(DVT_ERR_VALUE,
+                  "%s: x (%s) is a broadcast view, whose positions share elements; write into "
+                  "dvt_copy(x)",
+                  function, dvti_describe(x));
+        return false;
+    }
+    if (dvt_is_recording() && dvt_has_history(x)) {
+        dvti_fail(DVT_ERR_GRAD,
+                  "%s: x (%s) belongs to a recorded computation, and writing into it would falsify "
+                  "its gradients; compute a new "
+                  "array, or write inside DVT_PAUSE",
+                  function, dvti_describe(x));
+        return false;
+    }
+    return true;
+}
+
+DVTI_FN void dvti_written(dvt_array *x) {
+    dvti_atomic_add(&x->storage->version, 1);
+}
+
+DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype) {
+    return dvt_dtype_is_float(dtype) ? dtype : DVT_F32;
+}
+
+DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsigned *mask) {
+    int i;
+    *mask = 0;
+    if (axes.n < 0 || axes.n > DVT_MAX_DIMS) {
+        dvti_fail(DVT_ERR_AXIS, "%s: %d axes; expected 0 (all) to %d", function, axes.n,
+                  DVT_MAX_DIMS);
+        return false;
+    }
+    if (axes.n == 0)
+        *mask = (1u << ndim) - 1u;
+    for (i = 0; i < axes.n; i++) {
+        int axis = axes.axis[i];
+        if (!dvti_axis(function, &axis, ndim))
+            return false;
+        if (*mask & 1u << axis) {
+            dvti_fail(DVT_ERR_AXIS, "%s: axis %d is named twice; name each axis once", function,
+                      axes.axis[i]);
+            return false;
+        }
+        *mask |= 1u << axis;
+    }
+    return true;
+}

@@ -1,0 +1,126 @@
+/* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
+#include "4_ops/dvt_op.h"
+
+static DVTI_TLS int dvti_recording, dvti_training;
+
+DVT_API bool dvt_is_recording(void) {
+    return dvti_recording != 0;
+}
+
+DVT_API bool dvt_is_training(void) {
+    return dvti_training != 0;
+}
+
+DVT_API dvt_record_guard dvt_record_begin(int recording, int training) {
+    dvt_record_guard guard;
+    guard.recording = dvti_recording;
+    guard.training = dvti_training;
+    guard.once = 1;
+    if (recording >= 0)
+        dvti_recording = recording;
+    if (training >= 0)
+        dvti_training = training;
+    return guard;
+}
+
+DVT_API void dvt_record_end(dvt_record_guard *guard) {
+    dvti_recording = guard->recording;
+    dvti_training = guard->training;
+    guard->once = 0;
+}
+
+DVT_API bool dvt_has_history(const dvt_array *x) {
+    return x && (x->node || (x->attached && x->grad_req != DVT_GRAD_NULL));
+}
+
+DVTI_FN dvti_attr dvti_attr_none(void) {
+    dvti_attr attr;
+    memset(&attr, 0, sizeof attr);
+    return attr;
+}
+
+/* ---- nodes ---- */
+/* A long chain must not be freed by a deep recursion: releasing an input's last owner would release that input's node,
+   and so on. Nodes that die while another is being taken apart wait in this thread's list. */
+static DVTI_TLS dvti_node *dvti_dying;
+static DVTI_TLS bool dvti_taking_apart;
+
+static void dvti_node_take_apart(dvti_node *node) {
+    int i;
+    for (i = 0; i < node->n_in; i++)
+        dvt_release(node->in[i]);
+    dvt_release(node->result);
+    dvti_free(node->in);
+    dvti_free(node->version);
+    dvti_free(node);
+}
+
+DVTI_FN void dvti_node_release(dvti_node *node) {
+    if (!node || dvti_atomic_add(&node->references, -1) != 0)
+        return;
+    node->mark = dvti_dying;
+    dvti_dying = node;
+    if (dvti_taking_apart)
+        return;
+    dvti_taking_apart = true;
+    while (dvti_dying) {
+        dvti_node *next = dvti_dying;
+        dvti_dying = (dvti_node *)next->mark;
+        dvti_node_take_apart(next);
+    }
+    dvti_taking_apart = false;
+}
+
+DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x) {
+    dvt_array *alias = dvti_view_new("dvt_detach", x, x->shape, x->stride, x->offset);
+    if (alias)
+        dvti_scope_take(alias);
+    return alias;
+}
+
+static dvti_node *dvti_node_new(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
+                                int n, const dvti_attr *attr) {
+    static dvti_atomic sequence;
+    dvti_node *node = (dvti_node *)dvti_alloc_zero(sizeof *node);
+    int i;
+    if (!node)
+        return NULL;
+    node->references = 1;
+    node->in = (dvt_array **)dvti_alloc_zero(sizeof *node->in * (size_t)n);
+    node->version = (int64_t *)dvti_alloc_zero(sizeof *node->version * (size_t)n);
+    if (node->in && node->version)
+        node->result = dvti_alias_unowned(out);
+    if (!node->result) {
+        dvti_node_release(node);
+        return NULL;
+    }
+    node->op = op;
+    node->name = name;
+    node->attr = attr ? *attr : dvti_attr_none();
+    node->n_in = n;
+    for (i = 0; i < n; i++) {
+        node->in[i] = (dvt_array *)dvt_retain(in[i]);
+        node->version[i] = dvti_atomic_load(&in[i]->storage->version);
+    }
+    node->result_version = dvti_atomic_load(&out->storage->version);
+    node->sequence = dvti_atomic_add(&sequence, 1);
+    return node;
+}
+
+DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
+                               int n, const dvti_attr *attr) {
+    bool history = false;
+    int i;
+    if (!out || !dvti_recording || !dvt_dtype_is_float(out->dtype))
+        return out;
+    for (i = 0; i < n; i++)
+        history = history || dvt_has_history(in[i]);
+    if (!history)
+        return out;
+    out->node = dvti_node_new(out, op, name, in, n, attr);
+    if (!out->node) {
+        dvti_fail_memory(name, (int64_t)sizeof(dvti_node));
+        return NULL;
+    }
+    return out;
+}

@@ -1,0 +1,2 @@
+/* Convolution and pooling. */
+#include "4_ops/dvt_op.h"

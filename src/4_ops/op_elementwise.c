@@ -1,0 +1,245 @@
+/* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
+#include "4_ops/dvt_op.h"
+
+typedef enum dvti_rule {
+    DVTI_RULE_SAME,
+    DVTI_RULE_NOBOOL,
+    DVTI_RULE_FLOAT,
+    DVTI_RULE_BOOL
+} dvti_rule;
+
+static dvti_rule dvti_rule_of(dvti_op op) {
+    switch (op) {
+#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_RULE_##rule;
+        DVTI_UNARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+#define DVTI_ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                    \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_RULE_##rule;
+        DVTI_BINARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    default:
+        return DVTI_RULE_SAME;
+    }
+}
+
+/* A whole number beside integers stays an integer; beside bool it makes int64; a fraction makes float32. */
+static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
+    if (dvt_dtype_is_float(dtype))
+        return dtype;
+    if (!(s >= -9223372036854775808.0 && s < 9223372036854775808.0) || s != floor(s))
+        return DVT_F32;
+    return dtype == DVT_BOOL && s != 0 && s != 1 ? DVT_I64 : dtype;
+}
+
+/* NumPy's "same kind": a float result does not fit an integer array, nor an integer one a bool. */
+static bool dvti_fits(dvt_dtype result, dvt_dtype into) {
+    if (dvt_dtype_is_float(result))
+        return dvt_dtype_is_float(into);
+    return result == DVT_BOOL || into != DVT_BOOL;
+}
+
+static bool dvti_into_ok(const char *name, dvt_array *into, dvt_shape shape, dvt_dtype dtype) {
+    if (!dvt_shape_equal(into->shape, shape)) {
+        dvti_fail(
+            DVT_ERR_SHAPE,
+            "%s: the result has shape %s and cannot be written into %s; use the form without _",
+            name, dvti_shape_text(shape), dvti_describe(into));
+        return false;
+    }
+    if (!dvti_fits(dtype, into->dtype)) {
+        dvti_fail(DVT_ERR_DTYPE,
+                  "%s: the result is %s and cannot be written into %s; use the form without _",
+                  name, dvt_dtype_name(dtype), dvti_describe(into));
+        return false;
+    }
+    return dvti_writable(name, into);
+}
+
+/* Another window on the memory that is about to be written must be read before: same window, or a copy first. */
+static bool dvti_overlaps(const dvt_array *in, const dvt_array *into) {
+    int i;
+    if (in->storage != into->storage)
+        return false;
+    if (in->offset != into->offset || in->dtype != into->dtype ||
+        !dvt_shape_equal(in->shape, into->shape))
+        return true;
+    for (i = 0; i < in->shape.ndim; i++)
+        if (in->stride[i] != into->stride[i] && in->shape.dim[i] > 1)
+            return true;
+    return false;
+}
+
+static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int n, int first,
+                                       dvt_shape shape, dvt_dtype dtype, dvt_array *into) {
+    dvt_array *out = into;
+    int k;
+    for (k = 0; into && k < n; k++)
+        if (dvti_overlaps(in[k], into) && !(in[k] = dvt_copy(in[k])))
+            return NULL;
+    if (!out && !(out = dvti_array_new(launch->name, shape, dtype, in[0]->storage->ctx)))
+        return NULL;
+    for (k = 0; k < n; k++)
+        launch->in[first + k] = dvti_view_broadcast(in[k], shape);
+    launch->out[0] = dvti_view_of(out);
+    launch->n_out = 1;
+    if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, launch) != DVT_OK)
+        return NULL;
+    if (into)
+        dvti_written(into);
+    return out;
+}
+
+DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *const *in, int n,
+                                    int scalar_at, double scalar, dvt_array *into) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_ELEMENTWISE, op);
+    dvti_rule rule = dvti_rule_of(op);
+    dvti_attr attr = dvti_attr_none();
+    dvt_array *operand[3], *out = NULL;
+    dvt_shape shape;
+    dvt_dtype dtype, result;
+    dvt_scope_guard scope;
+    int k;
+    if (!dvti_check(name, in, n))
+        return NULL;
+    shape = in[0]->shape;
+    dtype = in[0]->dtype;
+    for (k = 0; k < n; k++) {
+        operand[k] = in[k];
+        dtype = dvt_promote(dtype, in[k]->dtype);
+        if (k && !dvti_broadcast(name, shape, in[k]->shape, &shape))
+            return NULL;
+    }
+    if (scalar_at)
+        dtype = dvti_with_scalar(dtype, scalar);
+    if (rule == DVTI_RULE_FLOAT)
+        dtype = dvti_float_dtype(dtype);
+    if (rule == DVTI_RULE_NOBOOL && dtype == DVT_BOOL) {
+        dvti_fail(DVT_ERR_DTYPE,
+                  "%s: not defined for bool; use dvt_logical_not or dvt_logical_xor, or convert "
+                  "with dvt_astype",
+                  name);
+        return NULL;
+    }
+    result = rule == DVTI_RULE_BOOL ? DVT_BOOL : dtype;
+    if (into && !dvti_into_ok(name, into, shape, result))
+        return NULL;
+    launch.compute = dvti_class_of(dtype);
+    launch.n_in = n + (scalar_at ? 1 : 0);
+    launch.f[0] = scalar;
+    launch.i[0] = scalar_at;
+    if (scalar_at && launch.compute == DVTI_I64)
+        launch.i[1] = (int64_t)scalar;
+    scope = dvt_scope_begin();
+    out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1 ? 1 : 0, shape, result, into);
+    attr.f[0] = scalar;
+    attr.i[0] = scalar_at;
+    if (!into) {
+        dvt_keep(out);
+        out = dvti_finish(out, op, name, in, n, &attr);
+    }
+    dvt_scope_end(&scope);
+    return out;
+}
+
+/* ---- the public functions, one set per row ---- */
+#define DVTI_UNARY(name)                                                                           \
+    DVT_API dvt_array *dvt_##name(dvt_array *x) {                                                  \
+        return dvti_elementwise("dvt_" #name, DVTI_OP_##name, &x, 1, 0, 0, NULL);                  \
+    }
+#define DVTI_UNARY_INPLACE(name)                                                                   \
+    DVT_API dvt_array *dvt_##name##_(dvt_array *x) {                                               \
+        return dvti_elementwise("dvt_" #name "_", DVTI_OP_##name, &x, 1, 0, 0, x);                 \
+    }
+#define DVTI_BINARY(name)                                                                          \
+    DVT_API dvt_array *dvt_##name(dvt_array *a, dvt_array *b) {                                    \
+        dvt_array *in[2];                                                                          \
+        in[0] = a;                                                                                 \
+        in[1] = b;                                                                                 \
+        return dvti_elementwise("dvt_" #name, DVTI_OP_##name, in, 2, 0, 0, NULL);                  \
+    }                                                                                              \
+    DVT_API dvt_array *dvt_##name##_scalar(dvt_array *x, double s) {                               \
+        return dvti_elementwise("dvt_" #name "_scalar", DVTI_OP_##name, &x, 1, 2, s, NULL);        \
+    }                                                                                              \
+    DVT_API dvt_array *dvt_scalar_##name(double s, dvt_array *x) {                                 \
+        return dvti_elementwise("dvt_scalar_" #name, DVTI_OP_##name, &x, 1, 1, s, NULL);           \
+    }
+#define DVTI_BINARY_INPLACE(name)                                                                  \
+    DVT_API dvt_array *dvt_##name##_(dvt_array *a, dvt_array *b) {                                 \
+        dvt_array *in[2];                                                                          \
+        in[0] = a;                                                                                 \
+        in[1] = b;                                                                                 \
+        return dvti_elementwise("dvt_" #name "_", DVTI_OP_##name, in, 2, 0, 0, a);                 \
+    }                                                                                              \
+    DVT_API dvt_array *dvt_##name##_scalar_(dvt_array *x, double s) {                              \
+        return dvti_elementwise("dvt_" #name "_scalar_", DVTI_OP_##name, &x, 1, 2, s, x);          \
+    }
+
+/* Rows whose result is bool have no form that writes in place. */
+#define DVTI_INPLACE_SAME(M, name) M(name)
+#define DVTI_INPLACE_NOBOOL(M, name) M(name)
+#define DVTI_INPLACE_FLOAT(M, name) M(name)
+#define DVTI_INPLACE_BOOL(M, name)
+
+#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
+    DVTI_UNARY(name) DVTI_INPLACE_##rule(DVTI_UNARY_INPLACE, name)
+DVTI_UNARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+#define DVTI_ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                    \
+    DVTI_BINARY(name) DVTI_INPLACE_##rule(DVTI_BINARY_INPLACE, name)
+DVTI_BINARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+
+/* ---- select ---- */
+DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
+    dvti_launch launch = dvti_launch_begin("dvt_where", DVTI_K_ELEMENTWISE, DVTI_OP_where);
+    dvt_array *in[3], *operand[3], *out;
+    dvt_shape shape;
+    dvt_dtype dtype;
+    in[0] = condition;
+    in[1] = a;
+    in[2] = b;
+    if (!dvti_check("dvt_where", in, 3) ||
+        !dvti_broadcast("dvt_where", a->shape, b->shape, &shape) ||
+        !dvti_broadcast("dvt_where", shape, condition->shape, &shape))
+        return NULL;
+    dtype = dvt_promote(a->dtype, b->dtype);
+    memcpy(operand, in, sizeof operand);
+    launch.compute = dvti_class_of(dtype);
+    launch.n_in = 3;
+    out = dvti_elementwise_run(&launch, operand, 3, 0, shape, dtype, NULL);
+    return dvti_finish(out, DVTI_OP_where, "dvt_where", in, 3, NULL);
+}
+
+static dvt_array *dvti_clip(const char *name, dvt_array *x, double low, double high,
+                            dvt_array *into) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_ELEMENTWISE, DVTI_OP_clip);
+    dvti_attr attr = dvti_attr_none();
+    dvt_array *operand[1], *out;
+    if (!dvti_check(name, &x, 1))
+        return NULL;
+    if (!(low <= high)) {
+        dvti_fail(DVT_ERR_VALUE, "%s: bounds %g and %g; expected low <= high, neither of them NaN",
+                  name, low, high);
+        return NULL;
+    }
+    if (into && !dvti_into_ok(name, into, x->shape, x->dtype))
+        return NULL;
+    operand[0] = x;
+    launch.compute = dvti_class_of(x->dtype);
+    launch.n_in = 1;
+    launch.f[1] = attr.f[1] = low;
+    launch.f[2] = attr.f[2] = high;
+    out = dvti_elementwise_run(&launch, operand, 1, 0, x->shape, x->dtype, into);
+    return into ? out : dvti_finish(out, DVTI_OP_clip, name, &x, 1, &attr);
+}
+
+DVT_API dvt_array *dvt_clip(dvt_array *x, double low, double high) {
+    return dvti_clip("dvt_clip", x, low, high, NULL);
+}
+
+DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
+    return dvti_clip("dvt_clip_", x, low, high, x);
+}

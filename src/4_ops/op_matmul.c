@@ -1,0 +1,2 @@
+/* Matrix products. */
+#include "4_ops/dvt_op.h"

@@ -1,0 +1,2 @@
+/* Random arrays, streams and keys. */
+#include "4_ops/dvt_op.h"

@@ -1,0 +1,2 @@
+/* Reductions, softmax. */
+#include "4_ops/dvt_op.h"

@@ -1,0 +1,2 @@
+/* Views: other shapes and strides on the same memory. */
+#include "4_ops/dvt_op.h"

@@ -1,0 +1,2 @@
+/* Attached gradients and the backward pass. */
+#include "5_grad/dvt_grad.h"

@@ -1,0 +1,2 @@
+/* Gradients of convolution and pooling. */
+#include "5_grad/dvt_grad.h"

@@ -1,0 +1,2 @@
+/* Gradients of concat, take, take_along. */
+#include "5_grad/dvt_grad.h"

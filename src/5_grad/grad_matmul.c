@@ -1,0 +1,2 @@
+/* Gradients of matrix products. */
+#include "5_grad/dvt_grad.h"

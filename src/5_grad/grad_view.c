@@ -1,0 +1,2 @@
+/* Gradients of views. */
+#include "5_grad/dvt_grad.h"

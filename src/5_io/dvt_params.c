@@ -1,0 +1,2 @@
+/* Apache MXNet .params. */
+#include "5_io/dvt_io_internal.h"

@@ -1,0 +1,2 @@
+/* Sequential, Dense, Flatten, Activation, Dropout, Embedding. */
+#include "6_nn/dvt_nn_internal.h"

@@ -1,0 +1,2 @@
+/* Conv2D and pooling. */
+#include "6_nn/dvt_nn_internal.h"

@@ -1,0 +1,2 @@
+/* Initial values. */
+#include "6_nn/dvt_nn_internal.h"

@@ -1,0 +1,2 @@
+/* Losses. */
+#include "6_nn/dvt_nn_internal.h"

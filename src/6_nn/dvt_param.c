@@ -1,0 +1,2 @@
+/* Parameters and collections of them. */
+#include "6_nn/dvt_nn_internal.h"

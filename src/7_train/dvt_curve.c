@@ -1,0 +1,2 @@
+/* Curves as SVG. */
+#include "7_train/dvt_train_internal.h"

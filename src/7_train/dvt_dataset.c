@@ -1,0 +1,2 @@
+/* Datasets and transforms. */
+#include "7_train/dvt_train_internal.h"

@@ -1,0 +1,2 @@
+/* Metrics. */
+#include "7_train/dvt_train_internal.h"

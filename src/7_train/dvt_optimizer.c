@@ -1,0 +1,2 @@
+/* Optimisers and schedules. */
+#include "7_train/dvt_train_internal.h"

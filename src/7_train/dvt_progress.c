@@ -1,0 +1,2 @@
+/* Progress on a terminal. */
+#include "7_train/dvt_train_internal.h"

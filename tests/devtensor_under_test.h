@@ -1,0 +1,6 @@
+/* Which form is tested: the generated header, or with DVT_TEST_SPINE the sources through the spine. */
+#ifdef DVT_TEST_SPINE
+#include "devtensor_spine.h"
+#else
+#include "devtensor.h"
+#endif

@@ -1,0 +1,149 @@
+/* The harness: registration, checks, the closing line. */
+#include "dvt_test.h"
+#include <stdarg.h>
+
+static dvt_test *first_test;
+static long checks, failed_checks_of_test;
+static const char *skip_reason;
+static uint64_t seed = 20260101, state;
+
+void dvt_test_register(dvt_test *test) {
+    dvt_test **at = &first_test;
+    while (*at && (strcmp((*at)->file, test->file) < 0 ||
+                   (strcmp((*at)->file, test->file) == 0 && strcmp((*at)->name, test->name) < 0)))
+        at = &(*at)->next;
+    test->next = *at;
+    *at = test;
+}
+
+int dvt_test_check(int ok, const char *file, int line, const char *format, ...) {
+    va_list args;
+    checks++;
+    if (ok)
+        return 1;
+    failed_checks_of_test++;
+    if (failed_checks_of_test > 20)
+        return 0;
+    printf("%s:%d: ", file, line);
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    printf("\n");
+    return 0;
+}
+
+void dvt_test_skip(const char *reason) {
+    skip_reason = reason;
+}
+
+int dvt_test_close(double a, double b, double tolerance) {
+    if (isnan(a) || isnan(b))
+        return isnan(a) && isnan(b);
+    if (isinf(a) || isinf(b))
+        return a == b;
+    return fabs(a - b) <= tolerance * fmax(1, fabs(b));
+}
+
+/* splitmix64 */
+double dvt_test_random(double low, double high) {
+    uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    z ^= z >> 31;
+    return low + (high - low) * ((double)(z >> 11) * 0x1p-53);
+}
+
+double *dvt_test_values(dvt_array *x) {
+    int64_t n = dvt_size(x);
+    double *values = (double *)malloc(sizeof(double) * (size_t)(n ? n : 1));
+    DVT_SCOPE {
+        dvt_array *wide;
+        DVT_PAUSE {
+            wide = dvt_astype(x, DVT_F64, false);
+            if (!wide || dvt_to_host(wide, values, n * 8) != DVT_OK) {
+                free(values);
+                values = NULL;
+            }
+        }
+    }
+    return values;
+}
+
+int dvt_test_equal(dvt_array *x, const double *expected, int64_t n, double tolerance,
+                   const char *file, int line) {
+    double *values;
+    int64_t i;
+    int ok = 1;
+    if (!dvt_test_check(x != NULL, file, line, "the array is NULL: %s", dvt_error()) ||
+        !dvt_test_check(dvt_size(x) == n, file, line, "the array has %lld elements, expected %lld",
+                        (long long)dvt_size(x), (long long)n))
+        return 0;
+    values = dvt_test_values(x);
+    if (!dvt_test_check(values != NULL, file, line, "cannot read the array: %s", dvt_error()))
+        return 0;
+    for (i = 0; i < n && ok; i++)
+        ok = dvt_test_check(dvt_test_close(values[i], expected[i], tolerance), file, line,
+                            "element %lld is %.17g, expected %.17g within %g", (long long)i,
+                            values[i], expected[i], tolerance);
+    free(values);
+    return ok;
+}
+
+static int run_one(dvt_test *test, int verbose) {
+    dvt_stats before, after;
+    double start = dvt_seconds();
+    failed_checks_of_test = 0;
+    skip_reason = NULL;
+    state = seed;
+    dvt_clear_error();
+    dvt_seed(0);
+    before = dvt_get_stats();
+    test->run();
+    if (dvt_error_code() != DVT_OK)
+        dvt_test_check(0, test->file, 0, "%s left an error behind: %s", test->name, dvt_error());
+    dvt_clear_error();
+    dvt_release_all();
+    after = dvt_get_stats();
+    if (after.arrays != before.arrays || after.blocks_of_memory != before.blocks_of_memory)
+        dvt_test_check(0, test->file, 0, "%s leaks: %lld arrays and %lld buffers more than before",
+                       test->name, (long long)(after.arrays - before.arrays),
+                       (long long)(after.blocks_of_memory - before.blocks_of_memory));
+    if (failed_checks_of_test)
+        printf("FAIL %s (seed %llu)\n", test->name, (unsigned long long)seed);
+    else if (skip_reason)
+        printf("SKIP %s: %s\n", test->name, skip_reason);
+    else if (verbose)
+        printf("pass %s (%.2f s)\n", test->name, dvt_seconds() - start);
+    fflush(stdout);
+    return failed_checks_of_test ? 1 : skip_reason ? 2 : 0;
+}
+
+int main(int argc, char **argv) {
+    const char *filter = NULL;
+    long counts[3] = {0, 0, 0};
+    int verbose = 0, i;
+    dvt_test *test;
+    for (i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+            seed = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "-v") == 0)
+            verbose = 1;
+        else if (strcmp(argv[i], "--list") == 0)
+            verbose = 2;
+        else
+            filter = argv[i];
+    }
+    dvt_set_log_level(DVT_LOG_OFF);
+    printf("seed %llu\n", (unsigned long long)seed);
+    for (test = first_test; test; test = test->next) {
+        if (filter && !strstr(test->name, filter))
+            continue;
+        if (verbose == 2)
+            printf("%s\n", test->name);
+        else
+            counts[run_one(test, verbose)]++;
+    }
+    printf("%ld checks\n", checks);
+    printf("%ld passed, %ld failed, %ld skipped\n", counts[0], counts[1], counts[2]);
+    return counts[1] ? 1 : 0;
+}

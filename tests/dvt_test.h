@@ -1,0 +1,84 @@
+/* The test harness. A test is DVT_TEST(name) { CHECK(...); } in any file under tests/unit; it registers itself.
+   Every failing check prints file:line and values, and the test goes on. A test also fails when it leaves an error
+   behind or leaks an array. Run one: build/.../tests name; all whose name contains a text: tests text. */
+#ifndef DVT_TEST_H
+#define DVT_TEST_H
+#include "devtensor_under_test.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct dvt_test {
+    const char *name, *file;
+    void (*run)(void);
+    struct dvt_test *next;
+} dvt_test;
+
+void dvt_test_register(dvt_test *test);
+/* Counts a check; when it fails, prints the place, the text and the values. Returns ok. */
+int dvt_test_check(int ok, const char *file, int line, const char *format, ...) DVT_PRINTF(4, 5);
+/* Ends up as "skipped" with its reason; call at most once, then return. */
+void dvt_test_skip(const char *reason);
+/* |a - b| <= tolerance * max(1, |b|); NaN equals NaN only, infinities equal themselves only. */
+int dvt_test_close(double a, double b, double tolerance);
+/* Random numbers for tests, from the printed seed: uniform on [low, high). */
+double dvt_test_random(double low, double high);
+/* The values of x (any dtype, any context) as doubles; free() them. NULL on error. */
+double *dvt_test_values(dvt_array *x);
+/* x's elements are these; prints the first that differs. */
+int dvt_test_equal(dvt_array *x, const double *expected, int64_t n, double tolerance,
+                   const char *file, int line);
+
+#define DVT_TEST(name)                                                                             \
+    static void test_##name(void);                                                                 \
+    static dvt_test test_entry_##name = {#name, __FILE__, test_##name, NULL};                      \
+    __attribute__((constructor)) static void test_register_##name(void) {                          \
+        dvt_test_register(&test_entry_##name);                                                     \
+    }                                                                                              \
+    static void test_##name(void)
+
+#define CHECK(condition) dvt_test_check(!!(condition), __FILE__, __LINE__, "%s", #condition)
+#define CHECK_INT(a, b)                                                                            \
+    do {                                                                                           \
+        long long check_a_ = (long long)(a), check_b_ = (long long)(b);                            \
+        dvt_test_check(check_a_ == check_b_, __FILE__, __LINE__, "%s is %lld, expected %lld", #a,  \
+                       check_a_, check_b_);                                                        \
+    } while (0)
+#define CHECK_CLOSE(a, b, tolerance)                                                               \
+    do {                                                                                           \
+        double check_a_ = (a), check_b_ = (b);                                                     \
+        dvt_test_check(dvt_test_close(check_a_, check_b_, tolerance), __FILE__, __LINE__,          \
+                       "%s is %.17g, expected %.17g within %g", #a, check_a_, check_b_,            \
+                       (double)(tolerance));                                                       \
+    } while (0)
+#define CHECK_STR(a, b)                                                                            \
+    do {                                                                                           \
+        const char *check_a_ = (a), *check_b_ = (b);                                               \
+        dvt_test_check(strcmp(check_a_, check_b_) == 0, __FILE__, __LINE__,                        \
+                       "%s is\n<<%s>>, expected\n<<%s>>", #a, check_a_, check_b_);                 \
+    } while (0)
+/* The expression fails with that status (its value does not matter); the error is cleared. */
+#define CHECK_ERROR(expression, status)                                                            \
+    do {                                                                                           \
+        dvt_clear_error();                                                                         \
+        (void)(expression);                                                                        \
+        dvt_test_check(dvt_error_code() == (status), __FILE__, __LINE__,                           \
+                       "%s gave %s (%s), expected %s", #expression,                                \
+                       dvt_status_name(dvt_error_code()), dvt_error(), dvt_status_name(status));   \
+        dvt_clear_error();                                                                         \
+    } while (0)
+/* The elements of an array: CHECK_VALUES(x, 1e-6, 1, 2, 3); */
+#define CHECK_VALUES(x, tolerance, ...)                                                            \
+    do {                                                                                           \
+        const double check_e_[] = {__VA_ARGS__};                                                   \
+        dvt_test_equal((x), check_e_, (int64_t)(sizeof check_e_ / sizeof check_e_[0]), tolerance,  \
+                       __FILE__, __LINE__);                                                        \
+    } while (0)
+#define SKIP(reason)                                                                               \
+    do {                                                                                           \
+        dvt_test_skip(reason);                                                                     \
+        return;                                                                                    \
+    } while (0)
+
+#endif

@@ -1,0 +1,3 @@
+/* The one translation unit with the implementation. */
+#define DEVTENSOR_IMPLEMENTATION
+#include "devtensor_under_test.h"
