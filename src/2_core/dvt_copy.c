@@ -121,6 +121,29 @@ DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_
     return status;
 }
 
+DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const void *src) {
+    dvti_device *device = x->storage->device;
+    int64_t bytes = dvt_nbytes(x);
+    dvt_scope_guard scope;
+    dvt_array *landed = x;
+    dvt_status status = DVT_OK;
+    if (bytes == 0)
+        return DVT_OK;
+    scope = dvt_scope_begin();
+    if (!dvt_is_contiguous(x))
+        landed = dvti_array_new(function, x->shape, x->dtype, x->storage->ctx);
+    if (landed && device->ctx.type != DVT_DEVICE_CPU) {
+        dvti_atomic_add(&dvti_stats()->to_device_count, 1);
+        dvti_atomic_add(&dvti_stats()->to_device_bytes, bytes);
+    }
+    status = landed ? device->backend->upload(device, dvti_view_of(landed).data, src, bytes)
+                    : dvt_error_code();
+    if (status == DVT_OK && landed != x)
+        status = dvti_copy_on_device(function, x, landed);
+    dvt_scope_end(&scope);
+    return status;
+}
+
 DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst) {
     dvt_scope_guard scope;
     dvt_array *host = x;

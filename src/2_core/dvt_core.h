@@ -100,6 +100,8 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch);
 DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op);
 /* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between contexts. Does not record. */
 DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src);
+/* Elements of x's dtype in C order from host memory into x, on any context. Does not record. */
+DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const void *src);
 /* Reads all elements in C order, converted to `dtype`, into host memory. Waits. An implicit read (see dvt_transfer_guard). */
 DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst);
 DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x);

@@ -56,6 +56,11 @@ DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
    into: NULL, or the array that receives the result. */
 DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *const *in, int n,
                                     int scalar_at, double scalar, dvt_array *into);
+/* `in` is another window on the memory that `into` writes: it must be copied before. */
+DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into);
+/* g put into zeros of extent `extent` along an axis, at start, start + step, ...: the gradient of dvt_slice. Recorded. */
+DVTI_FN dvt_array *dvti_unslice(dvt_array *g, int axis, int64_t start, int64_t step,
+                                int64_t extent);
 /* The dtype of a FLOAT operation's result: integers and bool become float32. */
 DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
 /* The axes of a reduction as a bit mask; false with AXIS set (out of range, repeated). */

@@ -1,2 +1,73 @@
-/* Copies between arrays, contexts and dtypes, as recorded operations. */
+/* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
 #include "4_ops/dvt_op.h"
+
+static dvt_array *dvti_copied(const char *name, dvt_array *x, dvt_dtype dtype, dvt_ctx ctx) {
+    dvt_array *out = dvti_array_new(name, x->shape, dtype, ctx);
+    if (!out || dvti_copy_elements(name, out, x) != DVT_OK)
+        return NULL;
+    return dvti_finish(out, DVTI_OP_copy, name, &x, 1, NULL);
+}
+
+DVT_API dvt_array *dvt_copyto(dvt_array *x, dvt_ctx ctx) {
+    return dvti_check("dvt_copyto", &x, 1) ? dvti_copied("dvt_copyto", x, x->dtype, ctx) : NULL;
+}
+
+DVT_API dvt_array *dvt_as_in_ctx(dvt_array *x, dvt_ctx ctx) {
+    if (!dvti_check("dvt_as_in_ctx", &x, 1))
+        return NULL;
+    return dvt_ctx_equal(x->storage->ctx, ctx) ? x : dvti_copied("dvt_as_in_ctx", x, x->dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_copy(dvt_array *x) {
+    return dvti_check("dvt_copy", &x, 1) ? dvti_copied("dvt_copy", x, x->dtype, x->storage->ctx)
+                                         : NULL;
+}
+
+DVT_API dvt_array *dvt_contiguous(dvt_array *x) {
+    if (!dvti_check("dvt_contiguous", &x, 1))
+        return NULL;
+    return dvt_is_contiguous(x) ? x : dvti_copied("dvt_contiguous", x, x->dtype, x->storage->ctx);
+}
+
+DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype, bool copy) {
+    if (!dvti_check("dvt_astype", &x, 1))
+        return NULL;
+    if (!copy && x->dtype == dtype)
+        return x;
+    return dvti_copied("dvt_astype", x, dtype, x->storage->ctx);
+}
+
+DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
+    dvt_scope_guard scope;
+    dvt_array *from = src;
+    dvt_status status;
+    if (!dvti_check("dvt_copy_into", &dst, 1) || !dvti_check("dvt_copy_into", &src, 1))
+        return NULL;
+    if (dst == src) {
+        dvti_log(DVT_LOG_WARNING,
+                 "dvt_copy_into: an array is copied onto itself (%s); nothing is done",
+                 dvti_describe(dst));
+        return NULL;
+    }
+    if (!dvt_shape_equal(dst->shape, src->shape)) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "dvt_copy_into: dst is %s and src is %s; expected equal shapes: reshape or slice "
+                  "one of them",
+                  dvti_describe(dst), dvti_describe(src));
+        return NULL;
+    }
+    if (!dvti_writable("dvt_copy_into", dst))
+        return NULL;
+    scope = dvt_scope_begin();
+    if (dvti_overlaps(src, dst)) {
+        DVT_PAUSE {
+            from = dvt_copy(src);
+        }
+    }
+    status = from ? dvti_copy_elements("dvt_copy_into", dst, from) : dvt_error_code();
+    dvt_scope_end(&scope);
+    if (status != DVT_OK)
+        return NULL;
+    dvti_written(dst);
+    return dvti_finish(dst, DVTI_OP_copy, "dvt_copy_into", &src, 1, NULL);
+}

@@ -59,7 +59,7 @@ static bool dvti_into_ok(const char *name, dvt_array *into, dvt_shape shape, dvt
 }
 
 /* Another window on the memory that is about to be written must be read before: same window, or a copy first. */
-static bool dvti_overlaps(const dvt_array *in, const dvt_array *into) {
+DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into) {
     int i;
     if (in->storage != into->storage)
         return false;
