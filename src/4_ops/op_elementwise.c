@@ -58,6 +58,21 @@ static bool dvti_into_ok(const char *name, dvt_array *into, dvt_shape shape, dvt
     return dvti_writable(name, into);
 }
 
+/* A result written in place has no place on the tape: while recording, its inputs must have no history. */
+static bool dvti_keeps_history(const char *name, dvt_array *const *in, int n) {
+    int k;
+    for (k = 0; dvt_is_recording() && k < n; k++)
+        if (dvt_has_history(in[k])) {
+            dvti_fail(DVT_ERR_GRAD,
+                      "%s: argument %d (%s) belongs to a recorded computation, whose gradient "
+                      "writing in place would lose; use the "
+                      "form without _",
+                      name, k + 1, dvti_describe(in[k]));
+            return false;
+        }
+    return true;
+}
+
 /* Another window on the memory that is about to be written must be read before: same window, or a copy first. */
 DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into) {
     int i;
@@ -124,7 +139,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
         return NULL;
     }
     result = rule == DVTI_RULE_BOOL ? DVT_BOOL : dtype;
-    if (into && !dvti_into_ok(name, into, shape, result))
+    if (into && (!dvti_into_ok(name, into, shape, result) || !dvti_keeps_history(name, in, n)))
         return NULL;
     launch.compute = dvti_class_of(dtype);
     launch.n_in = n + (scalar_at ? 1 : 0);

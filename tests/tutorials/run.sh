@@ -1,0 +1,43 @@
+#!/bin/sh
+# Runs each tutorial program with 0 and with 2 virtual GPUs. Its output, without the lines of timings ("~"), must be the text in
+# expected/, and must contain every chunk of printed/: the documents' own outputs, word for word.
+# usage: run.sh FOLDER_WITH_PROGRAMS [--update]
+here=$(dirname "$0")
+programs=$(cd "$1" && pwd) || exit 1
+passed=0
+failed=0
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+result() { # ok name
+    if [ "$1" = 0 ]; then passed=$((passed + 1)); else
+        failed=$((failed + 1))
+        echo "FAIL $2"
+    fi
+}
+for source in "$here"/../../examples/tutorials/*.c; do
+    name=$(basename "$source" .c)
+    for gpus in 0 2; do
+        expected=$(cd "$here" && pwd)/expected/$name.$gpus.txt
+        (cd "$work" && DEVTENSOR_VIRTUAL_GPUS=$gpus "$programs/$name" >all.txt 2>err.txt)
+        rc=$?
+        [ $rc = 0 ] || { cat "$work/err.txt"; tail -n 5 "$work/all.txt"; }
+        result $rc "$name with $gpus GPUs ends with $rc"
+        grep -v '^~' "$work/all.txt" | sed "s|[^ ]*/\([a-z0-9_]*\.[ch]:\)|\1|g" >"$work/got.txt"
+        [ "$2" = --update ] && cp "$work/got.txt" "$expected"
+        diff "$expected" "$work/got.txt" >"$work/diff.txt"
+        rc=$?
+        [ $rc = 0 ] || head -n 20 "$work/diff.txt"
+        result $rc "$name with $gpus GPUs prints what it should"
+        printed=$here/printed/$name.$gpus.txt
+        [ -f "$printed" ] || continue
+        awk -v output="$work/got.txt" -v name="$name with $gpus GPUs" '
+            BEGIN { while ((getline line < output) > 0) text = text line "\n"; text = "\n" text }
+            function check() { if (index(text, "\n" chunk) == 0) { print "not printed by " name ":\n" chunk; bad = 1 } }
+            /^----$/ { check(); chunk = ""; next }
+            { chunk = chunk $0 "\n" }
+            END { check(); exit bad }' "$printed"
+        result $? "$name with $gpus GPUs prints the document's own output"
+    done
+done
+echo "$passed passed, $failed failed, 0 skipped"
+[ $failed = 0 ]
