@@ -8,6 +8,7 @@
 /* Stop here, if you are only interested in the API: what follows is the implementation. */
 #if defined(DEVTENSOR_IMPLEMENTATION) && !defined(DEVTENSOR_IMPLEMENTED)
 #define DEVTENSOR_IMPLEMENTED
+#include "0_api/dvt_call_sites_off.h"
 #include "1_base/dvt_platform.h"
 #include "1_base/dvt_base.h"
 #include "1_base/dvt_mem.c"
@@ -76,4 +77,8 @@
 #include "7_train/dvt_progress.c"
 #include "7_train/dvt_trainer.c"
 #endif
+#endif
+
+#if !defined(DEVTENSOR_NO_CALL_SITES) && !defined(DVTI_CALL_SITES_ON)
+#include "0_api/dvt_call_sites.h"
 #endif

@@ -149,5 +149,8 @@ DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype, bool copy);
 /* Sets every element. Errors: GRAD, VALUE (broadcast view). Returns x. */
 DVT_API dvt_array *dvt_fill(dvt_array *x, double value);
 
-/* What the call-site macros at the end of this file call: remembers where a call stands. */
+/* What the macros that go by the names of functions call (see DEVTENSOR_NO_CALL_SITES): they
+   remember where x was made, or where the call stands that failed, and return what they are given.
+   Owns: `file` must live as long as x. */
 DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line);
+DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line);

@@ -212,6 +212,12 @@ DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line) {
     return x;
 }
 
+DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line) {
+    if (status != DVT_OK)
+        dvti_error_at(file, line);
+    return status;
+}
+
 DVT_API void *dvt_data(dvt_array *x) {
     if (!x) {
         dvti_null("dvt_data", "x");

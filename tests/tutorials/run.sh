@@ -1,9 +1,9 @@
 #!/bin/sh
 # Runs each tutorial program with 0 and with 2 virtual GPUs. Its output, without the lines of timings ("~"), must be the text in
 # expected/, and must contain every chunk of printed/: the documents' own outputs, word for word.
-# usage: run.sh FOLDER_WITH_PROGRAMS [--update]
+# usage: run.sh [FOLDER_WITH_PROGRAMS [--update]]
 here=$(dirname "$0")
-programs=$(cd "$1" && pwd) || exit 1
+programs=$(cd "${1:-$BUILD/examples/tutorials}" && pwd) || exit 1
 passed=0
 failed=0
 work=$(mktemp -d) || exit 1

@@ -1,0 +1,148 @@
+# devtensor needs a C compiler and make. Everything it builds is under build/; `make` alone shows the targets.
+# Contributors also need Python 3, for the targets header, docs and check.
+
+config = release
+PREFIX = /usr/local
+CC = cc
+CXX = c++
+PYTHON = python3
+CFLAGS = -O2 -g
+LIBS = -lm -ldl -lpthread
+
+# What each config changes: flags, the language, or what is tested (header: the generated devtensor.h).
+FLAGS := $(CFLAGS)
+COMPILE = $(CC) -std=gnu11
+LINK = $(CC)
+FORM = -I.
+CONFIGS = release debug asan ubsan tsan cxx split spine nothreads nonn nofiles nosites
+SANITIZE_asan = -fsanitize=address -fno-omit-frame-pointer
+SANITIZE_ubsan = -fsanitize=undefined -fno-sanitize-recover=all
+SANITIZE_tsan = -fsanitize=thread
+ifeq ($(config),debug)
+  FLAGS = -O0 -g
+else ifneq ($(SANITIZE_$(config)),)
+  FLAGS = -O1 -g $(SANITIZE_$(config))
+else ifeq ($(config),cxx)
+  COMPILE = $(CXX) -x c++ -std=c++17
+  LINK = $(CXX)
+else ifeq ($(config),spine)
+  FORM = -DDVT_TEST_SPINE -Isrc
+else ifeq ($(config),split)
+  FORM = -DDVT_TEST_SPINE -Isrc
+else ifeq ($(config),nothreads)
+  FORM = -I. -DDEVTENSOR_NO_THREADS
+else ifeq ($(config),nonn)
+  FORM = -I. -DDEVTENSOR_NO_NN
+else ifeq ($(config),nofiles)
+  FORM = -I. -DDEVTENSOR_NO_FILES
+else ifeq ($(config),nosites)
+  FORM = -I. -DDEVTENSOR_NO_CALL_SITES
+else ifneq ($(config),release)
+  $(error config=$(config): choose one of $(CONFIGS))
+endif
+
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+  MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+endif
+
+B = build/$(config)
+# The library is compiled once, and everything links it: programs that bring the implementation along skip theirs.
+ifeq ($(config),split)
+  LIBRARY = $(patsubst src/%.c,$B/src/%.o,$(shell find src -name '*.c'))
+else
+  LIBRARY = $B/devtensor.o
+endif
+UNIT = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/unit/*.c))
+LONG = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/long/*.c))
+EXAMPLES = $(patsubst %.c,$B/%,$(wildcard examples/*.c examples/tutorials/*.c))
+BENCH = $(patsubst %.c,$B/%,$(wildcard bench/*.c))
+# Every folder of tests with a run.sh is a suite; see tests/README.md.
+SUITES = $(wildcard tests/compile/run.sh tests/install/run.sh tests/tutorials/run.sh tests/examples/run.sh)
+ENVIRONMENT = CC="$(CC)" CXX="$(CXX)" PYTHON="$(PYTHON)" BUILD="$B" LIBRARY="$(LIBRARY)" \
+	LIBS="$(LIBS)" MAKE="$(MAKE)"
+
+help:
+	@echo 'make run              the devices, a tour, then LeNet on Fashion-MNIST; ARGS="--epochs 10" for more'
+	@echo 'make test             all that can be tested here; ends in "N passed, N failed, N skipped"'
+	@echo 'make test-long        the tests that take minutes'
+	@echo 'make unit T=text      the unit tests whose name contains the text, verbosely'
+	@echo 'make check            generated files, layers, symbols, layout, documents'
+	@echo 'make header           regenerate devtensor.h after a change in src/'
+	@echo 'make docs             regenerate the tables in README.md and docs/'
+	@echo 'make bench            budgets: bytes, compile times, sizes; make bench-accuracy: LeNet'
+	@echo 'make examples         build the example programs'
+	@echo 'make install          header, pkg-config file and CMake package, under PREFIX=$(PREFIX)'
+	@echo 'make format           lay out the sources with clang-format 14'
+	@echo 'make clean            remove build/'
+	@echo
+	@echo 'config=X with run, test, unit or examples: $(CONFIGS)'
+
+run: $B/examples/run
+	@$B/examples/run $(ARGS)
+
+test: $B/unit/tests examples
+	@$(ENVIRONMENT) sh tests/run.sh $B/unit/tests $(SUITES)
+
+unit: $B/unit/tests
+	@$B/unit/tests -v $(T)
+
+test-long: $B/unit/tests $(if $(LONG),$B/long/tests)
+	@$(ENVIRONMENT) sh tests/run.sh $B/unit/tests $(if $(LONG),$B/long/tests)
+
+check:
+	@$(ENVIRONMENT) sh tests/check/run.sh
+
+header:
+	@$(PYTHON) tools/call_sites.py
+	@$(PYTHON) tools/amalgamate.py
+
+docs: $(LIBRARY)
+	@$(ENVIRONMENT) sh tools/docs.sh
+
+bench: $(LIBRARY)
+	@$(ENVIRONMENT) sh bench/budgets.sh
+
+bench-accuracy: $B/bench/lenet_accuracy
+	@$B/bench/lenet_accuracy $(ARGS)
+
+examples: $(EXAMPLES)
+
+install:
+	@sh tools/install.sh "$(DESTDIR)" "$(PREFIX)"
+
+format:
+	@sh tools/format.sh
+
+clean:
+	rm -rf build
+
+$B/devtensor.o: tests/implementation.c Makefile
+	@mkdir -p $(@D)
+	$(COMPILE) $(FLAGS) $(FORM) -Itests -MMD -MP -c $< -o $@
+
+$B/src/%.o: src/%.c Makefile
+	@mkdir -p $(@D)
+	@$(COMPILE) $(FLAGS) -DDVTI_FN=extern -Isrc -MMD -MP -c $< -o $@
+
+# The tests are about the library's speed and results, not about their own: -O1 halves their compile time.
+$B/%.o: tests/%.c Makefile
+	@mkdir -p $(@D)
+	@$(COMPILE) $(FLAGS) -O1 $(FORM) -Itests -MMD -MP -c $< -o $@
+
+$B/unit/tests: $B/dvt_test.o $(UNIT) $(LIBRARY)
+	@mkdir -p $(@D)
+	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
+
+$B/long/tests: $B/dvt_test.o $(LONG) $(LIBRARY)
+	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
+
+$B/%.program.o: %.c Makefile
+	@mkdir -p $(@D)
+	@$(COMPILE) $(FLAGS) $(FORM) -D_GNU_SOURCE -DDEVTENSOR_IMPLEMENTED -MMD -MP -c $< -o $@
+
+$(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
+	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
+
+-include $(shell find build/$(config) -name '*.d' 2>/dev/null)
+
+.PHONY: help run test unit test-long check header docs bench bench-accuracy examples install format clean

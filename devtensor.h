@@ -1,0 +1,6949 @@
+/* GENERATED from src/ by tools/amalgamate.py: do not edit. Edit src/, then run `make header`. */
+/* SPDX-License-Identifier: MIT OR Unlicense */
+/* ==== begin src/devtensor_spine.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/devtensor_spine.h"
+#endif
+#ifndef DEVTENSOR_H
+#define DEVTENSOR_H
+/* ==== begin src/0_api/dvt_api.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_api.h"
+#endif
+/* The public declarations, in reading order. */
+#ifndef DVT_API_H
+#define DVT_API_H
+/* ==== begin src/0_api/dvt_intro.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_intro.h"
+#endif
+/* devtensor: NumPy-like arrays on cpu() and gpu(i), gradients, small networks and training, in one file.
+
+   Quick start. In one C or C++ file:
+
+       #define DEVTENSOR_IMPLEMENTATION
+       #include "devtensor.h"
+       int main(void) {
+           dvt_ctx dev = dvt_try_gpu(0);
+           dvt_array *x = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dev);
+           dvt_print(dvt_exp(dvt_add_scalar(x, 2)));
+           return dvt_error_code() != DVT_OK;
+       }
+
+   and in every other file the include alone. Compile with: cc app.c -lm -ldl -lpthread
+
+   What it does not do: move data by itself between contexts; abort; print behind your back (the logger's warnings
+   and errors can be silenced); download anything; depend on more than libc, threads and dlopen; sparse or complex
+   arrays; more than 8 dimensions.
+
+   Contents, to search for: [dvt:config] switches - [dvt:status] errors, logging, allocator - [dvt:types] dtypes, shapes -
+   [dvt:scope] who owns what - [dvt:context] devices - [dvt:array] arrays and copies - [dvt:ops] arithmetic -
+   [dvt:random] - [dvt:autograd] - [dvt:io] printing and files - [dvt:nn] networks - [dvt:train] training, data.
+
+   Threads. Any thread may call any function. Different arrays may be used at the same time; one array may be read by many
+   threads at once, and written by one while no other uses it. Errors, scopes, the default context, recording and train
+   mode belong to the calling thread. Nothing may be called from a signal handler. */
+/* The implementation needs POSIX, which a strict -std=c99 hides unless asked for before the first system header. */
+#if (defined(DEVTENSOR_IMPLEMENTATION) || defined(DEVTENSOR_STATIC) || defined(DVTI_FN)) &&        \
+    !defined(_WIN32) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE 1
+#endif
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+/* ==== end src/0_api/dvt_intro.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/0_api/dvt_api.h"
+#endif
+/* ==== begin src/0_api/dvt_config.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_config.h"
+#endif
+/* [dvt:config] Every switch, one line each. Define a switch before including devtensor.h; the ones
+   that change the implementation must be the same for all includers of one implementation.
+
+   DEVTENSOR_IMPLEMENTATION   in exactly one translation unit: compile the library itself there
+   DEVTENSOR_STATIC           a private copy: every function is static (implies the implementation)
+   DEVTENSOR_NO_THREADS       one thread only: no pool, no device queues, no loader workers
+   DEVTENSOR_NO_CUDA          leave out the CUDA driver; virtual GPUs stay
+   DEVTENSOR_NO_FILES         leave out everything that opens a file
+   DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
+   DEVTENSOR_NO_CALL_SITES    do not remember the file and line at which arrays were made
+   DEVTENSOR_NO_STDERR        no default logger: nothing is ever printed unless a logger is set
+
+   Environment, read once at first use:
+   DEVTENSOR_VIRTUAL_GPUS     number of virtual GPUs (0 to 16)
+   DEVTENSOR_VIRTUAL_GPU_MEMORY  bytes of memory of each, with an optional suffix K, M or G
+   DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
+   DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
+   DEVTENSOR_LOG              lowest level written by the default logger: debug, info, warning,
+   error, off */
+
+#define DVT_VERSION_MAJOR 0
+#define DVT_VERSION_MINOR 1
+#define DVT_VERSION_PATCH 0
+#define DVT_VERSION (DVT_VERSION_MAJOR * 10000 + DVT_VERSION_MINOR * 100 + DVT_VERSION_PATCH)
+#define DVT_VERSION_STRING "0.1.0"
+
+#if defined(DEVTENSOR_STATIC) && !defined(DEVTENSOR_IMPLEMENTATION)
+#define DEVTENSOR_IMPLEMENTATION
+#endif
+
+/* DVT_API stands before every public function. */
+#ifndef DVT_API
+#if defined(DEVTENSOR_STATIC) && (defined(__GNUC__) || defined(__clang__))
+#define DVT_API static __attribute__((__unused__))
+#elif defined(DEVTENSOR_STATIC)
+#define DVT_API static
+#elif defined(__cplusplus)
+#define DVT_API extern "C"
+#else
+#define DVT_API extern
+#endif
+#endif
+
+/* Scope guards run on every way out (break, return, goto) where the compiler can do that. */
+#if defined(__GNUC__) || defined(__clang__)
+#define DVT_CLEANUP(function) __attribute__((__cleanup__(function)))
+#define DVT_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
+#else
+#define DVT_CLEANUP(function)
+#define DVT_PRINTF(text, first)
+#endif
+/* ==== end src/0_api/dvt_config.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/0_api/dvt_api.h"
+#endif
+/* ==== begin src/0_api/dvt_status.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_status.h"
+#endif
+/* [dvt:status] Errors. A call that fails returns NULL, false or a status, never aborts, and leaves
+   its arguments as they were. NULL arrays pass through every operation, so a chain of calls can be
+   checked once at its end. The first failure of a thread is kept with a code and a sentence until
+   dvt_clear_error. */
+
+/* One row per status: name, number, meaning, usual fix. Ranges: 1xx environment, 2xx your
+   arguments, 3xx not in this build, 4xx not on this device, 9xx a bug of ours. */
+#define DVT_STATUS_TABLE(X)                                                                        \
+    X(OK, 0, "no error", "")                                                                       \
+    X(HOST_MEMORY, 101, "main memory is exhausted", "free arrays, or work in smaller pieces")      \
+    X(DEVICE_MEMORY, 102, "the memory of a device is exhausted",                                   \
+      "free arrays on that device, use a smaller batch, or another device")                        \
+    X(IO, 103, "a file could not be opened, read or written",                                      \
+      "check the path and its permissions")                                                        \
+    X(FORMAT, 104, "a file's content is not what its format allows",                               \
+      "fetch or write the file again")                                                             \
+    X(ENVIRONMENT, 105, "an environment variable has a value that cannot be used",                 \
+      "correct or unset it")                                                                       \
+    X(THREAD, 106, "a thread could not be started", "raise the limit of threads of this process")  \
+    X(NULL_ARGUMENT, 201, "a required argument is NULL", "check the call that made it")            \
+    X(SHAPE, 202, "shapes do not fit the operation", "reshape, slice or broadcast the arguments")  \
+    X(DTYPE, 203, "dtypes do not fit the operation", "convert with dvt_astype")                    \
+    X(AXIS, 204, "an axis is out of range or repeated", "use -ndim <= axis < ndim, each once")     \
+    X(RANGE, 205, "an index, count or value is out of range", "see the message for the bounds")    \
+    X(CONTEXT, 206, "arguments live on different contexts", "copy one with dvt_as_in_ctx")         \
+    X(VALUE, 207, "an argument's value cannot be used", "see the message")                         \
+    X(GRAD, 208, "automatic differentiation cannot do this here",                                  \
+      "compute inside DVT_RECORD after dvt_attach_grad")                                           \
+    X(UNINITIALIZED, 209, "a parameter has no values yet",                                         \
+      "call dvt_initialize, and run one batch when shapes are deferred")                           \
+    X(STALE_GRAD, 210, "a gradient was not renewed since the last step",                           \
+      "run backward on every context, or allow stale gradients")                                   \
+    X(NAME, 211, "a name is unknown, missing or used twice",                                       \
+      "see the message for the known names")                                                       \
+    X(NOT_BUILT, 301, "left out of this build", "compile without the DEVTENSOR_NO_... switch")     \
+    X(NO_DEVICE, 401, "the device does not exist",                                                 \
+      "use dvt_try_gpu, or dvt_num_gpus to ask first")                                             \
+    X(DEVICE_LOST, 402, "an earlier operation on the device failed", "see the first error")        \
+    X(UNSUPPORTED, 403, "the device cannot do this", "copy to another context")                    \
+    X(FORKED, 404, "the process was forked after a device was used",                               \
+      "use devices only in the child, or only in the parent")                                      \
+    X(INTERNAL, 901, "a bug in devtensor", "please report it with the message")
+
+#define DVT_STATUS_ENUM_ROW(name, number, meaning, fix) DVT_ERR_##name = number,
+
+typedef enum dvt_status { DVT_STATUS_TABLE(DVT_STATUS_ENUM_ROW) DVT_STATUS_LAST = 999 } dvt_status;
+
+#undef DVT_STATUS_ENUM_ROW
+#define DVT_OK DVT_ERR_OK
+
+/* The code of this thread's first failure since dvt_clear_error; DVT_OK when there was none. */
+DVT_API dvt_status dvt_error_code(void);
+/* Its sentence: function, what was given, what was expected, what to do; "" when there was none.
+   Owns: the library; valid until this thread's next dvt_clear_error. */
+DVT_API const char *dvt_error(void);
+/* Where the failing call stands, "main.c:42", when it is known; "" otherwise. */
+DVT_API const char *dvt_error_site(void);
+/* Forgets this thread's failure. Failures that follow are kept again. */
+DVT_API void dvt_clear_error(void);
+/* "DVT_ERR_SHAPE", its meaning, and the usual fix. Never NULL. */
+DVT_API const char *dvt_status_name(dvt_status status);
+DVT_API const char *dvt_status_meaning(dvt_status status);
+DVT_API const char *dvt_status_fix(dvt_status status);
+
+typedef enum dvt_log_level {
+    DVT_LOG_DEBUG,
+    DVT_LOG_INFO,
+    DVT_LOG_WARNING,
+    DVT_LOG_ERROR,
+    DVT_LOG_OFF
+} dvt_log_level;
+
+typedef void (*dvt_log_fn)(void *user, dvt_log_level level, const char *message);
+/* Replaces the logger of the process; NULL silences it. The default one writes warnings and errors
+   to stderr. The function may be called from any thread and must not call devtensor. */
+DVT_API void dvt_set_logger(dvt_log_fn function, void *user);
+/* The default logger writes messages of this level and above (DVT_LOG_WARNING unless changed). */
+DVT_API void dvt_set_log_level(dvt_log_level level);
+
+/* Host memory comes from here. `resize` and `alloc` return NULL on failure; memory must be aligned
+   as malloc's is. Set it before any other call of the library, or while no object of it exists. */
+typedef struct dvt_allocator {
+    void *(*alloc)(void *user, size_t bytes);
+    void *(*resize)(void *user, void *block, size_t bytes);
+    void (*release)(void *user, void *block);
+    void *user;
+} dvt_allocator;
+
+/* NULL restores malloc, realloc and free. */
+DVT_API void dvt_set_allocator(const dvt_allocator *allocator);
+
+/* "0.1.0", and DVT_VERSION of the implementation that is linked. */
+DVT_API const char *dvt_version(void);
+DVT_API int dvt_version_number(void);
+/* ==== end src/0_api/dvt_status.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/0_api/dvt_api.h"
+#endif
+/* ==== begin src/0_api/dvt_types.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_types.h"
+#endif
+/* [dvt:types] dtypes, shapes, axes, contexts: small values, passed by value. */
+
+#define DVT_MAX_DIMS 8
+#define DVT_MAX_GPUS 16
+#define DVT_MAX_CONTEXTS 32
+
+/* float32 is the default: the zero of this enum. */
+typedef enum dvt_dtype {
+    DVT_F32,
+    DVT_F64,
+    DVT_F16,
+    DVT_BF16,
+    DVT_I8,
+    DVT_U8,
+    DVT_I32,
+    DVT_I64,
+    DVT_BOOL
+} dvt_dtype;
+
+#define DVT_DTYPE_COUNT 9
+
+/* "float32", "bfloat16", "bool"; "?" for a number that is no dtype. */
+DVT_API const char *dvt_dtype_name(dvt_dtype dtype);
+/* Finds a dtype by that name. Errors: NAME. */
+DVT_API dvt_status dvt_dtype_parse(const char *name, dvt_dtype *out);
+/* Bytes of one element; 0 for a number that is no dtype. */
+DVT_API int64_t dvt_dtype_size(dvt_dtype dtype);
+DVT_API bool dvt_dtype_is_float(dvt_dtype dtype);
+DVT_API bool dvt_dtype_is_int(dvt_dtype dtype);
+/* The dtype of a result computed from two: the array API standard's table; an integer (or bool)
+   with a float gives that float, float16 with bfloat16 gives float32. */
+DVT_API dvt_dtype dvt_promote(dvt_dtype a, dvt_dtype b);
+
+/* Extents, outermost first. ndim 0 is a scalar; an extent of 0 makes an empty array. */
+typedef struct dvt_shape {
+    int ndim;
+    int64_t dim[DVT_MAX_DIMS];
+} dvt_shape;
+
+/* Axes of a reduction, negative ones count from the end. n == 0, the zero value, means all axes. */
+typedef struct dvt_axes {
+    int n;
+    int axis[DVT_MAX_DIMS];
+} dvt_axes;
+
+DVT_API dvt_shape dvt_shape_make(int ndim, int64_t d0, int64_t d1, int64_t d2, int64_t d3,
+                                 int64_t d4, int64_t d5, int64_t d6, int64_t d7);
+DVT_API dvt_axes dvt_axes_make(int n, int a0, int a1, int a2, int a3, int a4, int a5, int a6,
+                               int a7);
+DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b);
+/* The product of the extents; -1 when it does not fit in an int64_t or an extent is negative. */
+DVT_API int64_t dvt_shape_size(dvt_shape shape);
+
+#define DVT_COUNT(...)                                                                             \
+    DVT_ARG17(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define DVT_ARG17(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, ...) q
+#define DVT_FIRST8(a, b, c, d, e, f, g, h, ...) a, b, c, d, e, f, g, h
+/* DVT_SHAPE(2, 3): one to eight extents. DVT_SCALAR: no extents. */
+#define DVT_SHAPE(...)                                                                             \
+    dvt_shape_make(DVT_COUNT(__VA_ARGS__),                                                         \
+                   DVT_EXPAND(DVT_FIRST8(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
+#define DVT_SCALAR dvt_shape_make(0, 0, 0, 0, 0, 0, 0, 0, 0)
+/* DVT_AXES(0, -1); DVT_ALL: every axis. */
+#define DVT_AXES(...)                                                                              \
+    dvt_axes_make(DVT_COUNT(__VA_ARGS__),                                                          \
+                  DVT_EXPAND(DVT_FIRST8(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
+#define DVT_ALL dvt_axes_make(0, 0, 0, 0, 0, 0, 0, 0, 0)
+#define DVT_EXPAND(...) __VA_ARGS__
+
+typedef enum dvt_device_type {
+    DVT_DEVICE_DEFAULT = 0, /* "the current default context": the zero value */
+    DVT_DEVICE_CPU = 1,
+    DVT_DEVICE_GPU = 2
+} dvt_device_type;
+
+/* Where an array lives: cpu() is all cores and main memory, gpu(i) one card and its memory. */
+typedef struct dvt_ctx {
+    dvt_device_type type;
+    int id;
+} dvt_ctx;
+
+typedef struct dvt_ctx_list {
+    int n;
+    dvt_ctx ctx[DVT_MAX_CONTEXTS];
+} dvt_ctx_list;
+
+/* The objects of the library. All are counted by reference and owned by scopes (see [dvt:scope]).
+ */
+typedef struct dvt_array dvt_array;
+typedef struct dvt_block dvt_block;
+typedef struct dvt_param dvt_param;
+typedef struct dvt_params dvt_params;
+typedef struct dvt_trainer dvt_trainer;
+typedef struct dvt_dataset dvt_dataset;
+typedef struct dvt_transform dvt_transform;
+typedef struct dvt_loader dvt_loader;
+typedef struct dvt_metric dvt_metric;
+typedef struct dvt_progress dvt_progress;
+typedef struct dvt_curve dvt_curve;
+typedef struct dvt_array_list dvt_array_list;
+/* ==== end src/0_api/dvt_types.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/0_api/dvt_api.h"
+#endif
+/* ==== begin src/0_api/dvt_scope.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_scope.h"
+#endif
+/* [dvt:scope] Who owns what. Every object that a call returns belongs to the innermost DVT_SCOPE of
+   the calling thread, or to the thread itself when there is none, and is released when that ends.
+   So nested expressions never leak:
+
+       for (...) DVT_SCOPE {
+           dvt_array *loss = dvt_mean(dvt_square(dvt_sub(a, b)), DVT_ALL, false);
+           best = dvt_keep(loss);          // lives on in the enclosing scope
+       }
+
+   An object that must outlive every scope, or travel to another thread, is retained: dvt_retain
+   counts one more owner, dvt_release one fewer. */
+
+typedef struct dvt_scope_guard {
+    size_t mark;
+    int depth;
+    int once;
+} dvt_scope_guard;
+
+DVT_API dvt_scope_guard dvt_scope_begin(void);
+DVT_API void dvt_scope_end(dvt_scope_guard *guard);
+
+/* With GCC and Clang, and in C++, a guard ends on every way out of its block. Elsewhere leave the
+   block only by its closing brace. */
+#if defined(__GNUC__) || defined(__clang__)
+#define DVT_GUARD_NEXT(end, guard) (guard).once = 0
+#else
+#define DVT_GUARD_NEXT(end, guard) (end)(&(guard))
+#endif
+#define DVT_SCOPE                                                                                  \
+    for (dvt_scope_guard DVT_CLEANUP(dvt_scope_end) dvt_g_scope = dvt_scope_begin();               \
+         dvt_g_scope.once; DVT_GUARD_NEXT(dvt_scope_end, dvt_g_scope))
+
+/* Moves an object to the enclosing scope and returns it. Without an enclosing scope, and for
+   objects that this scope does not own, nothing changes. NULL stays NULL. */
+DVT_API void *dvt_keep(void *object);
+/* One more owner; returns the object. Pair with dvt_release. Any thread may do either. */
+DVT_API void *dvt_retain(void *object);
+/* One owner fewer; the last one frees the object. NULL is fine. */
+DVT_API void dvt_release(void *object);
+/* Releases everything this thread's scopes own, in particular what a program without any DVT_SCOPE
+   made. A thread that ends, and the process at exit, do this by themselves. */
+DVT_API void dvt_release_all(void);
+
+#ifdef __cplusplus
+extern "C++" {
+template <class T> inline T *dvt_keep(T *object) {
+    return static_cast<T *>((dvt_keep)(static_cast<void *>(object)));
+}
+
+template <class T> inline T *dvt_retain(T *object) {
+    return static_cast<T *>((dvt_retain)(static_cast<void *>(object)));
+}
+}
+#endif
+/* ==== end src/0_api/dvt_scope.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/0_api/dvt_api.h"
+#endif
+/* ==== begin src/0_api/dvt_context.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_context.h"
+#endif
+/* [dvt:context] Contexts and devices. cpu(0), cpu(1), ... are different contexts on the same
+   hardware; gpu(i) is one card, or one virtual GPU with a memory space and a command queue of its
+   own. Making a context value is always legal; a missing device is an error when memory is wanted
+   there. */
+
+/* cpu(0), cpu(i), gpu(0), gpu(i). Copies: never. Waits: no. */
+DVT_API dvt_ctx dvt_cpu(void);
+DVT_API dvt_ctx dvt_cpu_id(int id);
+DVT_API dvt_ctx dvt_gpu(int id);
+/* Same type and same id (DVT_DEVICE_DEFAULT is resolved first). */
+DVT_API bool dvt_ctx_equal(dvt_ctx a, dvt_ctx b);
+/* "cpu(0)", "gpu(1)". Owns: the library, per thread; valid for this thread's next 15 calls. */
+DVT_API const char *dvt_ctx_name(dvt_ctx ctx);
+/* Reads "cpu", "cpu(1)", "gpu" or "gpu(2)". Errors: NAME; `out` is then unchanged. */
+DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out);
+/* A list by hand, DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), of one to eight; and one context as a list.
+ */
+DVT_API dvt_ctx_list dvt_ctx_list_make(int n, dvt_ctx c0, dvt_ctx c1, dvt_ctx c2, dvt_ctx c3,
+                                       dvt_ctx c4, dvt_ctx c5, dvt_ctx c6, dvt_ctx c7);
+#define DVT_CONTEXTS(...)                                                                          \
+    dvt_ctx_list_make(                                                                             \
+        DVT_COUNT(__VA_ARGS__),                                                                    \
+        DVT_EXPAND(DVT_FIRST8(__VA_ARGS__, dvt_cpu(), dvt_cpu(), dvt_cpu(), dvt_cpu(), dvt_cpu(),  \
+                              dvt_cpu(), dvt_cpu(), dvt_cpu(), dvt_cpu())))
+/* Writes "[cpu(0), gpu(0), gpu(1)]" into buffer, cut to fit. Returns the full length. */
+DVT_API size_t dvt_ctx_list_format(dvt_ctx_list list, char *buffer, size_t size);
+
+/* The number of GPUs, real or virtual; 0 without any. Never an error. */
+DVT_API int dvt_num_gpus(void);
+/* One line that says why dvt_num_gpus() is 0, or "" when it is not. */
+DVT_API const char *dvt_gpu_reason(void);
+/* gpu(i) when it exists, else cpu(). */
+DVT_API dvt_ctx dvt_try_gpu(int i);
+/* All GPUs: an empty list when there is none; and the variant that then has cpu(0) in it. */
+DVT_API dvt_ctx_list dvt_try_all_gpus(void);
+DVT_API dvt_ctx_list dvt_try_all_gpus_or_cpu(void);
+
+/* The context that is used where a dvt_ctx of all zeros is given: cpu(0) unless a scope changed it.
+ */
+DVT_API dvt_ctx dvt_default_ctx(void);
+
+/* Within the block, for this thread: DVT_WITH_CTX(dvt_gpu(1)) { ... } */
+typedef struct dvt_ctx_guard {
+    dvt_ctx previous;
+    int once;
+} dvt_ctx_guard;
+
+DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx);
+DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
+#define DVT_WITH_CTX(context)                                                                      \
+    for (dvt_ctx_guard DVT_CLEANUP(dvt_ctx_scope_end) dvt_g_ctx = dvt_ctx_scope_begin(context);    \
+         dvt_g_ctx.once; DVT_GUARD_NEXT(dvt_ctx_scope_end, dvt_g_ctx))
+
+/* n virtual GPUs with `bytes` of memory each (0: no limit), replacing the virtual ones that there
+   were. Errors: RANGE (n outside 0..DVT_MAX_GPUS), VALUE (arrays are still alive on a virtual GPU).
+ */
+DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes);
+
+typedef struct dvt_device_info {
+    dvt_ctx ctx;
+    char name[96];
+    bool is_virtual;
+    int64_t memory_total; /* bytes; -1 when unknown or without limit */
+    int64_t memory_free;  /* bytes; -1 when unknown */
+    int64_t memory_used;  /* bytes held by this library's arrays */
+    int64_t memory_peak;  /* the largest memory_used so far */
+    int driver_version;   /* CUDA's form, 13000 is 13.0; 0 for cpu() and virtual GPUs */
+    int threads;          /* threads that compute */
+} dvt_device_info;
+
+/* Asks without creating anything on the device. Errors: NO_DEVICE. */
+DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out);
+/* The table people read nvidia-smi for: every device with name, memory and versions, and the reason
+   when there is no GPU. Returns the full length; writes at most `size` bytes with the final 0. */
+DVT_API size_t dvt_devices_format(char *buffer, size_t size);
+/* The same to standard output. */
+DVT_API void dvt_print_devices(void);
+
+/* What crossed between memories, and what ran, since the start or dvt_reset_stats. */
+typedef struct dvt_stats {
+    int64_t to_device_count, to_device_bytes; /* main memory to a GPU */
+    int64_t to_host_count, to_host_bytes;     /* a GPU to main memory */
+    int64_t between_devices_count, between_devices_bytes;
+    int64_t kernels;        /* operations started, on every context */
+    int64_t waits;          /* times that the caller waited for a device */
+    int64_t implicit_reads; /* printing, dvt_item and dvt_to_host of arrays that are on a GPU */
+    int64_t arrays, blocks_of_memory; /* alive now: array objects, device and host buffers */
+} dvt_stats;
+
+DVT_API dvt_stats dvt_get_stats(void);
+/* Sets the counters to 0 (not those of what is alive). */
+DVT_API void dvt_reset_stats(void);
+
+/* What happens when printing, dvt_item or dvt_to_host read an array that is on a GPU. */
+typedef enum dvt_transfer_guard {
+    DVT_TRANSFER_ALLOW,
+    DVT_TRANSFER_LOG,
+    DVT_TRANSFER_FORBID
+} dvt_transfer_guard;
+
+/* For this thread; returns the previous setting. */
+DVT_API dvt_transfer_guard dvt_set_transfer_guard(dvt_transfer_guard guard);
+
+/* Results are ready when these return, and errors of work that ran meanwhile come out here.
+   Waits: yes. Errors: what the operation gave, with its name; DEVICE_LOST afterwards. */
+DVT_API dvt_status dvt_wait(dvt_array *x);
+DVT_API dvt_status dvt_wait_all(void);
+
+/* Threads that cpu() uses; 0 asks for the default: those this process may run on. */
+DVT_API dvt_status dvt_set_num_threads(int n);
+DVT_API int dvt_num_threads(void);
+/* Seconds since some fixed moment, for measuring. */
+DVT_API double dvt_seconds(void);
+/* ==== end src/0_api/dvt_context.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 10 "src/0_api/dvt_api.h"
+#endif
+/* ==== begin src/0_api/dvt_array.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_array.h"
+#endif
+/* [dvt:array] Arrays: creation, inspection, views, copies.
+
+   Unless a comment says otherwise a function here
+   Copies: never between contexts.  Waits: no.
+   Owns: the result belongs to the innermost scope.
+   Errors: NULL_ARGUMENT, and NULL is returned; creation also gives HOST_MEMORY, DEVICE_MEMORY,
+   NO_DEVICE, SHAPE (negative extents, more than 8, or more bytes than 2^63). */
+
+/* ---- creation: shape, dtype, context; a zero dvt_ctx means the default context ---- */
+
+/* New memory whose values are not set. */
+DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
+DVT_API dvt_array *dvt_zeros(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
+DVT_API dvt_array *dvt_ones(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
+DVT_API dvt_array *dvt_full(dvt_shape shape, double value, dvt_dtype dtype, dvt_ctx ctx);
+/* Shape, dtype and context of x; the values of x are not read. */
+DVT_API dvt_array *dvt_zeros_like(dvt_array *x);
+DVT_API dvt_array *dvt_ones_like(dvt_array *x);
+DVT_API dvt_array *dvt_full_like(dvt_array *x, double value);
+/* One element without axes. */
+DVT_API dvt_array *dvt_scalar(double value, dvt_dtype dtype, dvt_ctx ctx);
+/* rows x columns, ones on the diagonal k (0 main, positive above). */
+DVT_API dvt_array *dvt_eye(int64_t rows, int64_t columns, int64_t k, dvt_dtype dtype, dvt_ctx ctx);
+/* start, start + step, ... before stop: max(0, ceil((stop - start) / step)) values. Errors: VALUE
+ * (step 0 or NaN). */
+DVT_API dvt_array *dvt_arange(double start, double stop, double step, dvt_dtype dtype, dvt_ctx ctx);
+/* num values from start to stop, both included. Errors: RANGE (num < 0). */
+DVT_API dvt_array *dvt_linspace(double start, double stop, int64_t num, dvt_dtype dtype,
+                                dvt_ctx ctx);
+/* The elements at `data`, in C order and of that dtype.
+   Copies: from main memory to ctx.  Waits: only for the copy; data may be changed or freed
+   afterwards. */
+DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
+
+/* From initialisers, in one line, the dtype being that of the C type:
+       dvt_array *x = DVT_ARRAY2(dvt_gpu(0), float, 2, 3, {{1, 2, 3}, {4, 5, 6}});  */
+#define DVT_DTYPE_OF(T)                                                                            \
+    ((T)0.5 != (T)0   ? (sizeof(T) == 4 ? DVT_F32 : DVT_F64)                                       \
+     : (T)2 == (T)1   ? DVT_BOOL                                                                   \
+     : sizeof(T) == 1 ? ((T)-1 < (T)1 ? DVT_I8 : DVT_U8)                                           \
+     : sizeof(T) == 4 ? DVT_I32                                                                    \
+                      : DVT_I64)
+#ifdef __cplusplus
+extern "C++" {
+template <class T> inline const void *dvt_initialiser(const T &values) {
+    return &values;
+}
+}
+#define DVT_INITIALISER(T, dims, ...) dvt_initialiser<T dims>(__VA_ARGS__)
+#else
+#define DVT_INITIALISER(T, dims, ...) ((const T dims)__VA_ARGS__)
+#endif
+#define DVT_ARRAY1(ctx, T, n, ...)                                                                 \
+    dvt_from_host(DVT_INITIALISER(T, [n], __VA_ARGS__), DVT_SHAPE(n), DVT_DTYPE_OF(T), ctx)
+#define DVT_ARRAY2(ctx, T, n, m, ...)                                                              \
+    dvt_from_host(DVT_INITIALISER(T, [n][m], __VA_ARGS__), DVT_SHAPE(n, m), DVT_DTYPE_OF(T), ctx)
+#define DVT_ARRAY3(ctx, T, n, m, k, ...)                                                           \
+    dvt_from_host(DVT_INITIALISER(T, [n][m][k], __VA_ARGS__), DVT_SHAPE(n, m, k), DVT_DTYPE_OF(T), \
+                  ctx)
+#define DVT_ARRAY4(ctx, T, n, m, k, l, ...)                                                        \
+    dvt_from_host(DVT_INITIALISER(T, [n][m][k][l], __VA_ARGS__), DVT_SHAPE(n, m, k, l),            \
+                  DVT_DTYPE_OF(T), ctx)
+
+/* ---- inspection; NULL gives an empty shape, 0, or the zero value. Copies: never. Waits: no. ----
+ */
+
+DVT_API dvt_shape dvt_shape_of(const dvt_array *x);
+DVT_API int dvt_ndim(const dvt_array *x);
+/* The extent of one axis; negative axes count from the end. Errors: AXIS, and -1 is returned. */
+DVT_API int64_t dvt_dim(const dvt_array *x, int axis);
+DVT_API int64_t dvt_size(const dvt_array *x);
+DVT_API int64_t dvt_nbytes(const dvt_array *x);
+DVT_API dvt_dtype dvt_dtype_of(const dvt_array *x);
+DVT_API dvt_ctx dvt_ctx_of(const dvt_array *x);
+/* The distance between neighbours along an axis, in elements. Errors: AXIS. */
+DVT_API int64_t dvt_stride(const dvt_array *x, int axis);
+/* Elements lie one after the other in C order. */
+DVT_API bool dvt_is_contiguous(const dvt_array *x);
+/* Both look at the same buffer (their elements need not overlap). */
+DVT_API bool dvt_shares_memory(const dvt_array *a, const dvt_array *b);
+/* Where the call stands that made x, "main.c:42"; "" when unknown. */
+DVT_API const char *dvt_made_at(const dvt_array *x);
+/* The elements in main memory, to read or write in place, following the strides; valid while x
+   lives. Waits: for x.  Errors: CONTEXT for arrays on a GPU (use dvt_to_host or dvt_copyto). */
+DVT_API void *dvt_data(dvt_array *x);
+
+/* ---- reading values ---- */
+
+/* Writes all elements in C order to dst, which has room for exactly `bytes` = dvt_nbytes(x).
+   Copies: to main memory.  Waits: for x.  Errors: RANGE (bytes differ), CONTEXT (transfer guard).
+ */
+DVT_API dvt_status dvt_to_host(dvt_array *x, void *dst, int64_t bytes);
+/* Writes C-order values from main memory into x. Copies: to x's context. Waits: only for the copy.
+   Errors: RANGE (bytes differ), GRAD (x belongs to a recorded computation). */
+DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t bytes);
+/* The value of an array of one element. Copies: to main memory. Waits: for x.
+   Errors: SHAPE (not exactly one element), CONTEXT (transfer guard); NaN or 0 is returned. */
+DVT_API double dvt_item(dvt_array *x);
+DVT_API int64_t dvt_item_int(dvt_array *x);
+/* The value at an index, one number per axis, negative ones from the end: dvt_item_at(x,
+   DVT_SHAPE(1, -1)). As dvt_item. Errors: SHAPE, RANGE. */
+DVT_API double dvt_item_at(dvt_array *x, dvt_shape index);
+
+/* ---- views: other shape and strides on the same memory. Copies: never. Differentiable. ---- */
+
+/* x[..., start:stop:step, ...] along one axis, with Python's rules for negative and large bounds.
+   DVT_END as stop means "to the end" in the direction of step. Errors: AXIS, VALUE (step 0). */
+#define DVT_END INT64_MIN
+DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop, int64_t step);
+/* x[a:b] on axis 0, and x[i], which drops axis 0. Errors: SHAPE (no axis), RANGE (i). */
+DVT_API dvt_array *dvt_rows(dvt_array *x, int64_t start, int64_t stop);
+DVT_API dvt_array *dvt_index(dvt_array *x, int64_t i);
+/* Axes in reverse order; in the order given; two exchanged. Errors: AXIS. */
+DVT_API dvt_array *dvt_t(dvt_array *x);
+DVT_API dvt_array *dvt_transpose(dvt_array *x, dvt_axes order);
+DVT_API dvt_array *dvt_swapaxes(dvt_array *x, int axis1, int axis2);
+/* Same elements in C order under another shape; one extent may be -1.
+   Copies: within the context when the strides leave no other way.  Errors: SHAPE. */
+DVT_API dvt_array *dvt_reshape(dvt_array *x, dvt_shape shape);
+/* Shape (n, rest); a scalar gives (1, 1). Copies: as dvt_reshape. */
+DVT_API dvt_array *dvt_flatten(dvt_array *x);
+DVT_API dvt_array *dvt_expand_dims(dvt_array *x, int axis);
+/* Drops axes of extent 1: those named, or all of them with DVT_ALL. Errors: AXIS, SHAPE. */
+DVT_API dvt_array *dvt_squeeze(dvt_array *x, dvt_axes axes);
+/* Repeats x along new and length-1 axes without storing it again. Writing into the result is an
+ * error. */
+DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape);
+/* x itself when it is contiguous, else a copy on its context. */
+DVT_API dvt_array *dvt_contiguous(dvt_array *x);
+
+/* ---- copies: what the name says ---- */
+
+/* Always new memory on ctx, even when x is there already. Same dtype. Differentiable.
+   Copies: to ctx.  Waits: no.  Errors: NO_DEVICE, DEVICE_MEMORY, HOST_MEMORY. */
+DVT_API dvt_array *dvt_copyto(dvt_array *x, dvt_ctx ctx);
+/* x itself when it is on ctx, else dvt_copyto. Differentiable. */
+DVT_API dvt_array *dvt_as_in_ctx(dvt_array *x, dvt_ctx ctx);
+/* New memory on x's own context. Differentiable. */
+DVT_API dvt_array *dvt_copy(dvt_array *x);
+/* Writes src into dst, which exists, and returns dst. Any contexts; the dtype is converted.
+   With dst == src a warning is logged and NULL is returned without an error.
+   Copies: to dst's context.  Waits: no.  Errors: SHAPE (they differ), GRAD (dst is recorded), VALUE
+   (dst is a broadcast view). */
+DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src);
+/* Another dtype, on the same context. copy = false returns x itself when it has that dtype already.
+   Float to integer drops the fraction, and clamps what does not fit; NaN gives 0. Differentiable
+   between floats. */
+DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype, bool copy);
+/* Sets every element. Errors: GRAD, VALUE (broadcast view). Returns x. */
+DVT_API dvt_array *dvt_fill(dvt_array *x, double value);
+
+/* What the macros that go by the names of functions call (see DEVTENSOR_NO_CALL_SITES): they
+   remember where x was made, or where the call stands that failed, and return what they are given.
+   Owns: `file` must live as long as x. */
+DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line);
+DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line);
+/* ==== end src/0_api/dvt_array.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 11 "src/0_api/dvt_api.h"
+#endif
+/* ==== begin src/0_api/dvt_ops.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_ops.h"
+#endif
+/* [dvt:ops] Arithmetic. Every operation runs where its inputs are, and its result stays there.
+
+   Shapes: broadcasting as in NumPy.  Dtypes: dvt_promote; "float" operations turn integers into
+   float32. Copies: never between contexts; memory for the result is new.  Waits: no. Owns: the
+   result belongs to the innermost scope.  NULL inputs give NULL. Errors: CONTEXT (inputs on
+   different contexts), SHAPE, DTYPE, AXIS, HOST_MEMORY, DEVICE_MEMORY.
+
+   A form that ends in _ writes its result into its first argument and returns that: it neither
+   broadcasts that argument nor turns its integers into fractions (DTYPE), and refuses recorded
+   arrays (GRAD) and broadcast views (VALUE). dvt_NAME_scalar(x, s) has a number on the right,
+   dvt_scalar_NAME(s, x) on the left; an integer array and a whole number stay integer. */
+
+#define DVT_DECLARE_UNARY(name)                                                                    \
+    DVT_API dvt_array *dvt_##name(dvt_array *x);                                                   \
+    DVT_API dvt_array *dvt_##name##_(dvt_array *x);
+#define DVT_DECLARE_TEST(name) DVT_API dvt_array *dvt_##name(dvt_array *x);
+#define DVT_DECLARE_BINARY(name)                                                                   \
+    DVT_API dvt_array *dvt_##name(dvt_array *a, dvt_array *b);                                     \
+    DVT_API dvt_array *dvt_##name##_(dvt_array *a, dvt_array *b);                                  \
+    DVT_API dvt_array *dvt_##name##_scalar(dvt_array *x, double s);                                \
+    DVT_API dvt_array *dvt_##name##_scalar_(dvt_array *x, double s);                               \
+    DVT_API dvt_array *dvt_scalar_##name(double s, dvt_array *x);
+#define DVT_DECLARE_COMPARE(name)                                                                  \
+    DVT_API dvt_array *dvt_##name(dvt_array *a, dvt_array *b);                                     \
+    DVT_API dvt_array *dvt_##name##_scalar(dvt_array *x, double s);                                \
+    DVT_API dvt_array *dvt_scalar_##name(double s, dvt_array *x);
+
+/* ---- two arguments ---- */
+DVT_DECLARE_BINARY(add)       /* a + b */
+DVT_DECLARE_BINARY(sub)       /* a - b; not for two bools */
+DVT_DECLARE_BINARY(mul)       /* a * b */
+DVT_DECLARE_BINARY(div)       /* a / b, float */
+DVT_DECLARE_BINARY(floor_div) /* floor(a / b); integers by 0 give 0 */
+DVT_DECLARE_BINARY(mod)       /* a - floor(a / b) * b, with b's sign; integers by 0 give 0 */
+DVT_DECLARE_BINARY(pow)       /* a to the power b; integers to a negative power are truncated */
+DVT_DECLARE_BINARY(minimum)   /* the smaller; NaN when either is */
+DVT_DECLARE_BINARY(maximum)   /* the larger; NaN when either is */
+DVT_DECLARE_BINARY(atan2)     /* the angle of the point (b, a), float */
+DVT_DECLARE_BINARY(hypot)     /* sqrt(a*a + b*b) without overflow, float */
+
+/* Results are bool. */
+DVT_DECLARE_COMPARE(equal)
+DVT_DECLARE_COMPARE(not_equal)
+DVT_DECLARE_COMPARE(less)
+DVT_DECLARE_COMPARE(less_equal)
+DVT_DECLARE_COMPARE(greater)
+DVT_DECLARE_COMPARE(greater_equal)
+DVT_DECLARE_COMPARE(logical_and) /* nonzero counts as true */
+DVT_DECLARE_COMPARE(logical_or)
+DVT_DECLARE_COMPARE(logical_xor)
+
+/* ---- one argument ---- */
+DVT_DECLARE_UNARY(neg) /* -x; not for bool */
+DVT_DECLARE_UNARY(abs)
+DVT_DECLARE_UNARY(sign) /* -1, 0 or 1; NaN stays */
+DVT_DECLARE_UNARY(square)
+DVT_DECLARE_UNARY(relu) /* max(x, 0); NaN stays */
+DVT_DECLARE_UNARY(floor)
+DVT_DECLARE_UNARY(ceil)
+DVT_DECLARE_UNARY(round) /* halves to even */
+DVT_DECLARE_UNARY(trunc)
+/* float from here on */
+DVT_DECLARE_UNARY(reciprocal)
+DVT_DECLARE_UNARY(sqrt)
+DVT_DECLARE_UNARY(rsqrt) /* 1 / sqrt(x) */
+DVT_DECLARE_UNARY(exp)
+DVT_DECLARE_UNARY(exp2)
+DVT_DECLARE_UNARY(expm1)
+DVT_DECLARE_UNARY(log)
+DVT_DECLARE_UNARY(log2)
+DVT_DECLARE_UNARY(log10)
+DVT_DECLARE_UNARY(log1p)
+DVT_DECLARE_UNARY(sin)
+DVT_DECLARE_UNARY(cos)
+DVT_DECLARE_UNARY(tan)
+DVT_DECLARE_UNARY(asin)
+DVT_DECLARE_UNARY(acos)
+DVT_DECLARE_UNARY(atan)
+DVT_DECLARE_UNARY(sinh)
+DVT_DECLARE_UNARY(cosh)
+DVT_DECLARE_UNARY(tanh)
+DVT_DECLARE_UNARY(sigmoid)  /* 1 / (1 + exp(-x)) */
+DVT_DECLARE_UNARY(softplus) /* log(1 + exp(x)) without overflow */
+DVT_DECLARE_UNARY(erf)
+DVT_DECLARE_UNARY(gelu) /* x/2 * (1 + erf(x / sqrt 2)) */
+/* Results are bool. */
+DVT_DECLARE_TEST(isnan)
+DVT_DECLARE_TEST(isinf)
+DVT_DECLARE_TEST(isfinite)
+DVT_DECLARE_TEST(logical_not)
+
+/* ---- select ---- */
+/* condition ? a : b, all three broadcast; nonzero conditions hold. */
+DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b);
+/* min(max(x, low), high). Use -INFINITY or INFINITY for no bound; NaN stays. Errors: VALUE (low >
+ * high or NaN). */
+DVT_API dvt_array *dvt_clip(dvt_array *x, double low, double high);
+DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high);
+
+/* ---- reductions: over the named axes, or DVT_ALL. keepdims leaves axes of extent 1.
+   Sums are formed in float64 (int64 for integers) in a fixed order: the same bits for any number of
+   threads. ---- */
+DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes, bool keepdims); /* integers give int64 */
+DVT_API dvt_array *dvt_prod(dvt_array *x, dvt_axes axes, bool keepdims);
+DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes,
+                            bool keepdims); /* float; of nothing: NaN */
+/* Variance and standard deviation, divided by count - ddof. */
+DVT_API dvt_array *dvt_var(dvt_array *x, dvt_axes axes, double ddof, bool keepdims);
+DVT_API dvt_array *dvt_std(dvt_array *x, dvt_axes axes, double ddof, bool keepdims);
+/* NaN wins. Errors: SHAPE when a reduced axis is empty. */
+DVT_API dvt_array *dvt_min(dvt_array *x, dvt_axes axes, bool keepdims);
+DVT_API dvt_array *dvt_max(dvt_array *x, dvt_axes axes, bool keepdims);
+/* The first position of the extreme (the first NaN wins) along one axis, int64; DVT_FLAT: of the
+ * flattened array. */
+#define DVT_FLAT (-1000)
+DVT_API dvt_array *dvt_argmin(dvt_array *x, int axis, bool keepdims);
+DVT_API dvt_array *dvt_argmax(dvt_array *x, int axis, bool keepdims);
+DVT_API dvt_array *dvt_any(dvt_array *x, dvt_axes axes, bool keepdims); /* bool */
+DVT_API dvt_array *dvt_all(dvt_array *x, dvt_axes axes, bool keepdims); /* bool */
+/* sqrt of the sum of squares (Frobenius over all axes), float. */
+DVT_API dvt_array *dvt_norm(dvt_array *x, dvt_axes axes, bool keepdims);
+/* log(sum(exp(x))) without overflow. */
+DVT_API dvt_array *dvt_logsumexp(dvt_array *x, dvt_axes axes, bool keepdims);
+/* Along one axis, each row with its own maximum subtracted. float. */
+DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis);
+DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
+
+/* ---- matrix products. Sums run in a fixed order; float16 and bfloat16 are summed in float32. ----
+ */
+/* (..., n, k) x (..., k, m) -> (..., n, m), batch axes broadcast; one-dimensional arguments as in
+ * NumPy. */
+DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b);
+/* The same with the last two axes of either exchanged first, without copying. */
+DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b);
+/* NumPy's dot: the last axis of a with the last but one of b (its last, when b has one axis). */
+DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b);
+
+/* ---- joining, splitting, indexing ---- */
+/* n arrays along an existing axis; along a new one. Errors: RANGE (n < 1). */
+DVT_API dvt_array *dvt_concat(dvt_array *const *arrays, int n, int axis);
+DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis);
+/* n views of x along an axis into out[0..n); the first (size mod n) are longer by one.
+   Copies: never.  Errors: RANGE (n < 1), AXIS, SHAPE (even asked and not divisible). */
+DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array **out);
+/* Slices of x along an axis, one per index; indices is an integer array of any shape, negative ones
+   count from the end. An index out of range is reported where indices can be read (RANGE: main
+   memory), else clamped. */
+DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis);
+/* result[..., j, ...] = x[..., indices[..., j, ...], ...]: indices has x's number of axes and
+   broadcasts with x on all axes but one. Also called gather. Indices as dvt_take. */
+DVT_API dvt_array *dvt_take_along_axis(dvt_array *x, dvt_array *indices, int axis);
+/* One element per row: indices has x's shape without the axis (or with extent 1 there). */
+DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool keepdims);
+/* A new last axis of `depth`: 1 at the index, else 0 (all 0 for an index out of range). */
+DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtype);
+
+/* ---- convolution and pooling: NCHW data, OIHW weights. A field of 0 means its default. ---- */
+typedef struct dvt_conv2d_params {
+    int stride[2];   /* default 1, 1 (a second value of 0 repeats the first) */
+    int padding[2];  /* default 0 */
+    int dilation[2]; /* default 1, 1 */
+    int groups;      /* default 1 */
+} dvt_conv2d_params;
+
+/* Cross-correlation. x (N, C, H, W), w (O, C/groups, KH, KW), bias (O) or NULL for none.
+   Result (N, O, (H + 2p - d(KH-1) - 1)/s + 1, ...). p may be NULL. Source: im2col and a matrix
+   product. */
+DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
+                              const dvt_conv2d_params *p);
+
+typedef struct dvt_pool2d_params {
+    int size[2];    /* required, unless global; a second value of 0 repeats the first */
+    int stride[2];  /* default: size */
+    int padding[2]; /* default 0, at most size / 2 */
+    bool ceil_mode; /* round output extents up instead of down */
+    bool
+        exclude_padding; /* dvt_avg_pool2d divides by the elements inside x instead of the window */
+    bool global;         /* one window over everything */
+} dvt_pool2d_params;
+
+/* Largest value of each window; ties send the gradient to the first one. */
+DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_params *p);
+DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_params *p);
+
+/* ---- layers as functions ---- */
+/* x (..., k) times w (units, k) transposed, plus bias (units) or NULL for none. */
+DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias);
+/* In train mode zeroes each element with probability p and divides the rest by 1 - p; else x
+   itself. Errors: RANGE (p outside [0, 1)). */
+DVT_API dvt_array *dvt_dropout(dvt_array *x, double p);
+/* Over all axes but `axis` (normally 1). In train mode uses the batch's statistics and moves the
+   running ones: running = momentum * running + (1 - momentum) * batch, in place; else uses the
+   running ones. Source: Ioffe and Szegedy, 2015. */
+DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta,
+                                  dvt_array *running_mean, dvt_array *running_var, int axis,
+                                  double momentum, double epsilon);
+/* Over the last axis. gamma and beta may be NULL. Source: Ba, Kiros and Hinton, 2016. */
+DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon);
+/* ==== end src/0_api/dvt_ops.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 12 "src/0_api/dvt_api.h"
+#endif
+/* ==== begin src/0_api/dvt_random.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_random.h"
+#endif
+/* [dvt:random] Random numbers: counter-based, the same bits for any number of threads.
+
+   Creation functions, as in [dvt:array].  Copies: never.  Waits: no.  Errors: RANGE (bounds),
+   DTYPE. Streams: every context has one; dvt_seed(s) restarts them all, so the same program gives
+   the same numbers. Keys: explicit and without state, as in JAX. A key gives the same numbers
+   wherever and whenever it is used. */
+
+/* Restarts the streams of all contexts, or of one. The seed of a fresh process is 0. */
+DVT_API void dvt_seed(uint64_t seed);
+DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx);
+
+/* Uniform on [low, high). Floating dtypes. */
+DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dtype dtype,
+                               dvt_ctx ctx);
+/* Normal with that mean and standard deviation. Source: Box and Muller, 1958. Errors: RANGE
+ * (deviation < 0). */
+DVT_API dvt_array *dvt_normal(double mean, double deviation, dvt_shape shape, dvt_dtype dtype,
+                              dvt_ctx ctx);
+/* Integers of [low, high). Integer dtypes. Errors: RANGE (low >= high, or outside the dtype). */
+DVT_API dvt_array *dvt_randint(int64_t low, int64_t high, dvt_shape shape, dvt_dtype dtype,
+                               dvt_ctx ctx);
+/* 1 with probability p, else 0. Any dtype. Errors: RANGE (p outside [0, 1]). */
+DVT_API dvt_array *dvt_bernoulli(double p, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
+/* 0 .. n-1 in random order, int64. Source: Fisher and Yates. */
+DVT_API dvt_array *dvt_permutation(int64_t n, dvt_ctx ctx);
+
+typedef struct dvt_key {
+    uint32_t word[2];
+} dvt_key;
+
+DVT_API dvt_key dvt_key_new(uint64_t seed);
+/* n new keys from one, which should not be used again. */
+DVT_API void dvt_key_split(dvt_key key, int n, dvt_key *out);
+/* A new key from one and a number, such as a step or a device. */
+DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number);
+DVT_API dvt_array *dvt_key_uniform(dvt_key key, double low, double high, dvt_shape shape,
+                                   dvt_dtype dtype, dvt_ctx ctx);
+DVT_API dvt_array *dvt_key_normal(dvt_key key, double mean, double deviation, dvt_shape shape,
+                                  dvt_dtype dtype, dvt_ctx ctx);
+DVT_API dvt_array *dvt_key_randint(dvt_key key, int64_t low, int64_t high, dvt_shape shape,
+                                   dvt_dtype dtype, dvt_ctx ctx);
+DVT_API dvt_array *dvt_key_bernoulli(dvt_key key, double p, dvt_shape shape, dvt_dtype dtype,
+                                     dvt_ctx ctx);
+DVT_API dvt_array *dvt_key_permutation(dvt_key key, int64_t n, dvt_ctx ctx);
+
+/* Which generator the functions above use. The last two give the numbers that other libraries
+ * print. */
+typedef enum dvt_rng_engine {
+    DVT_RNG_PHILOX, /* Philox 4x32-10 for streams and keys. Source: Salmon et al., 2011 */
+    DVT_RNG_MXNET,  /* dvt_uniform gives Apache MXNet 1.x's numbers: mt19937 on cpu(), its Philox
+                       layout on gpu(i) */
+    DVT_RNG_JAX     /* keys give JAX's numbers: Threefry 2x32-20 in the original counter layout */
+} dvt_rng_engine;
+
+/* For the whole process; restarts all streams with their seeds. Returns the previous engine. */
+DVT_API dvt_rng_engine dvt_set_rng_engine(dvt_rng_engine engine);
+/* ==== end src/0_api/dvt_random.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 13 "src/0_api/dvt_api.h"
+#endif
+/* ==== begin src/0_api/dvt_autograd.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_autograd.h"
+#endif
+/* [dvt:autograd] Gradients. Operations inside DVT_RECORD on arrays that have a gradient attached
+   (or that were computed from such) are remembered; dvt_backward walks back.
+
+       dvt_attach_grad(w, DVT_GRAD_WRITE);
+       DVT_RECORD { loss = dvt_mean(dvt_square(dvt_sub(dvt_matmul(x, w), y)), DVT_ALL, false); }
+       dvt_backward(loss);
+       dvt_print(dvt_grad(w));
+
+   Recording and train mode belong to the thread. Gradients are computed with recorded operations,
+   so gradients of gradients work (create_graph). */
+
+typedef enum dvt_grad_req {
+    DVT_GRAD_WRITE, /* each backward overwrites */
+    DVT_GRAD_ADD,   /* each backward adds; dvt_zero_grad starts again */
+    DVT_GRAD_NULL   /* none */
+} dvt_grad_req;
+
+typedef struct dvt_record_guard {
+    int recording, training;
+    int once;
+} dvt_record_guard;
+
+/* recording, training: 1 on, 0 off, -1 unchanged. */
+DVT_API dvt_record_guard dvt_record_begin(int recording, int training);
+DVT_API void dvt_record_end(dvt_record_guard *guard);
+#define DVT_RECORD_SCOPE(recording, training)                                                      \
+    for (dvt_record_guard DVT_CLEANUP(dvt_record_end)                                              \
+             dvt_g_record = dvt_record_begin(recording, training);                                 \
+         dvt_g_record.once; DVT_GUARD_NEXT(dvt_record_end, dvt_g_record))
+/* Record, in train mode; record, in predict mode; neither; and the modes alone. */
+#define DVT_RECORD DVT_RECORD_SCOPE(1, 1)
+#define DVT_RECORD_PREDICT DVT_RECORD_SCOPE(1, 0)
+#define DVT_PAUSE DVT_RECORD_SCOPE(0, 0)
+#define DVT_TRAIN_MODE DVT_RECORD_SCOPE(-1, 1)
+#define DVT_PREDICT_MODE DVT_RECORD_SCOPE(-1, 0)
+DVT_API bool dvt_is_recording(void);
+DVT_API bool dvt_is_training(void);
+
+/* Gives x a gradient array of its shape, dtype and context, filled with 0, and cuts x from whatever
+   computed it. Errors: DTYPE (not a float), HOST_MEMORY, DEVICE_MEMORY. */
+DVT_API dvt_status dvt_attach_grad(dvt_array *x, dvt_grad_req req);
+/* The gradient array. Owns: x.  Errors: GRAD (none attached), and NULL. */
+DVT_API dvt_array *dvt_grad(dvt_array *x);
+/* Sets x's gradient to 0. */
+DVT_API dvt_status dvt_zero_grad(dvt_array *x);
+
+/* d(sum of y) / d(everything attached), for y of any shape: the head gradient is ones. The graph is
+   freed. Waits: no.  Errors: GRAD (y was not recorded; the graph is used up; a recorded value was
+   overwritten since). */
+DVT_API dvt_status dvt_backward(dvt_array *y);
+/* Several heads at once, with their own gradients (NULL, or NULL entries: ones). retain_graph
+   allows another backward; create_graph also records this one, for gradients of gradients. */
+DVT_API dvt_status dvt_backward_from(dvt_array *const *heads, dvt_array *const *head_grads, int n,
+                                     bool retain_graph, bool create_graph);
+/* Gradients of the heads with respect to `vars`, as new arrays in out[0..n_vars); attached
+   gradients are left alone. An unused variable gets zeros. vars must be attached, or recorded
+   results. */
+DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head_grads, int n,
+                                 dvt_array *const *vars, int n_vars, bool retain_graph,
+                                 bool create_graph, dvt_array **out);
+/* The same memory without history: gradients stop there. Copies: never. */
+DVT_API dvt_array *dvt_detach(dvt_array *x);
+DVT_API dvt_array *dvt_stop_gradient(dvt_array *x);
+/* Is x the result of a recorded operation, or attached? */
+DVT_API bool dvt_has_history(const dvt_array *x);
+/* ==== end src/0_api/dvt_autograd.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 14 "src/0_api/dvt_api.h"
+#endif
+/* ==== begin src/0_api/dvt_io.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_io.h"
+#endif
+/* [dvt:io] Printing and files. Reading values of an array on a GPU copies them to main memory
+ * first. */
+
+/* x as NumPy prints it, then "<NDArray 2x3 @gpu(0)>", to standard output. Copies: to main memory.
+   Waits: for x. Errors: CONTEXT (transfer guard), HOST_MEMORY. NULL prints "(null)". */
+DVT_API dvt_status dvt_print(dvt_array *x);
+/* The same to a FILE *, passed as void * so that this header needs no <stdio.h>. */
+DVT_API dvt_status dvt_print_file(void *file, dvt_array *x);
+
+typedef enum dvt_print_style {
+    DVT_PRINT_MXNET, /* values, newline, <NDArray 2x3 @gpu(0)>: the default */
+    DVT_PRINT_NP,    /* array([[1., 1.]], ctx=gpu(0)): MXNet's np, NumPy's repr */
+    DVT_PRINT_STR,   /* the values alone: NumPy's str */
+    DVT_PRINT_JAX,   /* Array([[1., 1.]], dtype=float32) */
+    DVT_PRINT_TORCH  /* tensor([[1., 1.]], device='cuda:0') */
+} dvt_print_style;
+
+/* NumPy's print options; a field of 0 means NumPy's default, given behind it. */
+typedef struct dvt_print_options {
+    dvt_print_style style;
+    int precision;     /* 8; -1 for none */
+    int64_t threshold; /* 1000 */
+    int edge_items;    /* 3 */
+    int line_width;    /* 75 */
+    bool suppress;     /* no exponents for small values */
+    bool no_newline;   /* leave out the final newline */
+} dvt_print_options;
+
+/* Writes the text into buffer (cut to fit, always ended by 0) and its full length to *length;
+   either may be NULL. options may be NULL. */
+DVT_API dvt_status dvt_format(dvt_array *x, const dvt_print_options *options, char *buffer,
+                              size_t size, size_t *length);
+
+/* ---- several named arrays ---- */
+DVT_API int dvt_array_list_len(const dvt_array_list *list);
+/* The i-th array, and its name ("" when the file has no names). Owns: the list. Errors: RANGE. */
+DVT_API dvt_array *dvt_array_list_at(dvt_array_list *list, int i);
+DVT_API const char *dvt_array_list_name(const dvt_array_list *list, int i);
+/* By name. Owns: the list. Errors: NAME. */
+DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
+
+/* ---- files. Readers check everything before they allocate; writers write a temporary file and
+   rename it. Copies: arrays on a GPU pass through main memory.  Waits: yes.  Errors: IO, FORMAT,
+   memory, NOT_BUILT. ---- */
+
+/* NumPy .npy, version 1.0: any dtype but bfloat16 (written as float32). Reads versions 1 to 3,
+   either byte order and Fortran order; refuses pickled objects. */
+DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x);
+DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx);
+/* Apache MXNet .params: writes version 2 (arrays without axes: version 3), reads versions 0 to 3.
+ * names may be NULL. */
+DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
+                                   const char *const *names, int n);
+DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx);
+/* IDX, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64; 16-bit
+ * integers become int32. */
+DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx);
+/* The same formats from memory. */
+DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx);
+DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx);
+DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx);
+/* ==== end src/0_api/dvt_io.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 15 "src/0_api/dvt_api.h"
+#endif
+#if !defined(DEVTENSOR_NO_NN)
+/* ==== begin src/0_api/dvt_nn.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_nn.h"
+#endif
+/* [dvt:nn] Networks of blocks, with the semantics and names of Gluon.
+
+       dvt_block *net = dvt_sequential();
+       DVT_ADD(net, dvt_conv2d_block(6, 5, DVT_RELU), dvt_max_pool2d_block(2, 2),
+               dvt_dense(10, DVT_LINEAR));
+       dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_try_gpu(0)), false);
+       dvt_array *y = dvt_forward(net, x); // runs where x is
+
+   Input sizes are inferred at the first forward.  Owns: what a call makes belongs to the innermost
+   scope; a block owns its children and parameters.  Errors of constructors: HOST_MEMORY, RANGE. */
+
+/* ---- initial values. The zero value is Uniform(0.07). ---- */
+typedef enum dvt_init_kind {
+    DVT_INIT_DEFAULT, /* Uniform(0.07) for weights; a parameter's own rule (zeros, ones) where it
+                         has one */
+    DVT_INIT_UNIFORM, /* a: scale */
+    DVT_INIT_NORMAL,  /* a: sigma */
+    DVT_INIT_XAVIER,  /* a: magnitude */
+    DVT_INIT_MSRA,    /* a: slope */
+    DVT_INIT_ZERO,
+    DVT_INIT_ONE,
+    DVT_INIT_CONSTANT /* a: value */
+} dvt_init_kind;
+
+typedef enum dvt_fan { DVT_FAN_AVG, DVT_FAN_IN, DVT_FAN_OUT } dvt_fan;
+
+typedef struct dvt_init {
+    dvt_init_kind kind;
+    double a;
+    dvt_fan fan;
+    bool gaussian; /* Xavier: normal instead of uniform */
+} dvt_init;
+
+DVT_API dvt_init dvt_init_uniform(double scale);
+DVT_API dvt_init dvt_init_normal(double sigma);
+/* U(-c, c), c = sqrt(3 / ((fan_in + fan_out) / 2)). Source: Glorot and Bengio, 2010. */
+DVT_API dvt_init dvt_init_xavier(void);
+DVT_API dvt_init dvt_init_xavier_with(double magnitude, dvt_fan fan, bool gaussian);
+/* Normal with variance 2 / ((1 + slope^2) fan). Source: He et al., 2015. */
+DVT_API dvt_init dvt_init_msra_prelu(dvt_fan fan, double slope);
+DVT_API dvt_init dvt_init_zero(void);
+DVT_API dvt_init dvt_init_one(void);
+DVT_API dvt_init dvt_init_constant(double value);
+
+/* ---- parameters: one copy per context, all equal ---- */
+/* "dense0_weight". Owns: the parameter. */
+DVT_API const char *dvt_param_name(const dvt_param *p);
+/* The shape; extents that are not known yet are 0. */
+DVT_API dvt_shape dvt_param_shape(const dvt_param *p);
+/* The copy on ctx, or with an all-zero ctx the only one, else the default context's. Copies: never.
+   Owns: the parameter.  Errors: UNINITIALIZED, CONTEXT (not initialised on ctx). */
+DVT_API dvt_array *dvt_param_data(dvt_param *p, dvt_ctx ctx);
+DVT_API dvt_array *dvt_param_grad(dvt_param *p, dvt_ctx ctx);
+/* The contexts, in the order given to dvt_initialize, each once. */
+DVT_API dvt_ctx_list dvt_param_ctxs(const dvt_param *p);
+/* Writes x (on any context) into every copy. Errors: SHAPE. */
+DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x);
+DVT_API dvt_status dvt_param_set_grad_req(dvt_param *p, dvt_grad_req req);
+/* Factors on the learning rate and the weight decay of this parameter (1 unless set). */
+DVT_API dvt_status dvt_param_set_lr_mult(dvt_param *p, double factor);
+DVT_API dvt_status dvt_param_set_wd_mult(dvt_param *p, double factor);
+/* This parameter's own initial values, before those of dvt_initialize. */
+DVT_API dvt_status dvt_param_set_init(dvt_param *p, dvt_init init);
+
+/* All parameters of a block and its children whose name matches a regular expression from its first
+   character on (literals . * + ? [..] ( ) | ^ $; NULL: all), such as ".*weight" or
+   "conv0_.*|dense1_bias". */
+DVT_API dvt_params *dvt_collect_params(dvt_block *net, const char *pattern);
+DVT_API int dvt_params_len(const dvt_params *params);
+/* By position, by name. Owns: the block. Errors: RANGE, NAME. */
+DVT_API dvt_param *dvt_params_at(dvt_params *params, int i);
+DVT_API dvt_param *dvt_params_find(dvt_params *params, const char *name);
+/* As dvt_initialize, for these parameters. */
+DVT_API dvt_status dvt_params_initialize(dvt_params *params, dvt_init init, dvt_ctx_list ctxs,
+                                         bool force_reinit);
+/* Moves the parameters to other contexts, with the average of their copies. Errors: UNINITIALIZED.
+ */
+DVT_API dvt_status dvt_params_reset_ctx(dvt_params *params, dvt_ctx_list ctxs);
+DVT_API dvt_status dvt_params_set_grad_req(dvt_params *params, dvt_grad_req req);
+DVT_API dvt_status dvt_params_zero_grad(dvt_params *params);
+
+/* ---- blocks ---- */
+typedef enum dvt_activation {
+    DVT_LINEAR,
+    DVT_RELU,
+    DVT_SIGMOID,
+    DVT_TANH,
+    DVT_SOFTPLUS,
+    DVT_GELU
+} dvt_activation;
+
+DVT_API dvt_block *dvt_sequential(void);
+/* Appends up to 16 blocks: DVT_ADD(net, a, b, c). The net then owns them. A NULL among them is an
+ * error. */
+DVT_API dvt_status dvt_sequential_add(dvt_block *net, int n, dvt_block *b0, dvt_block *b1,
+                                      dvt_block *b2, dvt_block *b3, dvt_block *b4, dvt_block *b5,
+                                      dvt_block *b6, dvt_block *b7, dvt_block *b8, dvt_block *b9,
+                                      dvt_block *b10, dvt_block *b11, dvt_block *b12,
+                                      dvt_block *b13, dvt_block *b14, dvt_block *b15);
+#define DVT_FIRST16(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ...)                           \
+    a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p
+#define DVT_ADD(net, ...)                                                                          \
+    dvt_sequential_add(                                                                            \
+        net, DVT_COUNT(__VA_ARGS__),                                                               \
+        DVT_EXPAND(DVT_FIRST16(__VA_ARGS__, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,  \
+                               NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)))
+
+/* y = x W' + b on (N, in); inputs with more axes are flattened to (N, rest). */
+DVT_API dvt_block *dvt_dense(int64_t units, dvt_activation activation);
+
+typedef struct dvt_dense_desc {
+    int64_t units;    /* required */
+    int64_t in_units; /* 0: inferred */
+    dvt_activation activation;
+    bool no_bias;
+    bool no_flatten; /* apply to the last axis only */
+    dvt_init weight_init, bias_init;
+    dvt_dtype dtype;
+} dvt_dense_desc;
+
+DVT_API dvt_block *dvt_dense_with(const dvt_dense_desc *desc);
+
+/* channels filters of kernel x kernel. */
+DVT_API dvt_block *dvt_conv2d_block(int64_t channels, int kernel, dvt_activation activation);
+
+typedef struct dvt_conv2d_desc {
+    int64_t channels;    /* required */
+    int kernel[2];       /* required; a second value of 0 repeats the first */
+    int64_t in_channels; /* 0: inferred */
+    dvt_conv2d_params params;
+    dvt_activation activation;
+    bool no_bias;
+    dvt_init weight_init, bias_init;
+    dvt_dtype dtype;
+} dvt_conv2d_desc;
+
+DVT_API dvt_block *dvt_conv2d_with(const dvt_conv2d_desc *desc);
+
+/* stride 0 means size. */
+DVT_API dvt_block *dvt_max_pool2d_block(int size, int stride);
+DVT_API dvt_block *dvt_avg_pool2d_block(int size, int stride);
+DVT_API dvt_block *dvt_max_pool2d_with(const dvt_pool2d_params *p);
+DVT_API dvt_block *dvt_avg_pool2d_with(const dvt_pool2d_params *p);
+DVT_API dvt_block *dvt_global_avg_pool2d_block(void);
+DVT_API dvt_block *dvt_flatten_block(void);
+DVT_API dvt_block *dvt_activation_block(dvt_activation activation);
+/* Errors: RANGE (p outside [0, 1)). */
+DVT_API dvt_block *dvt_dropout_block(double p);
+/* axis 1, momentum 0.9, epsilon 1e-5 as in Gluon. */
+DVT_API dvt_block *dvt_batch_norm_block(void);
+
+typedef struct dvt_batch_norm_desc {
+    int axis;        /* 0: axis 1 */
+    double momentum; /* 0: 0.9 */
+    double epsilon;  /* 0: 1e-5 */
+    bool no_center, no_scale;
+    int64_t in_channels;
+} dvt_batch_norm_desc;
+
+DVT_API dvt_block *dvt_batch_norm_with(const dvt_batch_norm_desc *desc);
+/* Over the last axis, epsilon 1e-5. */
+DVT_API dvt_block *dvt_layer_norm_block(void);
+/* Rows of a (count, units) table. */
+DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units);
+
+/* A block of your own. forward reads children and parameters through the functions below and
+   returns its result (owned by the current scope) or NULL. infer, optional, is called with the
+   first input to set shapes that are still unknown (dvt_param_set_shape). describe, optional,
+   writes what printing shows. release, optional, frees user. */
+typedef struct dvt_block_desc {
+    const char *kind; /* required: "Residual"; also the prefix of parameter names, in lower case */
+    dvt_array *(*forward)(dvt_block *self, void *user, dvt_array *x);
+    dvt_status (*infer)(dvt_block *self, void *user, dvt_array *x);
+    size_t (*describe)(const dvt_block *self, void *user, char *buffer, size_t size);
+    void (*release)(void *user);
+    void *user;
+} dvt_block_desc;
+
+DVT_API dvt_block *dvt_block_new(const dvt_block_desc *desc);
+/* Registers a parameter under a short name ("weight"); extents of 0 are inferred. Owns: the block.
+ */
+DVT_API dvt_param *dvt_block_add_param(dvt_block *self, const char *name, dvt_shape shape,
+                                       dvt_dtype dtype, dvt_init init);
+DVT_API dvt_status dvt_param_set_shape(dvt_param *p, dvt_shape shape);
+/* Registers a child; the block then owns it. */
+DVT_API dvt_status dvt_block_add_child(dvt_block *self, dvt_block *child);
+
+DVT_API int dvt_block_len(const dvt_block *net);
+/* net[i], negative i from the end. Owns: the net. Errors: RANGE. */
+DVT_API dvt_block *dvt_block_at(dvt_block *net, int i);
+/* A parameter of this block itself by short name, "weight" or "bias". Owns: the block. Errors:
+ * NAME. */
+DVT_API dvt_param *dvt_block_param(dvt_block *block, const char *name);
+/* Its values on ctx: dvt_param_data(dvt_block_param(block, name), ctx). */
+DVT_API dvt_array *dvt_block_data(dvt_block *block, const char *name, dvt_ctx ctx);
+/* "Sequential", and the user pointer of a block of your own. */
+DVT_API const char *dvt_block_kind(const dvt_block *block);
+DVT_API void *dvt_block_user(const dvt_block *block);
+
+/* Sets the initial values on every context of the list (each once; an empty list: the default
+   context), or remembers to do so once shapes are known. Values are drawn once, on cpu(0), and
+   copied: all copies have the same bits. Already initialised parameters are left alone with a
+   warning unless force_reinit. Source of the order: a parameter's own rule first, then init, then
+   Uniform(0.07). */
+DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs,
+                                  bool force_reinit);
+/* net(x), on x's context. Waits: no. Owns: the innermost scope. Errors: UNINITIALIZED, CONTEXT,
+ * those of operations. */
+DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x);
+
+/* As Gluon prints it: Sequential(\n  (0): Dense(3 -> 1, linear)\n). Returns the full length. */
+DVT_API size_t dvt_block_format(const dvt_block *net, char *buffer, size_t size);
+DVT_API void dvt_print_block(const dvt_block *net);
+/* One line per block: output shape and number of parameters, for an input of that shape. */
+DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input);
+
+/* MXNet's .params with structural names ("0.weight"). Copies: the average of the copies, to main
+ * memory. Waits: yes. */
+DVT_API dvt_status dvt_save_parameters(dvt_block *net, const char *path);
+
+typedef struct dvt_load_options {
+    bool allow_missing; /* parameters that the file lacks keep their values */
+    bool ignore_extra;  /* arrays of the file that the net lacks are skipped */
+    bool cast_dtype;    /* convert instead of refusing another dtype */
+} dvt_load_options;
+
+/* Sets parameters, on those contexts (an empty list: where they are, or the default context), also
+   of a net that was not initialised. options may be NULL. Nothing changes on failure. Errors: IO,
+   FORMAT, NAME, SHAPE, DTYPE. */
+DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx_list ctxs,
+                                       const dvt_load_options *options);
+
+/* ---- losses: one value per sample, shape (N). Gradients flow into prediction only.
+   Errors: as operations. ---- */
+/* -log softmax(prediction)[label] over the last axis. label: class numbers (N, ...), of any dtype,
+   or probabilities of prediction's shape, which is told by the shape. */
+DVT_API dvt_array *dvt_softmax_cross_entropy(dvt_array *prediction, dvt_array *label);
+/* Mean over all axes but the first of |p - l|; of (p - l)^2 / 2. */
+DVT_API dvt_array *dvt_l1_loss(dvt_array *prediction, dvt_array *label);
+DVT_API dvt_array *dvt_l2_loss(dvt_array *prediction, dvt_array *label);
+/* Of logits: relu(p) - p l + log(1 + exp(-|p|)). */
+DVT_API dvt_array *dvt_sigmoid_bce_loss(dvt_array *prediction, dvt_array *label);
+/* Quadratic within rho, linear outside: d^2 / (2 rho), |d| - rho / 2. rho 1 in Gluon. Errors: RANGE
+ * (rho <= 0). */
+DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, double rho);
+/* ==== end src/0_api/dvt_nn.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/0_api/dvt_api.h"
+#endif
+/* ==== begin src/0_api/dvt_train.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_train.h"
+#endif
+/* [dvt:train] Optimisers, trainer, data, metrics, progress. Owns: results belong to the innermost
+ * scope. */
+
+/* ---- learning-rate schedules: values; the zero value keeps the rate ---- */
+typedef enum dvt_schedule_kind {
+    DVT_SCHEDULE_CONSTANT,
+    DVT_SCHEDULE_FACTOR,       /* times factor every `every` steps, never below minimum */
+    DVT_SCHEDULE_MULTI_FACTOR, /* times factor at each of the given steps */
+    DVT_SCHEDULE_POLY,         /* from base to final over total steps, (1 - t)^power */
+    DVT_SCHEDULE_COSINE        /* from base to final over total steps, half a cosine */
+} dvt_schedule_kind;
+
+typedef struct dvt_schedule {
+    dvt_schedule_kind kind;
+    double factor, minimum, final, power;
+    int64_t every, total;
+    int64_t at[16];
+    int n_at;
+    int64_t warmup;      /* steps of linear warm-up before the schedule */
+    double warmup_begin; /* rate at its start */
+} dvt_schedule;
+
+DVT_API dvt_schedule dvt_schedule_factor(int64_t every, double factor, double minimum);
+DVT_API dvt_schedule dvt_schedule_multi_factor(const int64_t *at, int n, double factor);
+DVT_API dvt_schedule dvt_schedule_poly(int64_t total, double power, double final);
+DVT_API dvt_schedule dvt_schedule_cosine(int64_t total, double final);
+/* The rate at a step, from a base rate. */
+DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int64_t step);
+
+/* ---- optimisers: values; change fields before making a trainer ---- */
+typedef enum dvt_optimizer_kind {
+    DVT_SGD,     /* Source of the momentum form: MXNet; Nesterov: Sutskever et al., 2013 */
+    DVT_ADAM,    /* Kingma and Ba, 2014 */
+    DVT_ADAMW,   /* Loshchilov and Hutter, 2017 */
+    DVT_RMSPROP, /* Tieleman and Hinton, 2012; with momentum: Graves, 2013 */
+    DVT_ADAGRAD  /* Duchi et al., 2011 */
+} dvt_optimizer_kind;
+
+typedef struct dvt_optimizer {
+    dvt_optimizer_kind kind;
+    double learning_rate;
+    double weight_decay;
+    double momentum;
+    bool nesterov;
+    double beta1, beta2; /* Adam, AdamW */
+    double rho;          /* RMSProp: decay of the mean square */
+    bool centered;       /* RMSProp: Graves' version */
+    double epsilon;
+    double clip_gradient; /* after rescaling, each element to [-c, c]; 0: off */
+    dvt_schedule schedule;
+} dvt_optimizer;
+
+/* With the usual values of everything else. */
+DVT_API dvt_optimizer dvt_sgd(double learning_rate);
+DVT_API dvt_optimizer dvt_adam(double learning_rate);
+DVT_API dvt_optimizer dvt_adamw(double learning_rate, double weight_decay);
+DVT_API dvt_optimizer dvt_rmsprop(double learning_rate);
+DVT_API dvt_optimizer dvt_adagrad(double learning_rate);
+
+/* ---- trainer ---- */
+/* Trains all parameters of the collection whose grad_req is not null. Retains them.
+   Errors: CONTEXT (parameters on different context lists), RANGE (rates). */
+DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer);
+/* Sums the gradients over the contexts in their order, divides by batch_size and updates every
+   copy: all copies keep the same bits. Waits: no. Errors: STALE_GRAD (a gradient was not renewed
+   since the last step; nothing is updated), UNINITIALIZED, RANGE (batch_size <= 0). */
+DVT_API dvt_status dvt_trainer_step(dvt_trainer *trainer, int64_t batch_size);
+/* The same, but parameters with stale gradients are skipped. */
+DVT_API dvt_status dvt_trainer_step_partial(dvt_trainer *trainer, int64_t batch_size);
+/* The two halves of a step, for changing gradients in between. */
+DVT_API dvt_status dvt_trainer_allreduce(dvt_trainer *trainer);
+DVT_API dvt_status dvt_trainer_update(dvt_trainer *trainer, int64_t batch_size);
+DVT_API double dvt_trainer_learning_rate(const dvt_trainer *trainer);
+DVT_API dvt_status dvt_trainer_set_learning_rate(dvt_trainer *trainer, double rate);
+DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer);
+
+/* Scales arrays in place so that their common 2-norm is at most max_norm, and returns the norm it
+   was (NaN on errors). Copies: one number to main memory.  Waits: yes.  Logs a warning when the
+   norm is not finite. */
+DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_norm);
+/* The same for the gradients of a trainer, after dvt_trainer_allreduce; all contexts scale alike.
+ */
+DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm);
+
+/* ---- data: samples are pairs of arrays in main memory ---- */
+/* x and y with the same first extent; kept, not copied. On cpu contexts. */
+DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y);
+/* Image and label files of MNIST's kind: uint8 samples (28, 28, 1), int32 labels. Errors: IO,
+ * FORMAT. */
+DVT_API dvt_dataset *dvt_dataset_idx(const char *images, const char *labels);
+/* Fashion-MNIST or MNIST: finds its files in `folder` under their usual names, with or without .gz
+   and with or without the prefix "fashion-" or "mnist-". Nothing is downloaded. */
+DVT_API dvt_dataset *dvt_fashion_mnist(const char *folder, bool train);
+DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train);
+DVT_API int64_t dvt_dataset_len(const dvt_dataset *data);
+/* Sample i with its transforms applied. Errors: RANGE. */
+DVT_API dvt_status dvt_dataset_get(dvt_dataset *data, int64_t i, dvt_array **x, dvt_array **y);
+
+/* (H, W, C) uint8 to (C, H, W) float32 in [0, 1]. */
+DVT_API dvt_transform *dvt_to_tensor(void);
+/* (x - mean) / deviation on (C, H, W); n values, one per channel, or n = 1 for all. */
+DVT_API dvt_transform *dvt_normalize(const double *mean, const double *deviation, int n);
+/* One after the other. */
+DVT_API dvt_transform *dvt_compose(dvt_transform *const *transforms, int n);
+/* One of your own: returns the result in the current scope, or NULL. Called from loader threads. */
+DVT_API dvt_transform *dvt_transform_new(dvt_array *(*apply)(void *user, dvt_array *x), void *user);
+DVT_API dvt_array *dvt_transform_apply(dvt_transform *transform, dvt_array *x);
+/* A dataset whose first part of each sample passes through the transform. */
+DVT_API dvt_dataset *dvt_transform_first(dvt_dataset *data, dvt_transform *transform);
+
+typedef enum dvt_last_batch { DVT_LAST_KEEP, DVT_LAST_DISCARD, DVT_LAST_ROLLOVER } dvt_last_batch;
+
+typedef struct dvt_loader_desc {
+    int64_t batch_size; /* required */
+    bool shuffle;       /* a new order every epoch */
+    dvt_last_batch last_batch;
+    int num_workers; /* threads that prepare batches; the batches are the same for any number */
+    uint64_t seed;   /* of the shuffling */
+} dvt_loader_desc;
+
+DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *desc);
+/* Batches per epoch. */
+DVT_API int64_t dvt_loader_len(const dvt_loader *loader);
+/* The next batch, on cpu(0), in the current scope. False at the end of an epoch (the next call
+   starts a new one) and on errors, which dvt_error_code() tells apart. */
+DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
+/* Starts the epoch again. */
+DVT_API void dvt_loader_reset(dvt_loader *loader);
+
+/* Cuts x along axis 0 into one part per context and puts each there, in out[0..ctxs.n). One
+   context: x as it is there. even_split refuses sizes that the number of contexts does not divide.
+ */
+DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even_split,
+                                      dvt_array **out);
+
+/* ---- metrics ---- */
+DVT_API dvt_metric *dvt_accuracy(void);
+DVT_API dvt_metric *dvt_top_k_accuracy(int k);
+DVT_API dvt_metric *dvt_mean_loss(void);
+/* Counts a batch: labels (N) and predictions (N, classes), or for dvt_mean_loss NULL and the
+   losses. Any context. Copies: one number to main memory.  Waits: yes. */
+DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels, dvt_array *predictions);
+/* The value so far; NaN before the first sample. */
+DVT_API double dvt_metric_get(const dvt_metric *metric);
+DVT_API const char *dvt_metric_name(const dvt_metric *metric);
+DVT_API void dvt_metric_reset(dvt_metric *metric);
+
+/* ---- progress ---- */
+/* A bar with rate, loss and remaining time on a terminal, now and then a plain line elsewhere, on
+ * standard error. */
+DVT_API dvt_progress *dvt_progress_new(const char *title, int64_t total);
+/* `done` of total, and a loss to show (NaN for none). */
+DVT_API void dvt_progress_update(dvt_progress *progress, int64_t done, double loss);
+DVT_API void dvt_progress_finish(dvt_progress *progress);
+
+/* Curves as an SVG picture: several named series of points. */
+DVT_API dvt_curve *dvt_curve_new(const char *title, const char *x_label, const char *y_label);
+DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x, double y);
+/* Errors: IO, NOT_BUILT. */
+DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
+/* ==== end src/0_api/dvt_train.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 18 "src/0_api/dvt_api.h"
+#endif
+#endif
+#endif
+/* ==== end src/0_api/dvt_api.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/devtensor_spine.h"
+#endif
+#endif
+
+/* Stop here, if you are only interested in the API: what follows is the implementation. */
+#if defined(DEVTENSOR_IMPLEMENTATION) && !defined(DEVTENSOR_IMPLEMENTED)
+#define DEVTENSOR_IMPLEMENTED
+/* ==== begin src/0_api/dvt_call_sites_off.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_call_sites_off.h"
+#endif
+/* GENERATED from the declarations in src/0_api by tools/call_sites.py: do not edit. */
+/* The implementation defines the functions, so their names must be their own again. */
+#undef DVTI_CALL_SITES_ON
+#undef dvt_empty
+#undef dvt_zeros
+#undef dvt_ones
+#undef dvt_full
+#undef dvt_zeros_like
+#undef dvt_ones_like
+#undef dvt_full_like
+#undef dvt_scalar
+#undef dvt_eye
+#undef dvt_arange
+#undef dvt_linspace
+#undef dvt_from_host
+#undef dvt_to_host
+#undef dvt_set_from_host
+#undef dvt_slice
+#undef dvt_rows
+#undef dvt_index
+#undef dvt_t
+#undef dvt_transpose
+#undef dvt_swapaxes
+#undef dvt_reshape
+#undef dvt_flatten
+#undef dvt_expand_dims
+#undef dvt_squeeze
+#undef dvt_broadcast_to
+#undef dvt_contiguous
+#undef dvt_copyto
+#undef dvt_as_in_ctx
+#undef dvt_copy
+#undef dvt_copy_into
+#undef dvt_astype
+#undef dvt_fill
+#undef dvt_attach_grad
+#undef dvt_zero_grad
+#undef dvt_backward
+#undef dvt_backward_from
+#undef dvt_gradients
+#undef dvt_detach
+#undef dvt_stop_gradient
+#undef dvt_ctx_parse
+#undef dvt_set_virtual_gpus
+#undef dvt_device_query
+#undef dvt_wait
+#undef dvt_wait_all
+#undef dvt_set_num_threads
+#undef dvt_print
+#undef dvt_print_file
+#undef dvt_format
+#undef dvt_save_npy
+#undef dvt_load_npy
+#undef dvt_save_params
+#undef dvt_load_idx
+#undef dvt_read_npy
+#undef dvt_read_idx
+#undef dvt_param_set_data
+#undef dvt_param_set_grad_req
+#undef dvt_param_set_lr_mult
+#undef dvt_param_set_wd_mult
+#undef dvt_param_set_init
+#undef dvt_params_initialize
+#undef dvt_params_reset_ctx
+#undef dvt_params_set_grad_req
+#undef dvt_params_zero_grad
+#undef dvt_sequential_add
+#undef dvt_param_set_shape
+#undef dvt_block_add_child
+#undef dvt_initialize
+#undef dvt_forward
+#undef dvt_print_summary
+#undef dvt_save_parameters
+#undef dvt_load_parameters
+#undef dvt_softmax_cross_entropy
+#undef dvt_l1_loss
+#undef dvt_l2_loss
+#undef dvt_sigmoid_bce_loss
+#undef dvt_huber_loss
+#undef dvt_add
+#undef dvt_add_
+#undef dvt_add_scalar
+#undef dvt_add_scalar_
+#undef dvt_scalar_add
+#undef dvt_sub
+#undef dvt_sub_
+#undef dvt_sub_scalar
+#undef dvt_sub_scalar_
+#undef dvt_scalar_sub
+#undef dvt_mul
+#undef dvt_mul_
+#undef dvt_mul_scalar
+#undef dvt_mul_scalar_
+#undef dvt_scalar_mul
+#undef dvt_div
+#undef dvt_div_
+#undef dvt_div_scalar
+#undef dvt_div_scalar_
+#undef dvt_scalar_div
+#undef dvt_floor_div
+#undef dvt_floor_div_
+#undef dvt_floor_div_scalar
+#undef dvt_floor_div_scalar_
+#undef dvt_scalar_floor_div
+#undef dvt_mod
+#undef dvt_mod_
+#undef dvt_mod_scalar
+#undef dvt_mod_scalar_
+#undef dvt_scalar_mod
+#undef dvt_pow
+#undef dvt_pow_
+#undef dvt_pow_scalar
+#undef dvt_pow_scalar_
+#undef dvt_scalar_pow
+#undef dvt_minimum
+#undef dvt_minimum_
+#undef dvt_minimum_scalar
+#undef dvt_minimum_scalar_
+#undef dvt_scalar_minimum
+#undef dvt_maximum
+#undef dvt_maximum_
+#undef dvt_maximum_scalar
+#undef dvt_maximum_scalar_
+#undef dvt_scalar_maximum
+#undef dvt_atan2
+#undef dvt_atan2_
+#undef dvt_atan2_scalar
+#undef dvt_atan2_scalar_
+#undef dvt_scalar_atan2
+#undef dvt_hypot
+#undef dvt_hypot_
+#undef dvt_hypot_scalar
+#undef dvt_hypot_scalar_
+#undef dvt_scalar_hypot
+#undef dvt_equal
+#undef dvt_equal_scalar
+#undef dvt_scalar_equal
+#undef dvt_not_equal
+#undef dvt_not_equal_scalar
+#undef dvt_scalar_not_equal
+#undef dvt_less
+#undef dvt_less_scalar
+#undef dvt_scalar_less
+#undef dvt_less_equal
+#undef dvt_less_equal_scalar
+#undef dvt_scalar_less_equal
+#undef dvt_greater
+#undef dvt_greater_scalar
+#undef dvt_scalar_greater
+#undef dvt_greater_equal
+#undef dvt_greater_equal_scalar
+#undef dvt_scalar_greater_equal
+#undef dvt_logical_and
+#undef dvt_logical_and_scalar
+#undef dvt_scalar_logical_and
+#undef dvt_logical_or
+#undef dvt_logical_or_scalar
+#undef dvt_scalar_logical_or
+#undef dvt_logical_xor
+#undef dvt_logical_xor_scalar
+#undef dvt_scalar_logical_xor
+#undef dvt_neg
+#undef dvt_neg_
+#undef dvt_abs
+#undef dvt_abs_
+#undef dvt_sign
+#undef dvt_sign_
+#undef dvt_square
+#undef dvt_square_
+#undef dvt_relu
+#undef dvt_relu_
+#undef dvt_floor
+#undef dvt_floor_
+#undef dvt_ceil
+#undef dvt_ceil_
+#undef dvt_round
+#undef dvt_round_
+#undef dvt_trunc
+#undef dvt_trunc_
+#undef dvt_reciprocal
+#undef dvt_reciprocal_
+#undef dvt_sqrt
+#undef dvt_sqrt_
+#undef dvt_rsqrt
+#undef dvt_rsqrt_
+#undef dvt_exp
+#undef dvt_exp_
+#undef dvt_exp2
+#undef dvt_exp2_
+#undef dvt_expm1
+#undef dvt_expm1_
+#undef dvt_log
+#undef dvt_log_
+#undef dvt_log2
+#undef dvt_log2_
+#undef dvt_log10
+#undef dvt_log10_
+#undef dvt_log1p
+#undef dvt_log1p_
+#undef dvt_sin
+#undef dvt_sin_
+#undef dvt_cos
+#undef dvt_cos_
+#undef dvt_tan
+#undef dvt_tan_
+#undef dvt_asin
+#undef dvt_asin_
+#undef dvt_acos
+#undef dvt_acos_
+#undef dvt_atan
+#undef dvt_atan_
+#undef dvt_sinh
+#undef dvt_sinh_
+#undef dvt_cosh
+#undef dvt_cosh_
+#undef dvt_tanh
+#undef dvt_tanh_
+#undef dvt_sigmoid
+#undef dvt_sigmoid_
+#undef dvt_softplus
+#undef dvt_softplus_
+#undef dvt_erf
+#undef dvt_erf_
+#undef dvt_gelu
+#undef dvt_gelu_
+#undef dvt_isnan
+#undef dvt_isinf
+#undef dvt_isfinite
+#undef dvt_logical_not
+#undef dvt_where
+#undef dvt_clip
+#undef dvt_clip_
+#undef dvt_sum
+#undef dvt_prod
+#undef dvt_mean
+#undef dvt_var
+#undef dvt_std
+#undef dvt_min
+#undef dvt_max
+#undef dvt_argmin
+#undef dvt_argmax
+#undef dvt_any
+#undef dvt_all
+#undef dvt_norm
+#undef dvt_logsumexp
+#undef dvt_softmax
+#undef dvt_log_softmax
+#undef dvt_matmul
+#undef dvt_matmul_t
+#undef dvt_dot
+#undef dvt_concat
+#undef dvt_stack
+#undef dvt_split
+#undef dvt_take
+#undef dvt_take_along_axis
+#undef dvt_pick
+#undef dvt_one_hot
+#undef dvt_conv2d
+#undef dvt_max_pool2d
+#undef dvt_avg_pool2d
+#undef dvt_linear
+#undef dvt_dropout
+#undef dvt_batch_norm
+#undef dvt_layer_norm
+#undef dvt_uniform
+#undef dvt_normal
+#undef dvt_randint
+#undef dvt_bernoulli
+#undef dvt_permutation
+#undef dvt_key_uniform
+#undef dvt_key_normal
+#undef dvt_key_randint
+#undef dvt_key_bernoulli
+#undef dvt_key_permutation
+#undef dvt_trainer_step
+#undef dvt_trainer_step_partial
+#undef dvt_trainer_allreduce
+#undef dvt_trainer_update
+#undef dvt_trainer_set_learning_rate
+#undef dvt_dataset_get
+#undef dvt_transform_apply
+#undef dvt_split_and_load
+#undef dvt_metric_update
+#undef dvt_curve_add
+#undef dvt_curve_save
+#undef dvt_dtype_parse
+/* ==== end src/0_api/dvt_call_sites_off.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 12 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_platform.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/1_base/dvt_platform.h"
+#endif
+/* The platform: the only file of the implementation that includes system headers. Linkage of internals,
+   thread-local storage, atomics, mutexes, condition variables, threads, time, dynamic libraries. */
+#ifndef DVTI_PLATFORM_H
+#define DVTI_PLATFORM_H
+
+#include <errno.h>
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#if defined(_WIN32)
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#include <io.h>
+#else
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sched.h>
+#include <sys/auxv.h>
+#endif
+#if defined(__GLIBC__) && !defined(__USE_XOPEN2K)
+#error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
+#endif
+#endif
+
+/* Internal functions: static in the generated header, extern in the split build. */
+#ifndef DVTI_FN
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_FN static __attribute__((__unused__))
+#else
+#define DVTI_FN static
+#endif
+#endif
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_UNUSED __attribute__((__unused__))
+#else
+#define DVTI_UNUSED
+#endif
+
+#if defined(__cplusplus)
+#define DVTI_TLS thread_local
+#elif defined(__GNUC__) || defined(__clang__)
+#define DVTI_TLS __thread
+#elif defined(_MSC_VER)
+#define DVTI_TLS __declspec(thread)
+#else
+#define DVTI_TLS _Thread_local
+#endif
+
+/* Sequentially consistent counters; the builtins exist in every dialect of GCC and Clang. */
+#if defined(_MSC_VER) && !defined(__clang__)
+typedef volatile LONG64 dvti_atomic;
+#define dvti_atomic_load(p) InterlockedCompareExchange64((p), 0, 0)
+#define dvti_atomic_store(p, v) ((void)InterlockedExchange64((p), (v)))
+#define dvti_atomic_add(p, v) (InterlockedExchangeAdd64((p), (v)) + (v))
+#else
+typedef int64_t dvti_atomic;
+#define dvti_atomic_load(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
+#define dvti_atomic_store(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
+#define dvti_atomic_add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
+#endif
+
+/* ---- threads: pthreads or Win32; with DEVTENSOR_NO_THREADS locks are nothing ---- */
+#if defined(DEVTENSOR_NO_THREADS)
+#define DVTI_THREADS 0
+typedef int dvti_mutex;
+typedef int dvti_cond;
+#define DVTI_MUTEX_INIT 0
+#define DVTI_COND_INIT 0
+#define dvti_mutex_lock(m) ((void)(m))
+#define dvti_mutex_unlock(m) ((void)(m))
+#elif defined(_WIN32)
+#define DVTI_THREADS 1
+typedef SRWLOCK dvti_mutex;
+typedef CONDITION_VARIABLE dvti_cond;
+typedef HANDLE dvti_thread;
+#define DVTI_MUTEX_INIT SRWLOCK_INIT
+#define DVTI_COND_INIT CONDITION_VARIABLE_INIT
+#define dvti_mutex_lock(m) AcquireSRWLockExclusive(m)
+#define dvti_mutex_unlock(m) ReleaseSRWLockExclusive(m)
+#define dvti_cond_wait(c, m) ((void)SleepConditionVariableSRW((c), (m), INFINITE, 0))
+#define dvti_cond_signal(c) WakeConditionVariable(c)
+#define dvti_cond_broadcast(c) WakeAllConditionVariable(c)
+#else
+#define DVTI_THREADS 1
+typedef pthread_mutex_t dvti_mutex;
+typedef pthread_cond_t dvti_cond;
+typedef pthread_t dvti_thread;
+#define DVTI_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
+#define DVTI_COND_INIT PTHREAD_COND_INITIALIZER
+#define dvti_mutex_lock(m) ((void)pthread_mutex_lock(m))
+#define dvti_mutex_unlock(m) ((void)pthread_mutex_unlock(m))
+#define dvti_cond_wait(c, m) ((void)pthread_cond_wait((c), (m)))
+#define dvti_cond_signal(c) ((void)pthread_cond_signal(c))
+#define dvti_cond_broadcast(c) ((void)pthread_cond_broadcast(c))
+#endif
+
+#endif
+/* ==== end src/1_base/dvt_platform.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 13 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_base.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/1_base/dvt_base.h"
+#endif
+/* What every layer stands on, and knows no arrays: memory, checked sizes, this thread's error, the log,
+   growing text, environment values, threads, dynamic libraries. */
+#ifndef DVTI_BASE_H
+#define DVTI_BASE_H
+#ifdef DEVTENSOR_LINES
+#line 6 "src/1_base/dvt_base.h"
+#endif
+#ifdef DEVTENSOR_LINES
+#line 7 "src/1_base/dvt_base.h"
+#endif
+
+#define DVTI_STRINGIFY_(x) #x
+#define DVTI_STRINGIFY(x) DVTI_STRINGIFY_(x)
+#define DVTI_LENGTH(a) ((int)(sizeof(a) / sizeof((a)[0])))
+#define DVTI_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define DVTI_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* ---- memory: everything comes from here, so that a test can make any allocation fail ---- */
+/* NULL when exhausted, without setting an error; size 0 gives a block that may be freed. */
+DVTI_FN void *dvti_alloc(size_t bytes);
+DVTI_FN void *dvti_alloc_zero(size_t bytes);
+DVTI_FN void dvti_free(void *block);
+/* 64-byte aligned, for elements. Pair with dvti_free_aligned. */
+DVTI_FN void *dvti_alloc_aligned(size_t bytes);
+DVTI_FN void dvti_free_aligned(void *block);
+/* Makes room for `need` items in a growing array; false when exhausted (the array is unchanged). */
+DVTI_FN bool dvti_grow(void **items, size_t *capacity, size_t need, size_t item_size);
+DVTI_FN char *dvti_strdup(const char *text);
+/* a * b and a + b for sizes >= 0; false when it does not fit. */
+DVTI_FN bool dvti_mul(int64_t a, int64_t b, int64_t *out);
+DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out);
+
+/* ---- errors ---- */
+/* Keeps the first failure of this thread, logs it, and returns the code. The sentence says: function, what was given,
+   what was expected, what to do. */
+DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) DVT_PRINTF(2, 3);
+/* The common two. dvti_null: argument `what` of `function` is NULL; silent when an error is already kept, since NULL
+   is then that error travelling through a chain. */
+DVTI_FN dvt_status dvti_fail_memory(const char *function, int64_t bytes);
+DVTI_FN dvt_status dvti_null(const char *function, const char *what);
+DVTI_FN void dvti_log(dvt_log_level level, const char *format, ...) DVT_PRINTF(2, 3);
+/* Remembers where the failing call stands, unless it is known. */
+DVTI_FN void dvti_error_at(const char *file, int line);
+
+/* ---- growing text with a fixed end: length counts what would have been written ---- */
+typedef struct dvti_text {
+    char *at;
+    size_t size, length;
+} dvti_text;
+
+DVTI_FN dvti_text dvti_text_begin(char *buffer, size_t size);
+DVTI_FN void dvti_text_add(dvti_text *text, const char *format, ...) DVT_PRINTF(2, 3);
+DVTI_FN void dvti_text_char(dvti_text *text, char c, int64_t times);
+/* Small texts for messages: a ring of 16 buffers per thread. */
+#define DVTI_NAME_SIZE 160
+DVTI_FN char *dvti_name_buffer(void);
+/* "(2, 3)", "(3,)", "()". */
+DVTI_FN const char *dvti_shape_text(dvt_shape shape);
+
+/* ---- environment ---- */
+/* NULL when unset, empty, or not to be trusted (set-user-id programs). */
+DVTI_FN const char *dvti_env(const char *name);
+/* A whole number of low..high; `fallback` when unset; a warning and `fallback` when it is something else. */
+DVTI_FN int64_t dvti_env_int(const char *name, int64_t low, int64_t high, int64_t fallback);
+/* A number with an optional suffix K, M, G (powers of 1024); -1 when the text is something else. */
+DVTI_FN int64_t dvti_parse_bytes(const char *text);
+
+/* ---- threads ---- */
+/* Calls body(user, begin, end) over disjoint ranges that cover 0..n, on the caller and the pool's threads. Ranges are not
+   smaller than `grain`. Nested calls, and calls from device queues, run in the caller. Never fails. */
+typedef void (*dvti_range_fn)(void *user, int64_t begin, int64_t end);
+DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, void *user);
+/* This thread runs everything itself from now on (device queues, loader workers). */
+DVTI_FN void dvti_parallel_off(void);
+DVTI_FN int dvti_cpu_count(void);
+#if DVTI_THREADS
+/* Starts a thread with all signals blocked; false when the system refuses. */
+DVTI_FN bool dvti_thread_start(dvti_thread *thread, void (*run)(void *), void *user);
+DVTI_FN void dvti_thread_join(dvti_thread thread);
+#endif
+/* Calls `run` when this thread ends (once per thread) and, for the main thread, at exit. */
+DVTI_FN void dvti_at_thread_end(void (*run)(void));
+DVTI_FN int64_t dvti_process_id(void);
+DVTI_FN double dvti_now(void);
+
+/* ---- dynamic libraries ---- */
+DVTI_FN void *dvti_library_open(const char *name);
+DVTI_FN void *dvti_library_symbol(void *library, const char *name);
+
+#endif
+/* ==== end src/1_base/dvt_base.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 14 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_mem.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/1_base/dvt_mem.c"
+#endif
+/* Memory: one door for every allocation of the library, and the arithmetic of sizes. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/1_base/dvt_mem.c"
+#endif
+
+static void *dvti_default_alloc(void *user, size_t bytes) {
+    (void)user;
+    return malloc(bytes);
+}
+
+static void *dvti_default_resize(void *user, void *block, size_t bytes) {
+    (void)user;
+    return realloc(block, bytes);
+}
+
+static void dvti_default_release(void *user, void *block) {
+    (void)user;
+    free(block);
+}
+
+static dvt_allocator dvti_allocator = {dvti_default_alloc, dvti_default_resize,
+                                       dvti_default_release, NULL};
+
+DVT_API void dvt_set_allocator(const dvt_allocator *allocator) {
+    dvt_allocator standard = {dvti_default_alloc, dvti_default_resize, dvti_default_release, NULL};
+    dvti_allocator = allocator ? *allocator : standard;
+}
+
+/* malloc(0) may return NULL, which is not "exhausted": ask for one byte instead. */
+DVTI_FN void *dvti_alloc(size_t bytes) {
+    return dvti_allocator.alloc(dvti_allocator.user, bytes ? bytes : 1);
+}
+
+DVTI_FN void *dvti_alloc_zero(size_t bytes) {
+    void *block = dvti_alloc(bytes);
+    if (block)
+        memset(block, 0, bytes);
+    return block;
+}
+
+DVTI_FN void dvti_free(void *block) {
+    if (block)
+        dvti_allocator.release(dvti_allocator.user, block);
+}
+
+/* The address of the block itself stands in the word before the aligned address. */
+DVTI_FN void *dvti_alloc_aligned(size_t bytes) {
+    char *block, *at;
+    if (bytes > SIZE_MAX - 128)
+        return NULL;
+    block = (char *)dvti_alloc(bytes + 64 + sizeof(void *));
+    if (!block)
+        return NULL;
+    at = block + sizeof(void *);
+    at += (64 - ((uintptr_t)at & 63)) & 63;
+    memcpy(at - sizeof(void *), &block, sizeof block);
+    return at;
+}
+
+DVTI_FN void dvti_free_aligned(void *block) {
+    void *start;
+    if (!block)
+        return;
+    memcpy(&start, (char *)block - sizeof(void *), sizeof start);
+    dvti_free(start);
+}
+
+DVTI_FN bool dvti_grow(void **items, size_t *capacity, size_t need, size_t item_size) {
+    size_t room = *capacity ? *capacity : 8;
+    void *block;
+    if (need <= *capacity)
+        return true;
+    while (room < need) {
+        if (room > SIZE_MAX / 2)
+            return false;
+        room *= 2;
+    }
+    if (room > SIZE_MAX / item_size)
+        return false;
+    block = *items ? dvti_allocator.resize(dvti_allocator.user, *items, room * item_size)
+                   : dvti_alloc(room * item_size);
+    if (!block)
+        return false;
+    *items = block;
+    *capacity = room;
+    return true;
+}
+
+DVTI_FN char *dvti_strdup(const char *text) {
+    size_t bytes = strlen(text) + 1;
+    char *copy = (char *)dvti_alloc(bytes);
+    if (copy)
+        memcpy(copy, text, bytes);
+    return copy;
+}
+
+DVTI_FN bool dvti_mul(int64_t a, int64_t b, int64_t *out) {
+    if (a < 0 || b < 0 || (b && a > INT64_MAX / b))
+        return false;
+    *out = a * b;
+    return true;
+}
+
+DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out) {
+    if (a < 0 || b < 0 || a > INT64_MAX - b)
+        return false;
+    *out = a + b;
+    return true;
+}
+/* ==== end src/1_base/dvt_mem.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 15 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_rng.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/1_base/dvt_rng.c"
+#endif
+/* The random generators: Philox 4x32-10, Threefry 2x32-20, MT19937. Plain functions on words; know no arrays. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/1_base/dvt_rng.c"
+#endif
+/* ==== end src/1_base/dvt_rng.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 16 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_status.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/1_base/dvt_status.c"
+#endif
+/* This thread's first failure, the table of statuses, and the log. Needs no memory, so it works when there is none. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/1_base/dvt_status.c"
+#endif
+
+typedef struct dvti_error_state {
+    dvt_status code;
+    char text[1024];
+    char site[192];
+} dvti_error_state;
+
+static DVTI_TLS dvti_error_state dvti_error_kept;
+
+DVT_API dvt_status dvt_error_code(void) {
+    return dvti_error_kept.code;
+}
+
+DVT_API const char *dvt_error(void) {
+    return dvti_error_kept.code ? dvti_error_kept.text : "";
+}
+
+DVT_API const char *dvt_error_site(void) {
+    return dvti_error_kept.code ? dvti_error_kept.site : "";
+}
+
+DVT_API void dvt_clear_error(void) {
+    dvti_error_kept.code = DVT_OK;
+    dvti_error_kept.text[0] = 0;
+    dvti_error_kept.site[0] = 0;
+}
+
+/* ---- the table ---- */
+typedef struct dvti_status_row {
+    int number;
+    const char *name, *meaning, *fix;
+} dvti_status_row;
+
+#define DVTI_STATUS_ROW(name, number, meaning, fix) {number, "DVT_ERR_" #name, meaning, fix},
+static const dvti_status_row dvti_status_rows[] = {DVT_STATUS_TABLE(DVTI_STATUS_ROW)};
+#undef DVTI_STATUS_ROW
+
+static const dvti_status_row *dvti_status_find(dvt_status status) {
+    static const dvti_status_row unknown = {-1, "DVT_ERR_?", "not a status of devtensor", ""};
+    int i;
+    for (i = 0; i < DVTI_LENGTH(dvti_status_rows); i++)
+        if (dvti_status_rows[i].number == (int)status)
+            return &dvti_status_rows[i];
+    return &unknown;
+}
+
+DVT_API const char *dvt_status_name(dvt_status status) {
+    return dvti_status_find(status)->name;
+}
+
+DVT_API const char *dvt_status_meaning(dvt_status status) {
+    return dvti_status_find(status)->meaning;
+}
+
+DVT_API const char *dvt_status_fix(dvt_status status) {
+    return dvti_status_find(status)->fix;
+}
+
+DVT_API const char *dvt_version(void) {
+    return DVT_VERSION_STRING;
+}
+
+DVT_API int dvt_version_number(void) {
+    return DVT_VERSION;
+}
+
+/* ---- the log ---- */
+static void dvti_default_logger(void *user, dvt_log_level level, const char *message);
+static dvti_mutex dvti_log_lock = DVTI_MUTEX_INIT;
+static dvt_log_fn dvti_logger = dvti_default_logger;
+static void *dvti_logger_user;
+static int dvti_log_level_set = -1;
+
+static void dvti_default_logger(void *user, dvt_log_level level, const char *message) {
+    (void)user;
+#if defined(DEVTENSOR_NO_STDERR)
+    (void)level;
+    (void)message;
+#else
+    {
+        static const char *const names[] = {"debug", "info", "warning", "error"};
+        if ((int)level >= 0 && (int)level < 4)
+            fprintf(stderr, "devtensor %s: %s\n", names[level], message);
+    }
+#endif
+}
+
+static int dvti_log_level_from_environment(void) {
+    static const char *const names[] = {"debug", "info", "warning", "error", "off"};
+    const char *value = dvti_env("DEVTENSOR_LOG");
+    int i;
+    for (i = 0; value && i < 5; i++)
+        if (strcmp(value, names[i]) == 0)
+            return i;
+    return DVT_LOG_WARNING;
+}
+
+DVT_API void dvt_set_logger(dvt_log_fn function, void *user) {
+    dvti_mutex_lock(&dvti_log_lock);
+    dvti_logger = function;
+    dvti_logger_user = user;
+    dvti_mutex_unlock(&dvti_log_lock);
+}
+
+DVT_API void dvt_set_log_level(dvt_log_level level) {
+    dvti_mutex_lock(&dvti_log_lock);
+    dvti_log_level_set = (int)level;
+    dvti_mutex_unlock(&dvti_log_lock);
+}
+
+static void dvti_log_text(dvt_log_level level, const char *text) {
+    dvti_mutex_lock(&dvti_log_lock);
+    if (dvti_log_level_set < 0)
+        dvti_log_level_set = dvti_log_level_from_environment();
+    /* The level filters the default logger only: a logger of the caller's own sees everything. */
+    if (dvti_logger && (dvti_logger != dvti_default_logger || (int)level >= dvti_log_level_set))
+        dvti_logger(dvti_logger_user, level, text);
+    dvti_mutex_unlock(&dvti_log_lock);
+}
+
+DVTI_FN void dvti_log(dvt_log_level level, const char *format, ...) {
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    dvti_log_text(level, text);
+}
+
+/* ---- failing ---- */
+DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
+    char text[sizeof dvti_error_kept.text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!dvti_error_kept.code) {
+        dvti_error_kept.code = code;
+        memcpy(dvti_error_kept.text, text, sizeof text);
+        dvti_error_kept.site[0] = 0;
+    }
+    dvti_log_text(DVT_LOG_ERROR, text);
+    return code;
+}
+
+DVTI_FN dvt_status dvti_fail_memory(const char *function, int64_t bytes) {
+    return dvti_fail(
+        DVT_ERR_HOST_MEMORY,
+        "%s: no main memory left for %lld bytes; free arrays or work in smaller pieces", function,
+        (long long)bytes);
+}
+
+DVTI_FN dvt_status dvti_null(const char *function, const char *what) {
+    if (dvti_error_kept.code)
+        return dvti_error_kept.code;
+    return dvti_fail(DVT_ERR_NULL_ARGUMENT, "%s: %s is NULL; check the call that made it", function,
+                     what);
+}
+
+DVTI_FN void dvti_error_at(const char *file, int line) {
+    if (dvti_error_kept.code && !dvti_error_kept.site[0])
+        snprintf(dvti_error_kept.site, sizeof dvti_error_kept.site, "%s:%d", file, line);
+}
+/* ==== end src/1_base/dvt_status.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_text.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/1_base/dvt_text.c"
+#endif
+/* Text for messages and tables, and values from the environment. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/1_base/dvt_text.c"
+#endif
+
+DVTI_FN dvti_text dvti_text_begin(char *buffer, size_t size) {
+    dvti_text text;
+    text.at = buffer;
+    text.size = buffer ? size : 0;
+    text.length = 0;
+    if (text.size)
+        buffer[0] = 0;
+    return text;
+}
+
+DVTI_FN void dvti_text_add(dvti_text *text, const char *format, ...) {
+    size_t room = text->size > text->length ? text->size - text->length : 0;
+    va_list args;
+    int written;
+    va_start(args, format);
+    written = vsnprintf(room ? text->at + text->length : NULL, room, format, args);
+    va_end(args);
+    if (written > 0)
+        text->length += (size_t)written;
+}
+
+DVTI_FN void dvti_text_char(dvti_text *text, char c, int64_t times) {
+    for (; times > 0; times--) {
+        if (text->length + 1 < text->size) {
+            text->at[text->length] = c;
+            text->at[text->length + 1] = 0;
+        }
+        text->length++;
+    }
+}
+
+DVTI_FN char *dvti_name_buffer(void) {
+    static DVTI_TLS char ring[16][DVTI_NAME_SIZE];
+    static DVTI_TLS unsigned next;
+    return ring[next++ % 16];
+}
+
+DVTI_FN const char *dvti_shape_text(dvt_shape shape) {
+    char *buffer = dvti_name_buffer();
+    dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
+    int i;
+    dvti_text_add(&text, "(");
+    for (i = 0; i < shape.ndim && i < DVT_MAX_DIMS; i++)
+        dvti_text_add(&text, "%s%lld", i ? ", " : "", (long long)shape.dim[i]);
+    dvti_text_add(&text, shape.ndim == 1 ? ",)" : ")");
+    return buffer;
+}
+
+/* A set-user-id program must not let its caller's environment steer it. */
+DVTI_FN const char *dvti_env(const char *name) {
+    const char *value;
+#if defined(__linux__) && defined(AT_SECURE)
+    if (getauxval(AT_SECURE))
+        return NULL;
+#endif
+    value = getenv(name);
+    return value && value[0] ? value : NULL;
+}
+
+DVTI_FN int64_t dvti_env_int(const char *name, int64_t low, int64_t high, int64_t fallback) {
+    const char *value = dvti_env(name);
+    char *end;
+    long long number;
+    if (!value)
+        return fallback;
+    errno = 0;
+    number = strtoll(value, &end, 10);
+    if (errno || end == value || *end || number < low || number > high) {
+        dvti_log(DVT_LOG_WARNING, "%s=%s is not a whole number of %lld..%lld; %lld is used", name,
+                 value, (long long)low, (long long)high, (long long)fallback);
+        return fallback;
+    }
+    return number;
+}
+
+DVTI_FN int64_t dvti_parse_bytes(const char *text) {
+    char *end;
+    long long number;
+    int64_t unit = 1, bytes;
+    errno = 0;
+    number = strtoll(text, &end, 10);
+    if (errno || end == text || number < 0)
+        return -1;
+    if (*end == 'K' || *end == 'k')
+        unit = 1024;
+    else if (*end == 'M' || *end == 'm')
+        unit = 1024 * 1024;
+    else if (*end == 'G' || *end == 'g')
+        unit = (int64_t)1024 * 1024 * 1024;
+    if (unit > 1)
+        end++;
+    if (end[0] == 'i' && end[1] == 'B')
+        end += 2;
+    else if (end[0] == 'B')
+        end++;
+    return *end == 0 && dvti_mul(number, unit, &bytes) ? bytes : -1;
+}
+/* ==== end src/1_base/dvt_text.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 18 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_thread.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/1_base/dvt_thread.c"
+#endif
+/* Threads: starting and ending, the pool behind dvti_parallel_for, time, processors, dynamic libraries. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/1_base/dvt_thread.c"
+#endif
+
+DVTI_FN double dvti_now(void) {
+#if defined(_WIN32)
+    LARGE_INTEGER ticks, rate;
+    QueryPerformanceCounter(&ticks);
+    QueryPerformanceFrequency(&rate);
+    return (double)ticks.QuadPart / (double)rate.QuadPart;
+#else
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#endif
+}
+
+DVT_API double dvt_seconds(void) {
+    return dvti_now();
+}
+
+DVTI_FN int64_t dvti_process_id(void) {
+#if defined(_WIN32)
+    return (int64_t)GetCurrentProcessId();
+#else
+    return (int64_t)getpid();
+#endif
+}
+
+#if defined(__linux__)
+/* The processors that a container's quota pays for, rounded up; 0 when there is no quota (cgroup v2, then v1). */
+static int dvti_quota(void) {
+    long long quota = -1, period = 0;
+    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
+    if (file) {
+        if (fscanf(file, "%lld %lld", &quota, &period) != 2)
+            quota = -1;
+        fclose(file);
+    } else {
+        file = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "r");
+        if (file) {
+            if (fscanf(file, "%lld", &quota) != 1)
+                quota = -1;
+            fclose(file);
+        }
+        file = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "r");
+        if (file) {
+            if (fscanf(file, "%lld", &period) != 1)
+                period = 0;
+            fclose(file);
+        }
+    }
+    return quota > 0 && period > 0 ? (int)DVTI_MIN((quota + period - 1) / period, 4096) : 0;
+}
+#endif
+
+DVTI_FN int dvti_cpu_count(void) {
+#if defined(_WIN32)
+    return (int)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+#elif defined(__linux__)
+    /* Plain words instead of a cpu_set_t, which ends at 1024 processors. */
+    unsigned long mask[256] = {0};
+    int count = 0, quota = dvti_quota();
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    if (sched_getaffinity(0, sizeof(mask), (cpu_set_t *)(void *)mask) == 0) {
+        int i;
+        for (i = 0; i < DVTI_LENGTH(mask); i++) {
+            unsigned long word = mask[i];
+            for (; word; word &= word - 1)
+                count++;
+        }
+    }
+    if (count < 1)
+        count = online > 0 ? (int)online : 1;
+    return quota > 0 && quota < count ? quota : count;
+#else
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (int)online : 1;
+#endif
+}
+
+DVTI_FN void *dvti_library_open(const char *name) {
+#if defined(_WIN32)
+    return (void *)LoadLibraryExA(name, NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
+#else
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+#endif
+}
+
+DVTI_FN void *dvti_library_symbol(void *library, const char *name) {
+#if defined(_WIN32)
+    FARPROC symbol = GetProcAddress((HMODULE)library, name);
+    void *result;
+    memcpy(&result, &symbol, sizeof result);
+    return result;
+#else
+    return dlsym(library, name);
+#endif
+}
+
+/* ---- the end of a thread ---- */
+static DVTI_TLS void (*dvti_thread_end_hook)(void);
+
+#if DVTI_THREADS && !defined(_WIN32)
+static pthread_key_t dvti_end_key;
+static pthread_once_t dvti_end_once = PTHREAD_ONCE_INIT;
+static bool dvti_end_key_made;
+
+static void dvti_run_thread_end(void *hook) {
+    (void)hook;
+    if (dvti_thread_end_hook)
+        dvti_thread_end_hook();
+    dvti_thread_end_hook = NULL;
+}
+
+static void dvti_run_exit(void) {
+    dvti_run_thread_end(NULL);
+}
+
+static void dvti_make_end_key(void) {
+    dvti_end_key_made = pthread_key_create(&dvti_end_key, dvti_run_thread_end) == 0;
+    atexit(dvti_run_exit);
+}
+
+DVTI_FN void dvti_at_thread_end(void (*run)(void)) {
+    if (dvti_thread_end_hook)
+        return;
+    pthread_once(&dvti_end_once, dvti_make_end_key);
+    dvti_thread_end_hook = run;
+    if (dvti_end_key_made)
+        pthread_setspecific(dvti_end_key, &dvti_end_key);
+}
+#else
+static void dvti_run_exit(void) {
+    if (dvti_thread_end_hook)
+        dvti_thread_end_hook();
+    dvti_thread_end_hook = NULL;
+}
+
+#if defined(_WIN32)
+static void NTAPI dvti_run_fiber_end(void *hook) {
+    if (hook)
+        dvti_run_exit();
+}
+#endif
+
+DVTI_FN void dvti_at_thread_end(void (*run)(void)) {
+    static bool registered;
+    if (dvti_thread_end_hook)
+        return;
+    dvti_thread_end_hook = run;
+    if (!registered) {
+        registered = true;
+        atexit(dvti_run_exit);
+    }
+#if defined(_WIN32)
+    {
+        static DVTI_TLS DWORD slot;
+        slot = FlsAlloc(dvti_run_fiber_end);
+        if (slot != FLS_OUT_OF_INDEXES)
+            FlsSetValue(slot, (void *)1);
+    }
+#endif
+}
+#endif
+
+/* ---- the pool ---- */
+static DVTI_TLS int dvti_serial_depth;
+
+DVTI_FN void dvti_parallel_off(void) {
+    dvti_serial_depth = 1;
+}
+
+#if DVTI_THREADS
+
+typedef struct dvti_thread_args {
+    void (*run)(void *);
+    void *user;
+} dvti_thread_args;
+
+#if defined(_WIN32)
+static DWORD WINAPI dvti_thread_main(void *block)
+#else
+static void *dvti_thread_main(void *block)
+#endif
+{
+    dvti_thread_args args = *(dvti_thread_args *)block;
+    dvti_free(block);
+    args.run(args.user);
+    return 0;
+}
+
+DVTI_FN bool dvti_thread_start(dvti_thread *thread, void (*run)(void *), void *user) {
+    dvti_thread_args *args = (dvti_thread_args *)dvti_alloc(sizeof *args);
+    bool started;
+    if (!args)
+        return false;
+    args->run = run;
+    args->user = user;
+#if defined(_WIN32)
+    *thread = CreateThread(NULL, 0, dvti_thread_main, args, 0, NULL);
+    started = *thread != NULL;
+#else
+    {
+        /* Signals belong to the program's own threads. */
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        started = pthread_create(thread, NULL, dvti_thread_main, args) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+#endif
+    if (!started)
+        dvti_free(args);
+    return started;
+}
+
+DVTI_FN void dvti_thread_join(dvti_thread thread) {
+#if defined(_WIN32)
+    WaitForSingleObject(thread, INFINITE);
+    CloseHandle(thread);
+#else
+    pthread_join(thread, NULL);
+#endif
+}
+
+/* One job at a time. Whoever takes part draws ranges from the cursor; the caller can finish alone, and only waits for
+   threads that have drawn something. */
+typedef struct dvti_pool {
+    dvti_mutex lock;
+    dvti_cond work, done;
+    dvti_mutex busy; /* held by the thread whose job runs; others run theirs serially */
+    int threads;     /* 0: not decided yet */
+    int started;
+    int64_t process;
+    int64_t job; /* counts jobs, so that a worker sees a new one */
+    int active;  /* workers inside the current job */
+    dvti_range_fn body;
+    void *user;
+    int64_t n, step;
+    dvti_atomic cursor;
+} dvti_pool;
+
+static dvti_pool dvti_the_pool = {DVTI_MUTEX_INIT,
+                                  DVTI_COND_INIT,
+                                  DVTI_COND_INIT,
+                                  DVTI_MUTEX_INIT,
+                                  0,
+                                  0,
+                                  0,
+                                  0,
+                                  0,
+                                  NULL,
+                                  NULL,
+                                  0,
+                                  0,
+                                  0};
+
+static void dvti_pool_draw(dvti_pool *pool, dvti_range_fn body, void *user, int64_t n,
+                           int64_t step) {
+    for (;;) {
+        int64_t end = dvti_atomic_add(&pool->cursor, step), begin = end - step;
+        if (begin >= n)
+            return;
+        body(user, begin, DVTI_MIN(end, n));
+    }
+}
+
+static void dvti_pool_worker(void *user) {
+    dvti_pool *pool = (dvti_pool *)user;
+    int64_t seen = 0;
+    dvti_serial_depth = 1;
+    dvti_mutex_lock(&pool->lock);
+    for (;;) {
+        dvti_range_fn body;
+        void *arg;
+        int64_t n, step;
+        while (pool->job == seen || !pool->body)
+            dvti_cond_wait(&pool->work, &pool->lock);
+        seen = pool->job;
+        body = pool->body;
+        arg = pool->user;
+        n = pool->n;
+        step = pool->step;
+        pool->active++;
+        dvti_mutex_unlock(&pool->lock);
+        dvti_pool_draw(pool, body, arg, n, step);
+        dvti_mutex_lock(&pool->lock);
+        if (--pool->active == 0)
+            dvti_cond_signal(&pool->done);
+    }
+}
+
+/* With busy held. A forked child has none of the threads: it starts its own. */
+static int dvti_pool_ready(dvti_pool *pool) {
+    dvti_thread thread;
+    if (pool->process != dvti_process_id()) {
+        dvti_mutex fresh_lock = DVTI_MUTEX_INIT;
+        dvti_cond fresh_cond = DVTI_COND_INIT;
+        memcpy(&pool->lock, &fresh_lock, sizeof fresh_lock);
+        memcpy(&pool->work, &fresh_cond, sizeof fresh_cond);
+        memcpy(&pool->done, &fresh_cond, sizeof fresh_cond);
+        pool->started = pool->active = 0;
+        pool->process = dvti_process_id();
+    }
+    if (!pool->threads)
+        pool->threads =
+            (int)dvti_env_int("DEVTENSOR_NUM_THREADS", 1, 256, DVTI_MIN(dvti_cpu_count(), 256));
+    while (pool->started < pool->threads - 1 &&
+           dvti_thread_start(&thread, dvti_pool_worker, pool)) {
+#if defined(_WIN32)
+        CloseHandle(thread);
+#else
+        pthread_detach(thread);
+#endif
+        pool->started++;
+    }
+    return DVTI_MIN(pool->started + 1, pool->threads);
+}
+
+DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, void *user) {
+    dvti_pool *pool = &dvti_the_pool;
+    int threads;
+    if (n <= 0)
+        return;
+    grain = DVTI_MAX(grain, 1);
+    if (n <= grain || dvti_serial_depth || pool->threads == 1) {
+        body(user, 0, n);
+        return;
+    }
+#if defined(_WIN32)
+    if (!TryAcquireSRWLockExclusive(&pool->busy))
+#else
+    if (pthread_mutex_trylock(&pool->busy))
+#endif
+    {
+        body(user, 0, n);
+        return;
+    }
+    dvti_serial_depth = 1;
+    threads = dvti_pool_ready(pool);
+    if (threads == 1) {
+        body(user, 0, n);
+    } else {
+        dvti_mutex_lock(&pool->lock);
+        pool->body = body;
+        pool->user = user;
+        pool->n = n;
+        pool->step = DVTI_MAX(grain, n / (threads * 4));
+        dvti_atomic_store(&pool->cursor, 0);
+        pool->job++;
+        dvti_cond_broadcast(&pool->work);
+        dvti_mutex_unlock(&pool->lock);
+        dvti_pool_draw(pool, body, user, n, pool->step);
+        dvti_mutex_lock(&pool->lock);
+        pool->body = NULL; /* whoever wakes late finds nothing to do */
+        while (pool->active)
+            dvti_cond_wait(&pool->done, &pool->lock);
+        dvti_mutex_unlock(&pool->lock);
+    }
+    dvti_serial_depth = 0;
+    dvti_mutex_unlock(&pool->busy);
+}
+
+DVT_API dvt_status dvt_set_num_threads(int n) {
+    dvti_pool *pool = &dvti_the_pool;
+    if (n < 0 || n > 256)
+        return dvti_fail(DVT_ERR_RANGE,
+                         "dvt_set_num_threads: got %d; expected 0 (the default) to 256", n);
+    dvti_mutex_lock(&pool->busy);
+    pool->threads = n;
+    dvti_mutex_unlock(&pool->busy);
+    return DVT_OK;
+}
+
+DVT_API int dvt_num_threads(void) {
+    dvti_pool *pool = &dvti_the_pool;
+    int n;
+    dvti_mutex_lock(&pool->busy);
+    if (!pool->threads)
+        pool->threads =
+            (int)dvti_env_int("DEVTENSOR_NUM_THREADS", 1, 256, DVTI_MIN(dvti_cpu_count(), 256));
+    n = pool->threads;
+    dvti_mutex_unlock(&pool->busy);
+    return n;
+}
+
+#else
+
+DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, void *user) {
+    (void)grain;
+    if (n > 0)
+        body(user, 0, n);
+}
+
+DVT_API dvt_status dvt_set_num_threads(int n) {
+    if (n < 0 || n > 256)
+        return dvti_fail(DVT_ERR_RANGE,
+                         "dvt_set_num_threads: got %d; expected 0 (the default) to 256", n);
+    return DVT_OK;
+}
+
+DVT_API int dvt_num_threads(void) {
+    return 1;
+}
+
+#endif
+/* ==== end src/1_base/dvt_thread.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 19 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/2_core/dvt_array.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/2_core/dvt_array.c"
+#endif
+/* Storages, arrays and windows on them, and what can be asked of an array. */
+/* ==== begin src/2_core/dvt_core.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/2_core/dvt_core.h"
+#endif
+/* Arrays without arithmetic: objects and scopes, storages, views, contexts, copies. */
+#ifndef DVTI_CORE_H
+#define DVTI_CORE_H
+#ifdef DEVTENSOR_LINES
+#line 5 "src/2_core/dvt_core.h"
+#endif
+/* ==== begin src/2_core/dvt_backend.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/2_core/dvt_backend.h"
+#endif
+/* The contract between the library and whatever computes: cpu(), virtual GPUs, CUDA.
+
+   A *device* has memory and one command queue. Work that is put into a queue runs in order; `launch`, `copy` and
+   `release` return at once and may run later, `wait` returns when everything put in so far is done. A backend that computes in
+   the call (cpu()) is the special case of an empty queue.
+
+   Memory is stream-ordered: `release` may be called while work that uses the block is still queued, and a block from `acquire`
+   may be the one that was just released, because whatever uses it stands behind in the same queue. Across devices the
+   library orders by waiting.
+
+   Kernels never allocate: a launch that needs room for intermediate results says how much in `workspace`, and gets it. So
+   once a launch is accepted, nothing can fail for lack of memory. Errors of work in the queue (a card that falls off the bus)
+   are kept, with the name of the operation, and come out of the next `wait`, once. */
+#ifndef DVTI_BACKEND_H
+#define DVTI_BACKEND_H
+/* ==== begin src/2_core/dvt_op_table.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/2_core/dvt_op_table.h"
+#endif
+/* THE table of elementwise operations. One row gives: the enum, the public functions and their checks, the CPU loops,
+   the CUDA text, the gradient, the tests (value, gradient, corners) and the table in the README. See docs/ADDING_AN_OP.md.
+
+   Columns
+     name    dvt_<name>, DVTI_OP_<name>
+     rule    SAME  numbers keep their dtype; bool is refused where the integer text is 0 for it (see NOBOOL)
+             FLOAT integers become float32 first
+             BOOL  the result is bool
+     F       the value for a floating type T; F(exp) is expf or exp, C(0.5) a constant of that type
+     I       the value in int64_t arithmetic (results wrap to the dtype); 0 for FLOAT rows, which never see integers
+     grad    recorded operations on g (gradient of the result), x or a and b (inputs), y (result); 0: no gradient
+     lo, hi  an interval where value and gradient are smooth, for tests (second pair: argument b)
+     doc     one line */
+#ifndef DVTI_OP_TABLE_H
+#define DVTI_OP_TABLE_H
+
+/* name, rule, F(x), I(x), grad(g, x, y), lo, hi, doc */
+#define DVTI_UNARY_TABLE(U)                                                                        \
+    U(neg, NOBOOL, -x, DVTI_WRAP(0, -, x), dvt_neg(g), -2, 2, "-x")                                \
+    U(abs, SAME, F(fabs)(x), x < 0 ? DVTI_WRAP(0, -, x) : x, dvt_mul(g, dvt_sign(x)), 0.2, 2,      \
+      "absolute value")                                                                            \
+    U(sign, SAME,                                                                                  \
+      x > 0   ? C(1)                                                                               \
+      : x < 0 ? C(-1)                                                                              \
+              : x,                                                                                 \
+      (x > 0) - (x < 0), dvti_no_gradient(g), 0.2, 2, "-1, 0 or 1; NaN stays")                     \
+    U(square, SAME, x *x, DVTI_WRAP(x, *, x), dvt_mul(g, dvt_mul_scalar(x, 2)), -2, 2, "x * x")    \
+    U(relu, SAME,                                                                                  \
+      x > 0    ? x                                                                                 \
+      : x != x ? x                                                                                 \
+               : C(0),                                                                             \
+      x > 0 ? x : 0, dvt_mul(g, dvti_as_dtype_of(dvt_greater_scalar(x, 0), g)), 0.2, 2,            \
+      "max(x, 0)")                                                                                 \
+    U(floor, SAME, F(floor)(x), x, dvti_no_gradient(g), 0.1, 0.9, "largest whole number <= x")     \
+    U(ceil, SAME, F(ceil)(x), x, dvti_no_gradient(g), 0.1, 0.9, "smallest whole number >= x")      \
+    U(round, SAME, F(rint)(x), x, dvti_no_gradient(g), 0.6, 0.9,                                   \
+      "nearest whole number, halves to even")                                                      \
+    U(trunc, SAME, F(trunc)(x), x, dvti_no_gradient(g), 0.1, 0.9, "whole part")                    \
+    U(reciprocal, FLOAT, C(1) / x, 0, dvt_neg(dvt_mul(g, dvt_square(y))), 0.5, 2, "1 / x")         \
+    U(sqrt, FLOAT, F(sqrt)(x), 0, dvt_div(dvt_mul_scalar(g, 0.5), y), 0.3, 3, "square root")       \
+    U(rsqrt, FLOAT, C(1) / F(sqrt)(x), 0,                                                          \
+      dvt_mul(dvt_mul_scalar(g, -0.5), dvt_mul(y, dvt_square(y))), 0.5, 3, "1 / sqrt(x)")          \
+    U(exp, FLOAT, F(exp)(x), 0, dvt_mul(g, y), -2, 2, "e to the power x")                          \
+    U(exp2, FLOAT, F(exp2)(x), 0, dvt_mul(g, dvt_mul_scalar(y, 0.69314718055994530942)), -2, 2,    \
+      "2 to the power x")                                                                          \
+    U(expm1, FLOAT, F(expm1)(x), 0, dvt_mul(g, dvt_add_scalar(y, 1)), -2, 2,                       \
+      "exp(x) - 1, exact near 0")                                                                  \
+    U(log, FLOAT, F(log)(x), 0, dvt_div(g, x), 0.3, 3, "natural logarithm")                        \
+    U(log2, FLOAT, F(log2)(x), 0, dvt_div(dvt_mul_scalar(g, 1.4426950408889634074), x), 0.3, 3,    \
+      "logarithm to base 2")                                                                       \
+    U(log10, FLOAT, F(log10)(x), 0, dvt_div(dvt_mul_scalar(g, 0.43429448190325182765), x), 0.3, 3, \
+      "logarithm to base 10")                                                                      \
+    U(log1p, FLOAT, F(log1p)(x), 0, dvt_div(g, dvt_add_scalar(x, 1)), -0.5, 2,                     \
+      "log(1 + x), exact near 0")                                                                  \
+    U(sin, FLOAT, F(sin)(x), 0, dvt_mul(g, dvt_cos(x)), -3, 3, "sine")                             \
+    U(cos, FLOAT, F(cos)(x), 0, dvt_neg(dvt_mul(g, dvt_sin(x))), -3, 3, "cosine")                  \
+    U(tan, FLOAT, F(tan)(x), 0, dvt_mul(g, dvt_add_scalar(dvt_square(y), 1)), -1, 1, "tangent")    \
+    U(asin, FLOAT, F(asin)(x), 0, dvt_mul(g, dvt_rsqrt(dvt_scalar_sub(1, dvt_square(x)))), -0.8,   \
+      0.8, "inverse sine")                                                                         \
+    U(acos, FLOAT, F(acos)(x), 0,                                                                  \
+      dvt_neg(dvt_mul(g, dvt_rsqrt(dvt_scalar_sub(1, dvt_square(x))))), -0.8, 0.8,                 \
+      "inverse cosine")                                                                            \
+    U(atan, FLOAT, F(atan)(x), 0, dvt_div(g, dvt_add_scalar(dvt_square(x), 1)), -2, 2,             \
+      "inverse tangent")                                                                           \
+    U(sinh, FLOAT, F(sinh)(x), 0, dvt_mul(g, dvt_cosh(x)), -2, 2, "hyperbolic sine")               \
+    U(cosh, FLOAT, F(cosh)(x), 0, dvt_mul(g, dvt_sinh(x)), -2, 2, "hyperbolic cosine")             \
+    U(tanh, FLOAT, F(tanh)(x), 0, dvt_mul(g, dvt_scalar_sub(1, dvt_square(y))), -2, 2,             \
+      "hyperbolic tangent")                                                                        \
+    U(sigmoid, FLOAT, x >= 0 ? C(1) / (C(1) + F(exp)(-x)) : F(exp)(x) / (C(1) + F(exp)(x)), 0,     \
+      dvt_mul(g, dvt_mul(y, dvt_scalar_sub(1, y))), -3, 3, "1 / (1 + exp(-x))")                    \
+    U(softplus, FLOAT, x > 0 ? x + F(log1p)(F(exp)(-x)) : F(log1p)(F(exp)(x)), 0,                  \
+      dvt_mul(g, dvt_sigmoid(x)), -3, 3, "log(1 + exp(x))")                                        \
+    U(erf, FLOAT, F(erf)(x), 0,                                                                    \
+      dvt_mul(g, dvt_mul_scalar(dvt_exp(dvt_neg(dvt_square(x))), 1.12837916709551257390)), -2, 2,  \
+      "error function")                                                                            \
+    U(gelu, FLOAT, C(0.5) * x * (C(1) + F(erf)(x * C(0.70710678118654752440))), 0,                 \
+      dvti_grad_gelu(g, x), -2, 2, "x times the normal distribution function of x")                \
+    U(isnan, BOOL, x != x, 0, dvti_no_gradient(g), -1, 1, "is NaN")                                \
+    U(isinf, BOOL, F(fabs)(x) > DVTI_LARGEST, 0, dvti_no_gradient(g), -1, 1, "is infinite")        \
+    U(isfinite, BOOL, F(fabs)(x) <= DVTI_LARGEST, 1, dvti_no_gradient(g), -1, 1, "is neither")     \
+    U(logical_not, BOOL, x == 0, x == 0, dvti_no_gradient(g), -1, 1, "is zero")
+
+/* name, rule, F(a, b), I(a, b), gradient to a, gradient to b, lo, hi of a, lo, hi of b, doc */
+#define DVTI_BINARY_TABLE(B)                                                                       \
+    B(add, SAME, a + b, DVTI_WRAP(a, +, b), g, g, -2, 2, -2, 2, "a + b")                           \
+    B(sub, NOBOOL, a - b, DVTI_WRAP(a, -, b), g, dvt_neg(g), -2, 2, -2, 2, "a - b")                \
+    B(mul, SAME, a *b, DVTI_WRAP(a, *, b), dvt_mul(g, b), dvt_mul(g, a), -2, 2, -2, 2, "a * b")    \
+    B(div, FLOAT, a / b, 0, dvt_div(g, b), dvt_neg(dvt_div(dvt_mul(g, y), b)), -2, 2, 0.5, 2,      \
+      "a / b")                                                                                     \
+    B(floor_div, SAME, F(dvti_floor_div)(a, b), dvti_int_floor_div(a, b), dvti_no_gradient(g),     \
+      dvti_no_gradient(g), 0.1, 0.4, 0.5, 0.9, "floor(a / b)")                                     \
+    B(mod, SAME, F(dvti_mod)(a, b), dvti_int_mod(a, b), g,                                         \
+      dvt_neg(dvt_mul(g, dvt_floor_div(a, b))), 0.1, 0.4, 0.5, 0.9, "a - floor(a / b) * b")        \
+    B(pow, SAME, F(pow)(a, b), dvti_int_pow(a, b), dvti_grad_pow_a(g, a, b),                       \
+      dvti_grad_pow_b(g, a, y), 0.4, 2, -2, 2, "a to the power b")                                 \
+    B(minimum, SAME,                                                                               \
+      a != a   ? a                                                                                 \
+      : b != b ? b                                                                                 \
+      : a < b  ? a                                                                                 \
+               : b,                                                                                 \
+      a < b ? a : b, dvt_mul(g, dvti_as_dtype_of(dvt_less_equal(a, b), g)),                        \
+      dvt_mul(g, dvti_as_dtype_of(dvt_greater(a, b), g)), 0.1, 0.9, 1.1, 2,                        \
+      "the smaller; NaN when either is")                                                           \
+    B(maximum, SAME,                                                                               \
+      a != a   ? a                                                                                 \
+      : b != b ? b                                                                                 \
+      : a > b  ? a                                                                                 \
+               : b,                                                                                 \
+      a > b ? a : b, dvt_mul(g, dvti_as_dtype_of(dvt_greater_equal(a, b), g)),                     \
+      dvt_mul(g, dvti_as_dtype_of(dvt_less(a, b), g)), 0.1, 0.9, 1.1, 2,                           \
+      "the larger; NaN when either is")                                                            \
+    B(atan2, FLOAT, F(atan2)(a, b), 0,                                                             \
+      dvt_mul(g, dvt_div(b, dvt_add(dvt_square(a), dvt_square(b)))),                               \
+      dvt_neg(dvt_mul(g, dvt_div(a, dvt_add(dvt_square(a), dvt_square(b))))), 0.3, 2, 0.3, 2,      \
+      "angle of the point (b, a)")                                                                 \
+    B(hypot, FLOAT, F(hypot)(a, b), 0, dvt_mul(g, dvt_div(a, y)), dvt_mul(g, dvt_div(b, y)), 0.3,  \
+      2, 0.3, 2, "sqrt(a*a + b*b)")                                                                \
+    B(equal, BOOL, a == b, a == b, 0, 0, -1, 1, -1, 1, "a == b")                                   \
+    B(not_equal, BOOL, a != b, a != b, 0, 0, -1, 1, -1, 1, "a != b")                               \
+    B(less, BOOL, a < b, a < b, 0, 0, -1, 1, -1, 1, "a < b")                                       \
+    B(less_equal, BOOL, a <= b, a <= b, 0, 0, -1, 1, -1, 1, "a <= b")                              \
+    B(greater, BOOL, a > b, a > b, 0, 0, -1, 1, -1, 1, "a > b")                                    \
+    B(greater_equal, BOOL, a >= b, a >= b, 0, 0, -1, 1, -1, 1, "a >= b")                           \
+    B(logical_and, BOOL, a != 0 && b != 0, a != 0 && b != 0, 0, 0, -1, 1, -1, 1, "both nonzero")   \
+    B(logical_or, BOOL, a != 0 || b != 0, a != 0 || b != 0, 0, 0, -1, 1, -1, 1, "either nonzero")  \
+    B(logical_xor, BOOL, (a != 0) != (b != 0), (a != 0) != (b != 0), 0, 0, -1, 1, -1, 1,           \
+      "exactly one nonzero")
+
+/* Everything else: name, doc. Shapes and gradients are in 4_ops and 5_grad, one file per family. */
+#define DVTI_OTHER_TABLE(O)                                                                        \
+    O(copy, "elements to another place, dtype or context")                                         \
+    O(where, "condition ? a : b")                                                                  \
+    O(clip, "min(max(x, low), high)")                                                              \
+    O(reshape, "other shape, same elements")                                                       \
+    O(transpose, "other order of axes")                                                            \
+    O(slice, "every step-th element between two bounds")                                           \
+    O(unslice, "a slice put into zeros: the gradient of slice")                                    \
+    O(broadcast_to, "repeated along new or length-1 axes")                                         \
+    O(sum, "sum over axes")                                                                        \
+    O(mean, "mean over axes")                                                                      \
+    O(prod, "product over axes")                                                                   \
+    O(min, "smallest over axes")                                                                   \
+    O(max, "largest over axes")                                                                    \
+    O(any, "any nonzero")                                                                          \
+    O(all, "all nonzero")                                                                          \
+    O(norm, "root of the sum of squares")                                                          \
+    O(logsumexp, "log of the sum of exponentials")                                                 \
+    O(argmin, "position of the smallest")                                                          \
+    O(argmax, "position of the largest")                                                           \
+    O(softmax, "exponentials divided by their sum")                                                \
+    O(log_softmax, "logarithm of softmax")                                                         \
+    O(matmul, "matrix product with batches")                                                       \
+    O(concat, "arrays joined along an axis")                                                       \
+    O(take, "slices by index")                                                                     \
+    O(take_add, "slices added by index: the gradient of take")                                     \
+    O(take_along, "one element per position by index")                                             \
+    O(take_along_add, "elements added by index: the gradient of take_along")                       \
+    O(one_hot, "1 at the index")                                                                   \
+    O(conv2d, "convolution")                                                                       \
+    O(conv2d_data, "gradient of conv2d to its data")                                               \
+    O(conv2d_weight, "gradient of conv2d to its weights")                                          \
+    O(max_pool2d, "largest of each window")                                                        \
+    O(max_pool2d_data, "gradient of max_pool2d")                                                   \
+    O(max_pool2d_pick, "values at the places of the maxima: the gradient of max_pool2d_data")      \
+    O(avg_pool2d, "mean of each window")                                                           \
+    O(avg_pool2d_data, "gradient of avg_pool2d")                                                   \
+    O(uniform, "uniform random numbers")                                                           \
+    O(normal, "normal random numbers")                                                             \
+    O(randint, "random integers")                                                                  \
+    O(bernoulli, "random 0 and 1")                                                                 \
+    O(permutation, "random order")                                                                 \
+    O(sgd, "optimiser step")                                                                       \
+    O(adam, "optimiser step")                                                                      \
+    O(adamw, "optimiser step")                                                                     \
+    O(rmsprop, "optimiser step")                                                                   \
+    O(adagrad, "optimiser step")                                                                   \
+    O(fill, "one value everywhere")                                                                \
+    O(arange, "evenly spaced values")                                                              \
+    O(eye, "ones on a diagonal")
+
+#define DVTI_ENUM_UNARY(name, rule, f, i, grad, lo, hi, doc) DVTI_OP_##name,
+#define DVTI_ENUM_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) DVTI_OP_##name,
+#define DVTI_ENUM_OTHER(name, doc) DVTI_OP_##name,
+
+typedef enum dvti_op {
+    DVTI_UNARY_TABLE(DVTI_ENUM_UNARY) DVTI_BINARY_TABLE(DVTI_ENUM_BINARY)
+        DVTI_OTHER_TABLE(DVTI_ENUM_OTHER) DVTI_OP_COUNT
+} dvti_op;
+
+#undef DVTI_ENUM_UNARY
+#undef DVTI_ENUM_BINARY
+#undef DVTI_ENUM_OTHER
+
+#endif
+/* ==== end src/2_core/dvt_op_table.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/2_core/dvt_backend.h"
+#endif
+
+/* A strided window on a device's memory. */
+typedef struct dvti_view {
+    void *data; /* the first element, already offset */
+    dvt_dtype dtype;
+    int ndim;
+    int64_t dim[DVT_MAX_DIMS], stride[DVT_MAX_DIMS]; /* strides in elements, may be 0 or negative */
+} dvti_view;
+
+/* Families of kernels and what they read. "Contiguous" is a promise of the caller; other views have any strides.
+   f[], i[] are parameters; unused ones are 0. Every view of an output has the dtype that is to be stored. */
+typedef enum dvti_kernel {
+    /* out[0] = f[0] (i[0] for integer dtypes). */
+    DVTI_K_FILL,
+    /* out[0] contiguous, 1-d: f[0] + index * f[1]; integer dtypes i[0] + index * i[1]. i[2] = 1: the last one is f[2]. */
+    DVTI_K_ARANGE,
+    /* out[0] (n, m): 1 where column - row == i[0]. */
+    DVTI_K_EYE,
+    /* op is a row of the op table, copy, where or clip. in[0..n_in) have out[0]'s shape (by strides of 0). Computed in
+       the class `compute`: DVTI_F32, DVTI_F64 or DVTI_I64. Operand number i[0] - 1, when i[0] > 0, is no array but the
+       scalar f[0] (i[1] in class I64). clip: bounds f[1], f[2] (NaN-free). in and out may be the same memory with the
+       same strides, never overlap otherwise. */
+    DVTI_K_ELEMENTWISE,
+    /* op: sum, mean, prod, min, max, any, all, norm, logsumexp, argmin, argmax. in[0]'s first i[0] axes are kept, in order, and are
+       out[0]'s axes; the others are reduced. f[0]: the count, for mean. Sums in float64 or int64, in index order with a fixed
+       tree. Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf. */
+    DVTI_K_REDUCE,
+    /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape. */
+    DVTI_K_SOFTMAX,
+    /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
+       batch axes already broadcast by strides of 0; any strides. Accumulated in float32 for float32, float16, bfloat16, float64
+       for float64, int64 for integers; k in ascending order. */
+    DVTI_K_MATMUL,
+    /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups.
+       op conv2d:        out[0] y (N,O,OH,OW); in x (N,C,H,W), w (O,C/g,KH,KW), and b (O) when n_in is 3.
+       op conv2d_data:   out[0] dx; in dy, w.      op conv2d_weight: out[0] dw; in x, dy. */
+    DVTI_K_CONV2D,
+    /* All contiguous, NCHW. i[0..1] window, i[2..3] stride, i[4..5] padding, i[6] = 1: divide by the elements inside.
+       op max_pool2d, avg_pool2d: out[0] y; in x.
+       op max_pool2d_data: out[0] dx; in dy, x (the first maximum of a window gets dy). op avg_pool2d_data: out[0] dx; in dy.
+       op max_pool2d_pick: out[0] like y; in v (like x), x: v at the place of each window's first maximum. */
+    DVTI_K_POOL2D,
+    /* All contiguous; index int64, negative ones from the end, clamped to 0..n-1.
+       op take:     out[0] (A, M, B) = in[0] (A, N, B) at in[1] (M).
+       op take_add: out[0] (A, N, B) zeroed, then in[0] (A, M, B) added at in[1] (M), in the order of M. */
+    DVTI_K_TAKE,
+    /* i[0] axis. out[0] and in[1] (index, int64) have one shape; in[0] agrees on the other axes by strides.
+       op take_along:     out[0][..j..] = in[0][..index[..j..]..]
+       op take_along_add: out[0] (contiguous) zeroed, then in[0] added at in[1], where in[0] and in[1] have one shape. */
+    DVTI_K_TAKE_ALONG,
+    /* out[0] (..., depth) contiguous; in[0] (...) contiguous int64; zeros for an index outside 0..depth-1. */
+    DVTI_K_ONE_HOT,
+    /* out[0] contiguous. op: uniform (f[0] low, f[1] high), normal (f[0] mean, f[1] deviation), randint (i[4] low, i[5] high),
+       bernoulli (f[0] p), permutation (out int64). i[0] generator (dvti_rng in 1_base), i[1] key as two 32-bit words,
+       i[2] first counter, i[3] anything further the generator needs. */
+    DVTI_K_RANDOM,
+    /* One optimiser step, in place, all contiguous and of one shape. out[0] w, out[1..] state; in[0] gradient.
+       f: 0 rate, 1 weight decay, 2 rescale, 3 clip (<= 0: none), 4.. as the op says.
+       sgd:     4 momentum; i[0] nesterov; state m when momentum != 0
+       adam:    4 beta1, 5 beta2, 6 epsilon, 7 the bias-corrected rate; state m, v.   adamw: the same, decoupled decay
+       rmsprop: 4 rho, 5 momentum, 6 epsilon; i[0] centered; state n, and g, m when centered
+       adagrad: 6 epsilon; state h */
+    DVTI_K_OPTIMIZER,
+    DVTI_K_COUNT
+} dvti_kernel;
+
+typedef enum dvti_class { DVTI_F32, DVTI_F64, DVTI_I64 } dvti_class;
+
+#define DVTI_MAX_IN 4
+#define DVTI_MAX_OUT 4
+
+typedef struct dvti_launch {
+    dvti_kernel kernel;
+    dvti_op op;
+    dvti_class compute;
+    int n_in, n_out;
+    dvti_view in[DVTI_MAX_IN], out[DVTI_MAX_OUT];
+    double f[8];
+    int64_t i[8];
+    void *workspace; /* at least workspace_bytes, 64-byte aligned */
+    int64_t workspace_bytes;
+    const char *name; /* "dvt_add": for errors and traces */
+} dvti_launch;
+
+typedef struct dvti_device dvti_device;
+
+/* Every function is required. Statuses other than DVT_OK come with dvti_fail's message. */
+typedef struct dvti_backend {
+    const char *name;
+    /* Memory, at least 64-byte aligned. `acquire` fails with HOST_MEMORY or DEVICE_MEMORY; `release` never fails. */
+    dvt_status (*acquire)(dvti_device *device, int64_t bytes, void **out);
+    void (*release)(dvti_device *device, void *block, int64_t bytes);
+    /* Copies of plain bytes. upload: `src` may change as soon as it returns. download: waits; `dst` is ready when it returns.
+       copy_from: both on devices of this backend, in order after what either queue holds now. */
+    dvt_status (*upload)(dvti_device *device, void *dst, const void *src, int64_t bytes);
+    dvt_status (*download)(dvti_device *device, void *dst, const void *src, int64_t bytes);
+    dvt_status (*copy_from)(dvti_device *device, void *dst, dvti_device *from, const void *src,
+                            int64_t bytes);
+    /* Bytes of workspace that this launch needs (0 for most). */
+    int64_t (*workspace)(dvti_device *device, const dvti_launch *launch);
+    /* Puts the launch into the queue; the structure is copied. */
+    dvt_status (*launch)(dvti_device *device, const dvti_launch *launch);
+    dvt_status (*wait)(dvti_device *device);
+} dvti_backend;
+
+/* What the library keeps per device; `impl` is the backend's. */
+struct dvti_device {
+    const dvti_backend *backend;
+    dvt_ctx ctx;
+    void *impl;
+    int64_t limit;    /* bytes; 0: none */
+    dvti_atomic used; /* bytes held now */
+    dvti_atomic peak;
+    dvti_atomic storages; /* buffers alive */
+};
+
+#endif
+/* ==== end src/2_core/dvt_backend.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/2_core/dvt_core.h"
+#endif
+
+/* ---- objects: a counted header, and the scope that owns what a call returns ---- */
+typedef struct dvti_object {
+    dvti_atomic references;
+    void (*destroy)(void *object); /* frees everything, the object included */
+} dvti_object;
+
+/* Counts 1 and gives that to the innermost scope. false (nothing changed, HOST_MEMORY set): exhausted; the caller frees. */
+DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char *function);
+/* The same without a scope: the caller holds the one reference. */
+DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *));
+/* Takes back a reference that the innermost scope holds (for results that are stored away): after it the caller holds it. */
+DVTI_FN void dvti_scope_take(void *object);
+
+/* ---- dtypes and shapes ---- */
+DVTI_FN bool dvti_dtype_ok(dvt_dtype dtype);
+/* The class an elementwise operation on this dtype computes in. */
+DVTI_FN dvti_class dvti_class_of(dvt_dtype dtype);
+DVTI_FN uint16_t dvti_f32_to_f16(float x);
+DVTI_FN float dvti_f16_to_f32(uint16_t x);
+DVTI_FN uint16_t dvti_f32_to_bf16(float x);
+DVTI_FN float dvti_bf16_to_f32(uint16_t x);
+DVTI_FN uint16_t dvti_f64_to_f16(double x);  /* rounds once */
+DVTI_FN uint16_t dvti_f64_to_bf16(double x); /* rounds once */
+/* Bytes of a shape; false with SHAPE set when an extent is negative, ndim is not 0..8, or the size overflows. */
+DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes);
+DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride);
+/* The common shape; false with SHAPE set, naming both. */
+DVTI_FN bool dvti_broadcast(const char *function, dvt_shape a, dvt_shape b, dvt_shape *out);
+/* -ndim <= *axis < ndim made non-negative; false with AXIS set. */
+DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim);
+
+/* ---- storage: one buffer on one context ---- */
+typedef struct dvti_storage {
+    dvti_atomic references;
+    dvti_device *device;
+    dvt_ctx ctx; /* cpu(1) and cpu(0) share a device, not a context */
+    void *data;
+    int64_t bytes;
+    dvti_atomic version; /* counts writes after creation, for the tape */
+} dvti_storage;
+
+struct dvti_node;
+
+struct dvt_array {
+    dvti_object object;
+    dvti_storage *storage;
+    int64_t offset; /* elements */
+    dvt_shape shape;
+    int64_t stride[DVT_MAX_DIMS];
+    dvt_dtype dtype;
+    bool broadcast;         /* several positions share an element: not for writing */
+    struct dvti_node *node; /* what computed it, when recorded (4_ops/dvt_tape.h) */
+    dvt_array *grad;        /* attached gradient, owned */
+    dvt_grad_req grad_req;
+    bool attached;
+    bool grad_fresh;  /* backward has written grad since the trainer last looked */
+    const char *file; /* where the creating call stands, when known */
+    int line;
+};
+
+/* New memory of that shape, values not set, owned by the innermost scope. NULL with the error set. */
+DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dtype dtype,
+                                  dvt_ctx ctx);
+/* Another window on x's memory. */
+DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
+                                 const int64_t *stride, int64_t offset);
+DVTI_FN dvti_view dvti_view_of(const dvt_array *x);
+/* x repeated to `shape` by strides of 0. x must broadcast to it. */
+DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape);
+/* One reference fewer to what recorded an array. Defined in 4_ops/dvt_tape.c, the room that knows nodes. */
+DVTI_FN void dvti_node_release(struct dvti_node *node);
+/* "float32 (2, 3) on gpu(0) made at main.c:42": for messages. */
+DVTI_FN const char *dvti_describe(const dvt_array *x);
+DVTI_FN const char *dvti_site_text(const dvt_array *x);
+
+/* ---- contexts ---- */
+/* DVT_DEVICE_DEFAULT becomes the default context. */
+DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx);
+/* The device, opened at its first use; NULL with NO_DEVICE set and the reason. */
+DVTI_FN dvti_device *dvti_device_of(const char *function, dvt_ctx ctx);
+/* What each backend room defines for the registry. */
+DVTI_FN const dvti_backend *dvti_cpu_backend(void);
+DVTI_FN const dvti_backend *dvti_virtual_backend(void);
+DVTI_FN dvt_status dvti_virtual_open(dvti_device *device);
+DVTI_FN void dvti_virtual_close(dvti_device *device);
+/* The CUDA room's answers: why there is no GPU ("" when there is), and the driver's version. */
+DVTI_FN const char *dvti_cuda_reason(void);
+DVTI_FN int dvti_cuda_driver_version(void);
+
+/* ---- work ---- */
+/* Gets the workspace, counts, and puts the launch into the device's queue. All views must be on `device`. */
+DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch);
+/* An empty launch: everything 0, with that kernel, op and name. */
+DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op);
+/* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between contexts. Does not record. */
+DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src);
+/* Elements of x's dtype in C order from host memory into x, on any context. Does not record. */
+DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const void *src);
+/* Reads all elements in C order, converted to `dtype`, into host memory. Waits. An implicit read (see dvt_transfer_guard). */
+DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst);
+DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x);
+
+/* ---- counters ---- */
+typedef struct dvti_counters {
+    dvti_atomic to_device_count, to_device_bytes, to_host_count, to_host_bytes, between_count,
+        between_bytes;
+    dvti_atomic kernels, waits, implicit_reads, arrays, storages;
+} dvti_counters;
+
+DVTI_FN dvti_counters *dvti_stats(void);
+
+#endif
+/* ==== end src/2_core/dvt_core.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/dvt_array.c"
+#endif
+
+static void dvti_storage_release(dvti_storage *storage) {
+    if (dvti_atomic_add(&storage->references, -1) != 0)
+        return;
+    storage->device->backend->release(storage->device, storage->data, storage->bytes);
+    dvti_atomic_add(&storage->device->storages, -1);
+    dvti_atomic_add(&dvti_stats()->storages, -1);
+    dvti_free(storage);
+}
+
+static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t bytes) {
+    dvti_device *device = dvti_device_of(function, ctx);
+    dvti_storage *storage;
+    if (!device)
+        return NULL;
+    storage = (dvti_storage *)dvti_alloc_zero(sizeof *storage);
+    if (!storage) {
+        dvti_fail_memory(function, (int64_t)sizeof *storage);
+        return NULL;
+    }
+    if (device->backend->acquire(device, bytes, &storage->data) != DVT_OK) {
+        dvti_free(storage);
+        return NULL;
+    }
+    storage->references = 1;
+    storage->device = device;
+    storage->ctx = ctx;
+    storage->bytes = bytes;
+    dvti_atomic_add(&device->storages, 1);
+    dvti_atomic_add(&dvti_stats()->storages, 1);
+    return storage;
+}
+
+static void dvti_array_destroy(void *object) {
+    dvt_array *x = (dvt_array *)object;
+    if (x->node)
+        dvti_node_release(x->node);
+    dvt_release(x->grad);
+    dvti_storage_release(x->storage);
+    dvti_atomic_add(&dvti_stats()->arrays, -1);
+    dvti_free(x);
+}
+
+/* Takes over the caller's reference to storage, also on failure. */
+static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, dvt_shape shape,
+                                const int64_t *stride, int64_t offset, dvt_dtype dtype) {
+    dvt_array *x = (dvt_array *)dvti_alloc_zero(sizeof *x);
+    int i;
+    if (!x || !dvti_object_begin(x, dvti_array_destroy, function)) {
+        if (!x)
+            dvti_fail_memory(function, (int64_t)sizeof *x);
+        dvti_free(x);
+        dvti_storage_release(storage);
+        return NULL;
+    }
+    x->storage = storage;
+    x->shape = shape;
+    x->dtype = dtype;
+    x->offset = offset;
+    for (i = 0; i < shape.ndim; i++) {
+        x->stride[i] = stride[i];
+        if (stride[i] == 0 && shape.dim[i] > 1)
+            x->broadcast = true;
+    }
+    dvti_atomic_add(&dvti_stats()->arrays, 1);
+    return x;
+}
+
+DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dtype dtype,
+                                  dvt_ctx ctx) {
+    int64_t bytes, stride[DVT_MAX_DIMS];
+    dvti_storage *storage;
+    if (!dvti_nbytes(function, shape, dtype, &bytes))
+        return NULL;
+    storage = dvti_storage_new(function, dvti_ctx(ctx), bytes);
+    if (!storage)
+        return NULL;
+    dvti_strides_c(shape, stride);
+    return dvti_array_on(function, storage, shape, stride, 0, dtype);
+}
+
+DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
+                                 const int64_t *stride, int64_t offset) {
+    dvt_array *view;
+    dvti_atomic_add(&x->storage->references, 1);
+    view = dvti_array_on(function, x->storage, shape, stride, offset, x->dtype);
+    if (view && x->broadcast)
+        view->broadcast = true;
+    return view;
+}
+
+DVTI_FN dvti_view dvti_view_of(const dvt_array *x) {
+    dvti_view view;
+    int i;
+    memset(&view, 0, sizeof view);
+    view.data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
+    view.dtype = x->dtype;
+    view.ndim = x->shape.ndim;
+    for (i = 0; i < x->shape.ndim; i++) {
+        view.dim[i] = x->shape.dim[i];
+        view.stride[i] = x->stride[i];
+    }
+    return view;
+}
+
+DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape) {
+    dvti_view view = dvti_view_of(x);
+    int lead = shape.ndim - x->shape.ndim, i;
+    for (i = shape.ndim - 1; i >= 0; i--) {
+        bool repeats = i < lead || (x->shape.dim[i - lead] == 1 && shape.dim[i] != 1);
+        view.stride[i] = repeats ? 0 : x->stride[i - lead];
+        view.dim[i] = shape.dim[i];
+    }
+    view.ndim = shape.ndim;
+    return view;
+}
+
+DVTI_FN const char *dvti_site_text(const dvt_array *x) {
+    char *buffer;
+    if (!x->file)
+        return "";
+    buffer = dvti_name_buffer();
+    snprintf(buffer, DVTI_NAME_SIZE, "%s:%d", x->file, x->line);
+    return buffer;
+}
+
+DVTI_FN const char *dvti_describe(const dvt_array *x) {
+    char *buffer = dvti_name_buffer();
+    dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
+    dvti_text_add(&text, "%s %s on %s", dvt_dtype_name(x->dtype), dvti_shape_text(x->shape),
+                  dvt_ctx_name(x->storage->ctx));
+    if (x->file)
+        dvti_text_add(&text, " made at %s:%d", x->file, x->line);
+    return buffer;
+}
+
+/* ---- what can be asked ---- */
+DVT_API dvt_shape dvt_shape_of(const dvt_array *x) {
+    dvt_shape none = DVT_SCALAR;
+    return x ? x->shape : none;
+}
+
+DVT_API int dvt_ndim(const dvt_array *x) {
+    return x ? x->shape.ndim : 0;
+}
+
+DVT_API int64_t dvt_dim(const dvt_array *x, int axis) {
+    if (!x) {
+        dvti_null("dvt_dim", "x");
+        return -1;
+    }
+    return dvti_axis("dvt_dim", &axis, x->shape.ndim) ? x->shape.dim[axis] : -1;
+}
+
+DVT_API int64_t dvt_stride(const dvt_array *x, int axis) {
+    if (!x) {
+        dvti_null("dvt_stride", "x");
+        return 0;
+    }
+    return dvti_axis("dvt_stride", &axis, x->shape.ndim) ? x->stride[axis] : 0;
+}
+
+DVT_API int64_t dvt_size(const dvt_array *x) {
+    return x ? dvt_shape_size(x->shape) : 0;
+}
+
+DVT_API int64_t dvt_nbytes(const dvt_array *x) {
+    return x ? dvt_shape_size(x->shape) * dvt_dtype_size(x->dtype) : 0;
+}
+
+DVT_API dvt_dtype dvt_dtype_of(const dvt_array *x) {
+    return x ? x->dtype : DVT_F32;
+}
+
+DVT_API dvt_ctx dvt_ctx_of(const dvt_array *x) {
+    dvt_ctx none = {DVT_DEVICE_DEFAULT, 0};
+    return x ? x->storage->ctx : none;
+}
+
+DVT_API bool dvt_is_contiguous(const dvt_array *x) {
+    int64_t step = 1;
+    int i;
+    if (!x)
+        return false;
+    if (dvt_shape_size(x->shape) == 0)
+        return true;
+    for (i = x->shape.ndim - 1; i >= 0; i--) {
+        if (x->shape.dim[i] != 1 && x->stride[i] != step)
+            return false;
+        step *= x->shape.dim[i];
+    }
+    return true;
+}
+
+DVT_API bool dvt_shares_memory(const dvt_array *a, const dvt_array *b) {
+    return a && b && a->storage == b->storage;
+}
+
+DVT_API const char *dvt_made_at(const dvt_array *x) {
+    return x ? dvti_site_text(x) : "";
+}
+
+DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line) {
+    if (!x)
+        dvti_error_at(file, line);
+    else if (!x->file) {
+        x->file = file;
+        x->line = line;
+    }
+    return x;
+}
+
+DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line) {
+    if (status != DVT_OK)
+        dvti_error_at(file, line);
+    return status;
+}
+
+DVT_API void *dvt_data(dvt_array *x) {
+    if (!x) {
+        dvti_null("dvt_data", "x");
+        return NULL;
+    }
+    if (x->storage->ctx.type != DVT_DEVICE_CPU) {
+        dvti_fail(
+            DVT_ERR_CONTEXT,
+            "dvt_data: x is %s; its memory cannot be reached from the host: use dvt_to_host, or "
+            "dvt_copyto(x, dvt_cpu())",
+            dvti_describe(x));
+        return NULL;
+    }
+    if (dvt_wait(x) != DVT_OK)
+        return NULL;
+    return dvti_view_of(x).data;
+}
+/* ==== end src/2_core/dvt_array.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 20 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/2_core/dvt_context.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/2_core/dvt_context.c"
+#endif
+/* Contexts: values and names, the default of a thread, the registry of devices, counters. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/dvt_context.c"
+#endif
+
+/* ---- values ---- */
+static dvt_ctx dvti_ctx_make(dvt_device_type type, int id) {
+    dvt_ctx ctx;
+    ctx.type = type;
+    ctx.id = id;
+    return ctx;
+}
+
+DVT_API dvt_ctx dvt_cpu(void) {
+    return dvti_ctx_make(DVT_DEVICE_CPU, 0);
+}
+
+DVT_API dvt_ctx dvt_cpu_id(int id) {
+    return dvti_ctx_make(DVT_DEVICE_CPU, id);
+}
+
+DVT_API dvt_ctx dvt_gpu(int id) {
+    return dvti_ctx_make(DVT_DEVICE_GPU, id);
+}
+
+static DVTI_TLS dvt_ctx dvti_default; /* type DVT_DEVICE_DEFAULT until a scope sets it */
+
+DVT_API dvt_ctx dvt_default_ctx(void) {
+    return dvti_default.type == DVT_DEVICE_DEFAULT ? dvt_cpu() : dvti_default;
+}
+
+DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx) {
+    return ctx.type == DVT_DEVICE_DEFAULT ? dvt_default_ctx() : ctx;
+}
+
+DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx) {
+    dvt_ctx_guard guard;
+    guard.previous = dvti_default;
+    guard.once = 1;
+    dvti_default = dvti_ctx(ctx);
+    return guard;
+}
+
+DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard) {
+    dvti_default = guard->previous;
+    guard->once = 0;
+}
+
+DVT_API bool dvt_ctx_equal(dvt_ctx a, dvt_ctx b) {
+    a = dvti_ctx(a);
+    b = dvti_ctx(b);
+    return a.type == b.type && a.id == b.id;
+}
+
+DVT_API const char *dvt_ctx_name(dvt_ctx ctx) {
+    char *buffer = dvti_name_buffer();
+    ctx = dvti_ctx(ctx);
+    snprintf(buffer, DVTI_NAME_SIZE, "%s(%d)", ctx.type == DVT_DEVICE_GPU ? "gpu" : "cpu", ctx.id);
+    return buffer;
+}
+
+DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out) {
+    const char *at;
+    long id = 0;
+    bool good;
+    if (!name || !out)
+        return dvti_null("dvt_ctx_parse", name ? "out" : "name");
+    good = strncmp(name, "cpu", 3) == 0 || strncmp(name, "gpu", 3) == 0;
+    at = good ? name + 3 : name;
+    if (good && *at == '(') {
+        char *end;
+        good = at[1] >= '0' && at[1] <= '9';
+        errno = 0;
+        id = strtol(at + 1, &end, 10);
+        good = good && !errno && id <= INT_MAX && *end == ')';
+        at = end + (*end == ')');
+    }
+    if (!good || *at)
+        return dvti_fail(
+            DVT_ERR_NAME,
+            "dvt_ctx_parse: \"%.40s\" is no context; expected cpu, cpu(0), gpu or gpu(1)", name);
+    *out = dvti_ctx_make(name[0] == 'g' ? DVT_DEVICE_GPU : DVT_DEVICE_CPU, (int)id);
+    return DVT_OK;
+}
+
+DVT_API dvt_ctx_list dvt_ctx_list_make(int n, dvt_ctx c0, dvt_ctx c1, dvt_ctx c2, dvt_ctx c3,
+                                       dvt_ctx c4, dvt_ctx c5, dvt_ctx c6, dvt_ctx c7) {
+    dvt_ctx_list list;
+    memset(&list, 0, sizeof list);
+    list.n = n;
+    list.ctx[0] = c0;
+    list.ctx[1] = c1;
+    list.ctx[2] = c2;
+    list.ctx[3] = c3;
+    list.ctx[4] = c4;
+    list.ctx[5] = c5;
+    list.ctx[6] = c6;
+    list.ctx[7] = c7;
+    return list;
+}
+
+DVT_API size_t dvt_ctx_list_format(dvt_ctx_list list, char *buffer, size_t size) {
+    dvti_text text = dvti_text_begin(buffer, size);
+    int i;
+    dvti_text_add(&text, "[");
+    for (i = 0; i < list.n && i < DVT_MAX_CONTEXTS; i++)
+        dvti_text_add(&text, "%s%s", i ? ", " : "", dvt_ctx_name(list.ctx[i]));
+    dvti_text_add(&text, "]");
+    return text.length;
+}
+
+/* ---- counters ---- */
+DVTI_FN dvti_counters *dvti_stats(void) {
+    static dvti_counters counters;
+    return &counters;
+}
+
+DVT_API dvt_stats dvt_get_stats(void) {
+    dvti_counters *c = dvti_stats();
+    dvt_stats stats;
+    stats.to_device_count = dvti_atomic_load(&c->to_device_count);
+    stats.to_device_bytes = dvti_atomic_load(&c->to_device_bytes);
+    stats.to_host_count = dvti_atomic_load(&c->to_host_count);
+    stats.to_host_bytes = dvti_atomic_load(&c->to_host_bytes);
+    stats.between_devices_count = dvti_atomic_load(&c->between_count);
+    stats.between_devices_bytes = dvti_atomic_load(&c->between_bytes);
+    stats.kernels = dvti_atomic_load(&c->kernels);
+    stats.waits = dvti_atomic_load(&c->waits);
+    stats.implicit_reads = dvti_atomic_load(&c->implicit_reads);
+    stats.arrays = dvti_atomic_load(&c->arrays);
+    stats.blocks_of_memory = dvti_atomic_load(&c->storages);
+    return stats;
+}
+
+DVT_API void dvt_reset_stats(void) {
+    dvti_counters *c = dvti_stats();
+    dvti_atomic_store(&c->to_device_count, 0);
+    dvti_atomic_store(&c->to_device_bytes, 0);
+    dvti_atomic_store(&c->to_host_count, 0);
+    dvti_atomic_store(&c->to_host_bytes, 0);
+    dvti_atomic_store(&c->between_count, 0);
+    dvti_atomic_store(&c->between_bytes, 0);
+    dvti_atomic_store(&c->kernels, 0);
+    dvti_atomic_store(&c->waits, 0);
+    dvti_atomic_store(&c->implicit_reads, 0);
+}
+
+/* ---- the registry: the CPU, and the virtual GPUs that were asked for ---- */
+typedef struct dvti_registry {
+    dvti_mutex lock;
+    bool ready;
+    dvti_device cpu;
+    dvti_device gpu[DVT_MAX_GPUS];
+    bool open[DVT_MAX_GPUS];
+    int n_virtual;
+    int64_t virtual_bytes;
+} dvti_registry;
+
+static dvti_registry dvti_the_registry;
+static dvti_mutex dvti_registry_lock = DVTI_MUTEX_INIT;
+
+/* With the lock held: reads the environment once. */
+static dvti_registry *dvti_registry_ready(void) {
+    dvti_registry *r = &dvti_the_registry;
+    const char *bytes;
+    if (r->ready)
+        return r;
+    r->cpu.backend = dvti_cpu_backend();
+    r->cpu.ctx = dvt_cpu();
+    r->n_virtual = (int)dvti_env_int("DEVTENSOR_VIRTUAL_GPUS", 0, DVT_MAX_GPUS, 0);
+    bytes = dvti_env("DEVTENSOR_VIRTUAL_GPU_MEMORY");
+    if (bytes && (r->virtual_bytes = dvti_parse_bytes(bytes)) < 0) {
+        dvti_log(DVT_LOG_WARNING,
+                 "DEVTENSOR_VIRTUAL_GPU_MEMORY=%.40s is no number of bytes such as 64M; ignored",
+                 bytes);
+        r->virtual_bytes = 0;
+    }
+    r->ready = true;
+    return r;
+}
+
+DVT_API int dvt_num_gpus(void) {
+    int n;
+    dvti_mutex_lock(&dvti_registry_lock);
+    n = dvti_registry_ready()->n_virtual;
+    dvti_mutex_unlock(&dvti_registry_lock);
+    return n;
+}
+
+DVT_API const char *dvt_gpu_reason(void) {
+    return dvt_num_gpus() ? "" : dvti_cuda_reason();
+}
+
+DVTI_FN dvti_device *dvti_device_of(const char *function, dvt_ctx ctx) {
+    dvti_device *device = NULL;
+    dvti_registry *r;
+    dvt_status status = DVT_OK;
+    int n;
+    dvti_mutex_lock(&dvti_registry_lock);
+    r = dvti_registry_ready();
+    n = r->n_virtual;
+    if (ctx.type == DVT_DEVICE_CPU && ctx.id >= 0)
+        device = &r->cpu;
+    else if (ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < n) {
+        device = &r->gpu[ctx.id];
+        if (!r->open[ctx.id]) {
+            memset(device, 0, sizeof *device);
+            device->backend = dvti_virtual_backend();
+            device->ctx = ctx;
+            device->limit = r->virtual_bytes;
+            status = dvti_virtual_open(device);
+            r->open[ctx.id] = status == DVT_OK;
+        }
+    }
+    dvti_mutex_unlock(&dvti_registry_lock);
+    if (status != DVT_OK)
+        return NULL;
+    if (!device) {
+        if (ctx.type == DVT_DEVICE_GPU && n == 0)
+            dvti_fail(
+                DVT_ERR_NO_DEVICE,
+                "%s: %s does not exist: %s; use dvt_try_gpu(%d), or set DEVTENSOR_VIRTUAL_GPUS",
+                function, dvt_ctx_name(ctx), dvti_cuda_reason(), ctx.id);
+        else if (ctx.type == DVT_DEVICE_GPU)
+            dvti_fail(
+                DVT_ERR_NO_DEVICE,
+                "%s: %s does not exist: there %s %d GPU%s, gpu(0) to gpu(%d); use dvt_try_gpu(%d)",
+                function, dvt_ctx_name(ctx), n == 1 ? "is" : "are", n, n == 1 ? "" : "s", n - 1,
+                ctx.id);
+        else
+            dvti_fail(DVT_ERR_NO_DEVICE,
+                      "%s: a context of type %d and number %d does not exist; use dvt_cpu() or "
+                      "dvt_gpu(0)",
+                      function, (int)ctx.type, ctx.id);
+    }
+    return device;
+}
+
+DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
+    dvti_registry *r;
+    int64_t alive = 0;
+    int i;
+    if (n < 0 || n > DVT_MAX_GPUS || bytes < 0)
+        return dvti_fail(
+            DVT_ERR_RANGE,
+            "dvt_set_virtual_gpus: got %d GPUs of %lld bytes; expected 0 to %d, and bytes >= 0", n,
+            (long long)bytes, DVT_MAX_GPUS);
+    dvti_mutex_lock(&dvti_registry_lock);
+    r = dvti_registry_ready();
+    for (i = 0; i < DVT_MAX_GPUS; i++)
+        if (r->open[i])
+            alive += dvti_atomic_load(&r->gpu[i].storages);
+    if (!alive) {
+        for (i = 0; i < DVT_MAX_GPUS; i++)
+            if (r->open[i])
+                dvti_virtual_close(&r->gpu[i]);
+        memset(r->open, 0, sizeof r->open);
+        r->n_virtual = n;
+        r->virtual_bytes = bytes;
+    }
+    dvti_mutex_unlock(&dvti_registry_lock);
+    if (alive)
+        return dvti_fail(
+            DVT_ERR_VALUE,
+            "dvt_set_virtual_gpus: %lld arrays are alive on virtual GPUs; release them first",
+            (long long)alive);
+    return DVT_OK;
+}
+
+DVT_API dvt_ctx dvt_try_gpu(int i) {
+    return i >= 0 && i < dvt_num_gpus() ? dvt_gpu(i) : dvt_cpu();
+}
+
+DVT_API dvt_ctx_list dvt_try_all_gpus(void) {
+    dvt_ctx_list list;
+    int i;
+    memset(&list, 0, sizeof list);
+    list.n = dvt_num_gpus();
+    for (i = 0; i < list.n; i++)
+        list.ctx[i] = dvt_gpu(i);
+    return list;
+}
+
+DVT_API dvt_ctx_list dvt_try_all_gpus_or_cpu(void) {
+    dvt_ctx_list list = dvt_try_all_gpus();
+    if (list.n == 0)
+        list.ctx[list.n++] = dvt_cpu();
+    return list;
+}
+
+/* ---- waiting ---- */
+DVT_API dvt_status dvt_wait(dvt_array *x) {
+    if (!x)
+        return dvti_null("dvt_wait", "x");
+    if (x->storage->ctx.type != DVT_DEVICE_CPU)
+        dvti_atomic_add(&dvti_stats()->waits, 1);
+    return x->storage->device->backend->wait(x->storage->device);
+}
+
+DVT_API dvt_status dvt_wait_all(void) {
+    dvt_status first = DVT_OK;
+    int i;
+    for (i = 0; i < DVT_MAX_GPUS; i++) {
+        dvti_device *device = NULL;
+        dvti_mutex_lock(&dvti_registry_lock);
+        if (dvti_the_registry.open[i])
+            device = &dvti_the_registry.gpu[i];
+        dvti_mutex_unlock(&dvti_registry_lock);
+        if (device) {
+            dvt_status status = device->backend->wait(device);
+            dvti_atomic_add(&dvti_stats()->waits, 1);
+            if (first == DVT_OK)
+                first = status;
+        }
+    }
+    return first;
+}
+/* ==== end src/2_core/dvt_context.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 21 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/2_core/dvt_copy.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/2_core/dvt_copy.c"
+#endif
+/* The only file that moves elements between contexts, and the one door through which work enters a queue. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/dvt_copy.c"
+#endif
+
+DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op) {
+    dvti_launch launch;
+    memset(&launch, 0, sizeof launch);
+    launch.name = name;
+    launch.kernel = kernel;
+    launch.op = op;
+    return launch;
+}
+
+static bool dvti_sync_mode(void) {
+    static dvti_atomic mode; /* 0: not read yet, 1: off, 2: on */
+    if (!dvti_atomic_load(&mode))
+        dvti_atomic_store(&mode, 1 + dvti_env_int("DEVTENSOR_SYNC", 0, 1, 0));
+    return dvti_atomic_load(&mode) == 2;
+}
+
+DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
+    const dvti_backend *backend = device->backend;
+    dvt_status status;
+    launch->workspace_bytes = backend->workspace(device, launch);
+    launch->workspace = NULL;
+    if (launch->workspace_bytes > 0) {
+        status = backend->acquire(device, launch->workspace_bytes, &launch->workspace);
+        if (status != DVT_OK)
+            return status;
+    }
+    status = backend->launch(device, launch);
+    if (launch->workspace)
+        backend->release(device, launch->workspace, launch->workspace_bytes);
+    if (status != DVT_OK)
+        return status;
+    dvti_atomic_add(&dvti_stats()->kernels, 1);
+    return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
+}
+
+/* ---- the guard of implicit reads ---- */
+static DVTI_TLS dvt_transfer_guard dvti_guard;
+
+DVT_API dvt_transfer_guard dvt_set_transfer_guard(dvt_transfer_guard guard) {
+    dvt_transfer_guard previous = dvti_guard;
+    dvti_guard = guard;
+    return previous;
+}
+
+DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x) {
+    if (x->storage->ctx.type == DVT_DEVICE_CPU)
+        return DVT_OK;
+    dvti_atomic_add(&dvti_stats()->implicit_reads, 1);
+    if (dvti_guard == DVT_TRANSFER_FORBID)
+        return dvti_fail(DVT_ERR_CONTEXT,
+                         "%s: reading %s would copy %lld bytes to main memory, which the transfer "
+                         "guard forbids; copy with "
+                         "dvt_copyto(x, dvt_cpu()) where the copy is meant",
+                         function, dvti_describe(x), (long long)dvt_nbytes(x));
+    if (dvti_guard == DVT_TRANSFER_LOG)
+        dvti_log(DVT_LOG_WARNING, "%s: reading %s copies %lld bytes to main memory", function,
+                 dvti_describe(x), (long long)dvt_nbytes(x));
+    return DVT_OK;
+}
+
+/* ---- copies ---- */
+/* On one device: any dtypes and strides. Class I64 keeps 64-bit integers exact; floats go through the wider of the two. */
+static dvt_status dvti_copy_on_device(const char *function, dvt_array *dst, dvt_array *src) {
+    dvti_launch launch = dvti_launch_begin(function, DVTI_K_ELEMENTWISE, DVTI_OP_copy);
+    launch.in[0] = dvti_view_of(src);
+    launch.out[0] = dvti_view_of(dst);
+    launch.n_in = launch.n_out = 1;
+    launch.compute = dvti_class_of(src->dtype);
+    return dvti_run(dst->storage->device, &launch);
+}
+
+/* Between devices: contiguous bytes of one dtype. */
+static dvt_status dvti_copy_bytes(dvt_array *dst, dvt_array *src) {
+    dvti_device *to = dst->storage->device, *from = src->storage->device;
+    dvti_counters *c = dvti_stats();
+    int64_t bytes = dvt_nbytes(src);
+    void *d = dvti_view_of(dst).data, *s = dvti_view_of(src).data;
+    if (bytes == 0)
+        return DVT_OK;
+    if (from->ctx.type == DVT_DEVICE_CPU) {
+        dvti_atomic_add(&c->to_device_count, 1);
+        dvti_atomic_add(&c->to_device_bytes, bytes);
+        return to->backend->upload(to, d, s, bytes);
+    }
+    if (to->ctx.type == DVT_DEVICE_CPU) {
+        dvti_atomic_add(&c->to_host_count, 1);
+        dvti_atomic_add(&c->to_host_bytes, bytes);
+        dvti_atomic_add(&c->waits, 1);
+        return from->backend->download(from, d, s, bytes);
+    }
+    dvti_atomic_add(&c->between_count, 1);
+    dvti_atomic_add(&c->between_bytes, bytes);
+    return to->backend->copy_from(to, d, from, s, bytes);
+}
+
+DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src) {
+    dvt_status status = DVT_OK;
+    dvt_array *packed = src, *landed = dst;
+    dvt_scope_guard scope;
+    if (dvt_shape_size(src->shape) == 0)
+        return DVT_OK;
+    if (dst->storage->device == src->storage->device)
+        return dvti_copy_on_device(function, dst, src);
+    scope = dvt_scope_begin();
+    if (!dvt_is_contiguous(src)) {
+        packed = dvti_array_new(function, src->shape, src->dtype, src->storage->ctx);
+        status = packed ? dvti_copy_on_device(function, packed, src) : dvt_error_code();
+    }
+    if (status == DVT_OK && (!dvt_is_contiguous(dst) || dst->dtype != src->dtype)) {
+        landed = dvti_array_new(function, src->shape, src->dtype, dst->storage->ctx);
+        status = landed ? DVT_OK : dvt_error_code();
+    }
+    if (status == DVT_OK)
+        status = dvti_copy_bytes(landed, packed);
+    if (status == DVT_OK && landed != dst)
+        status = dvti_copy_on_device(function, dst, landed);
+    dvt_scope_end(&scope);
+    return status;
+}
+
+DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const void *src) {
+    dvti_device *device = x->storage->device;
+    int64_t bytes = dvt_nbytes(x);
+    dvt_scope_guard scope;
+    dvt_array *landed = x;
+    dvt_status status = DVT_OK;
+    if (bytes == 0)
+        return DVT_OK;
+    scope = dvt_scope_begin();
+    if (!dvt_is_contiguous(x))
+        landed = dvti_array_new(function, x->shape, x->dtype, x->storage->ctx);
+    if (landed && device->ctx.type != DVT_DEVICE_CPU) {
+        dvti_atomic_add(&dvti_stats()->to_device_count, 1);
+        dvti_atomic_add(&dvti_stats()->to_device_bytes, bytes);
+    }
+    status = landed ? device->backend->upload(device, dvti_view_of(landed).data, src, bytes)
+                    : dvt_error_code();
+    if (status == DVT_OK && landed != x)
+        status = dvti_copy_on_device(function, x, landed);
+    dvt_scope_end(&scope);
+    return status;
+}
+
+DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst) {
+    dvt_scope_guard scope;
+    dvt_array *host = x;
+    dvt_status status = dvti_check_guard(function, x);
+    if (status != DVT_OK)
+        return status;
+    scope = dvt_scope_begin();
+    if (x->storage->ctx.type != DVT_DEVICE_CPU || x->dtype != dtype || !dvt_is_contiguous(x)) {
+        host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
+        status = host ? dvti_copy_elements(function, host, x) : dvt_error_code();
+    }
+    if (status == DVT_OK && dvt_size(host) > 0)
+        memcpy(dst, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
+    dvt_scope_end(&scope);
+    return status;
+}
+
+DVT_API dvt_status dvt_to_host(dvt_array *x, void *dst, int64_t bytes) {
+    if (!x)
+        return dvti_null("dvt_to_host", "x");
+    if (bytes != dvt_nbytes(x))
+        return dvti_fail(
+            DVT_ERR_RANGE,
+            "dvt_to_host: dst has %lld bytes and x (%s) has %lld; give exactly dvt_nbytes(x)",
+            (long long)bytes, dvti_describe(x), (long long)dvt_nbytes(x));
+    if (!dst && bytes)
+        return dvti_null("dvt_to_host", "dst");
+    return dvti_read("dvt_to_host", x, x->dtype, dst);
+}
+
+static bool dvti_one_element(const char *function, dvt_array *x) {
+    if (!x) {
+        dvti_null(function, "x");
+        return false;
+    }
+    if (dvt_size(x) == 1)
+        return true;
+    dvti_fail(
+        DVT_ERR_SHAPE,
+        "%s: x is %s and has %lld elements; expected exactly one: reduce it, or use dvt_item_at",
+        function, dvti_describe(x), (long long)dvt_size(x));
+    return false;
+}
+
+DVT_API double dvt_item(dvt_array *x) {
+    double value = (double)NAN;
+    if (!dvti_one_element("dvt_item", x) || dvti_read("dvt_item", x, DVT_F64, &value) != DVT_OK)
+        return (double)NAN;
+    return value;
+}
+
+DVT_API int64_t dvt_item_int(dvt_array *x) {
+    int64_t value = 0;
+    if (!dvti_one_element("dvt_item_int", x) ||
+        dvti_read("dvt_item_int", x, DVT_I64, &value) != DVT_OK)
+        return 0;
+    return value;
+}
+
+DVT_API double dvt_item_at(dvt_array *x, dvt_shape index) {
+    dvt_shape one = DVT_SCALAR;
+    int64_t offset;
+    double value = (double)NAN;
+    dvt_scope_guard scope;
+    dvt_array *element;
+    int i;
+    if (!x) {
+        dvti_null("dvt_item_at", "x");
+        return value;
+    }
+    if (index.ndim != x->shape.ndim) {
+        dvti_fail(DVT_ERR_SHAPE, "dvt_item_at: %d indices for x (%s); give one per axis",
+                  index.ndim, dvti_describe(x));
+        return value;
+    }
+    offset = x->offset;
+    for (i = 0; i < index.ndim; i++) {
+        int64_t extent = x->shape.dim[i],
+                at = index.dim[i] < 0 ? index.dim[i] + extent : index.dim[i];
+        if (at < 0 || at >= extent) {
+            dvti_fail(DVT_ERR_RANGE,
+                      "dvt_item_at: index %lld on axis %d of x (%s); expected %lld to %lld",
+                      (long long)index.dim[i], i, dvti_describe(x), (long long)-extent,
+                      (long long)extent - 1);
+            return value;
+        }
+        offset += at * x->stride[i];
+    }
+    scope = dvt_scope_begin();
+    element = dvti_view_new("dvt_item_at", x, one, NULL, offset);
+    if (element && dvti_read("dvt_item_at", element, DVT_F64, &value) != DVT_OK)
+        value = (double)NAN;
+    dvt_scope_end(&scope);
+    return value;
+}
+/* ==== end src/2_core/dvt_copy.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 22 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/2_core/dvt_device_table.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/2_core/dvt_device_table.c"
+#endif
+/* What people run nvidia-smi for: the devices, their memory and versions, as data and as a table. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/dvt_device_table.c"
+#endif
+
+static void dvti_host_memory(int64_t *total, int64_t *available) {
+    *total = *available = -1;
+#if defined(_WIN32)
+    {
+        MEMORYSTATUSEX status;
+        status.dwLength = sizeof status;
+        if (GlobalMemoryStatusEx(&status)) {
+            *total = (int64_t)status.ullTotalPhys;
+            *available = (int64_t)status.ullAvailPhys;
+        }
+    }
+#elif defined(__linux__)
+    {
+        FILE *file = fopen("/proc/meminfo", "r");
+        char line[160];
+        long long kib;
+        while (file && fgets(line, sizeof line, file)) {
+            if (sscanf(line, "MemTotal: %lld kB", &kib) == 1)
+                *total = kib * 1024;
+            if (sscanf(line, "MemAvailable: %lld kB", &kib) == 1)
+                *available = kib * 1024;
+        }
+        if (file)
+            fclose(file);
+    }
+#elif defined(_SC_PHYS_PAGES)
+    *total = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+#endif
+}
+
+static void dvti_cpu_model(char *name, size_t size) {
+    snprintf(name, size, "CPU");
+#if defined(__linux__)
+    {
+        FILE *file = fopen("/proc/cpuinfo", "r");
+        char line[256];
+        while (file && fgets(line, sizeof line, file)) {
+            char *colon = strchr(line, ':');
+            if (strncmp(line, "model name", 10) == 0 && colon) {
+                colon[strcspn(colon, "\n")] = 0;
+                snprintf(name, size, "%s", colon + 2);
+                break;
+            }
+        }
+        if (file)
+            fclose(file);
+    }
+#endif
+}
+
+DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out) {
+    dvti_device *device;
+    if (!out)
+        return dvti_null("dvt_device_query", "out");
+    ctx = dvti_ctx(ctx);
+    device = dvti_device_of("dvt_device_query", ctx);
+    if (!device)
+        return DVT_ERR_NO_DEVICE;
+    memset(out, 0, sizeof *out);
+    out->ctx = ctx;
+    out->memory_used = dvti_atomic_load(&device->used);
+    out->memory_peak = dvti_atomic_load(&device->peak);
+    if (ctx.type == DVT_DEVICE_CPU) {
+        dvti_cpu_model(out->name, sizeof out->name);
+        dvti_host_memory(&out->memory_total, &out->memory_free);
+        out->threads = dvt_num_threads();
+    } else {
+        snprintf(out->name, sizeof out->name, "virtual GPU");
+        out->is_virtual = true;
+        out->memory_total = device->limit ? device->limit : -1;
+        out->memory_free = device->limit ? device->limit - out->memory_used : -1;
+        out->threads = 1;
+    }
+    return DVT_OK;
+}
+
+static const char *dvti_mib(int64_t bytes) {
+    char *buffer = dvti_name_buffer();
+    if (bytes < 0)
+        snprintf(buffer, DVTI_NAME_SIZE, "-");
+    else
+        snprintf(buffer, DVTI_NAME_SIZE, "%lld MiB", (long long)(bytes / (1024 * 1024)));
+    return buffer;
+}
+
+static void dvti_device_row(dvti_text *text, dvt_ctx ctx) {
+    dvt_device_info info;
+    if (dvt_device_query(ctx, &info) == DVT_OK)
+        dvti_text_add(text, "| %-8s | %-36.36s | %11s | %11s | %11s |\n", dvt_ctx_name(ctx),
+                      info.name, dvti_mib(info.memory_total), dvti_mib(info.memory_free),
+                      dvti_mib(info.memory_used));
+}
+
+DVT_API size_t dvt_devices_format(char *buffer, size_t size) {
+    static const char line[] = "+----------+--------------------------------------+-------------+--"
+                               "-----------+-------------+\n";
+    dvti_text text = dvti_text_begin(buffer, size);
+    int driver = dvti_cuda_driver_version(), n = dvt_num_gpus(), i;
+    char version[32] = "none";
+    if (driver)
+        snprintf(version, sizeof version, "%d.%d", driver / 1000, driver % 1000 / 10);
+    dvti_text_add(&text, "devtensor %s, CUDA driver: %s, threads of cpu(): %d\n%s",
+                  DVT_VERSION_STRING, version, dvt_num_threads(), line);
+    dvti_text_add(&text, "| %-8s | %-36s | %11s | %11s | %11s |\n%s", "context", "name", "memory",
+                  "free", "used here", line);
+    dvti_device_row(&text, dvt_cpu());
+    for (i = 0; i < n; i++)
+        dvti_device_row(&text, dvt_gpu(i));
+    dvti_text_add(&text, "%s", line);
+    if (!n)
+        dvti_text_add(&text, "no GPU: %s\n", dvt_gpu_reason());
+    return text.length;
+}
+
+DVT_API void dvt_print_devices(void) {
+    char buffer[8192];
+    dvt_devices_format(buffer, sizeof buffer);
+    fputs(buffer, stdout);
+}
+/* ==== end src/2_core/dvt_device_table.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 23 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/2_core/dvt_dtype.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/2_core/dvt_dtype.c"
+#endif
+/* dtypes: names, sizes, promotion, and the two 16-bit floats. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/dvt_dtype.c"
+#endif
+
+static const char *const dvti_dtype_names[DVT_DTYPE_COUNT] = {
+    "float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64", "bool"};
+static const int dvti_dtype_sizes[DVT_DTYPE_COUNT] = {4, 8, 2, 2, 1, 1, 4, 8, 1};
+
+DVTI_FN bool dvti_dtype_ok(dvt_dtype dtype) {
+    return (int)dtype >= 0 && (int)dtype < DVT_DTYPE_COUNT;
+}
+
+DVT_API const char *dvt_dtype_name(dvt_dtype dtype) {
+    return dvti_dtype_ok(dtype) ? dvti_dtype_names[dtype] : "?";
+}
+
+DVT_API int64_t dvt_dtype_size(dvt_dtype dtype) {
+    return dvti_dtype_ok(dtype) ? dvti_dtype_sizes[dtype] : 0;
+}
+
+DVT_API dvt_status dvt_dtype_parse(const char *name, dvt_dtype *out) {
+    int i;
+    if (!name || !out)
+        return dvti_null("dvt_dtype_parse", name ? "out" : "name");
+    for (i = 0; i < DVT_DTYPE_COUNT; i++)
+        if (strcmp(name, dvti_dtype_names[i]) == 0) {
+            *out = (dvt_dtype)i;
+            return DVT_OK;
+        }
+    return dvti_fail(
+        DVT_ERR_NAME,
+        "dvt_dtype_parse: \"%.40s\" is no dtype; expected float32, float64, float16, bfloat16, "
+        "int8, uint8, int32, int64 or bool",
+        name);
+}
+
+DVT_API bool dvt_dtype_is_float(dvt_dtype dtype) {
+    return (int)dtype >= DVT_F32 && (int)dtype <= DVT_BF16;
+}
+
+DVT_API bool dvt_dtype_is_int(dvt_dtype dtype) {
+    return (int)dtype >= DVT_I8 && (int)dtype <= DVT_I64;
+}
+
+/* The array API standard's table. Its corner: int8 with uint8 needs int16, which this library lacks: int32. */
+DVT_API dvt_dtype dvt_promote(dvt_dtype a, dvt_dtype b) {
+    if (a == b)
+        return a;
+    if (dvt_dtype_is_float(a) || dvt_dtype_is_float(b)) {
+        if (!dvt_dtype_is_float(a))
+            return b;
+        if (!dvt_dtype_is_float(b))
+            return a;
+        return a == DVT_F64 || b == DVT_F64 ? DVT_F64 : DVT_F32;
+    }
+    if (a == DVT_BOOL)
+        return b;
+    if (b == DVT_BOOL)
+        return a;
+    if (a == DVT_I64 || b == DVT_I64)
+        return DVT_I64;
+    return DVT_I32;
+}
+
+DVTI_FN dvti_class dvti_class_of(dvt_dtype dtype) {
+    return dtype == DVT_F64 ? DVTI_F64 : dvt_dtype_is_float(dtype) ? DVTI_F32 : DVTI_I64;
+}
+
+/* ---- 16-bit floats: round to nearest, ties to even; NaN stays NaN ---- */
+static uint32_t dvti_bits(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float dvti_from_bits(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+DVTI_FN float dvti_bf16_to_f32(uint16_t x) {
+    return dvti_from_bits((uint32_t)x << 16);
+}
+
+DVTI_FN uint16_t dvti_f32_to_bf16(float x) {
+    uint32_t bits = dvti_bits(x);
+    if ((bits & 0x7fffffffu) > 0x7f800000u)
+        return (uint16_t)(bits >> 16 | 0x40u);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+DVTI_FN float dvti_f16_to_f32(uint16_t x) {
+    uint32_t sign = (uint32_t)(x & 0x8000u) << 16, exponent = x >> 10 & 31u, fraction = x & 1023u;
+    if (exponent == 31)
+        return dvti_from_bits(sign | 0x7f800000u | fraction << 13);
+    if (exponent == 0) {
+        float value = (float)fraction * 5.9604644775390625e-8f; /* 2^-24 */
+        return sign ? -value : value;
+    }
+    return dvti_from_bits(sign | (exponent + 112) << 23 | fraction << 13);
+}
+
+DVTI_FN uint16_t dvti_f32_to_f16(float x) {
+    uint32_t bits = dvti_bits(x), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u)
+        return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
+    if (magnitude >= 0x477ff000u) /* 65520 and above round to infinity */
+        return (uint16_t)(sign | 0x7c00u);
+    if (magnitude <
+        0x38800000u) { /* below 2^-14: the sum with 2^-1 leaves the 2^-24 grid in the low bits */
+        float sum = dvti_from_bits(magnitude) + 0.5f;
+        return (uint16_t)(sign | (dvti_bits(sum) - 0x3f000000u));
+    }
+    magnitude += 0xfffu + (magnitude >> 13 & 1u);
+    return (uint16_t)(sign | (magnitude - 0x38000000u) >> 13);
+}
+
+/* Through float32 a double would be rounded twice. Rounding to odd first makes the second rounding exact. */
+static float dvti_round_to_odd(double x) {
+    float near = (float)x;
+    if ((double)near != x && x == x && near - near == 0.0f && !(dvti_bits(near) & 1u)) {
+        bool up = (double)near < x;
+        uint32_t bits = dvti_bits(near);
+        if (near == 0.0f)
+            return dvti_from_bits((x < 0 ? 0x80000000u : 0u) | 1u);
+        bits = (near > 0) == up ? bits + 1 : bits - 1;
+        return dvti_from_bits(bits);
+    }
+    return near;
+}
+
+DVTI_FN uint16_t dvti_f64_to_f16(double x) {
+    return dvti_f32_to_f16(dvti_round_to_odd(x));
+}
+
+DVTI_FN uint16_t dvti_f64_to_bf16(double x) {
+    return dvti_f32_to_bf16(dvti_round_to_odd(x));
+}
+/* ==== end src/2_core/dvt_dtype.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 24 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/2_core/dvt_scope.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/2_core/dvt_scope.c"
+#endif
+/* Objects and the scopes that own them: per thread one stack of objects, and marks in it. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/dvt_scope.c"
+#endif
+
+typedef struct dvti_scope_stack {
+    dvti_object **items;
+    size_t count, capacity;
+    size_t *marks; /* where each open scope begins */
+    size_t depth, marks_capacity;
+} dvti_scope_stack;
+
+static DVTI_TLS dvti_scope_stack dvti_scopes;
+
+static void dvti_scopes_end_thread(void) {
+    dvt_release_all();
+    dvti_free(dvti_scopes.items);
+    dvti_free(dvti_scopes.marks);
+    memset(&dvti_scopes, 0, sizeof dvti_scopes);
+}
+
+static size_t dvti_scope_floor(void) {
+    return dvti_scopes.depth ? dvti_scopes.marks[dvti_scopes.depth - 1] : 0;
+}
+
+static bool dvti_scope_room(void) {
+    dvti_at_thread_end(dvti_scopes_end_thread);
+    return dvti_grow((void **)&dvti_scopes.items, &dvti_scopes.capacity, dvti_scopes.count + 1,
+                     sizeof *dvti_scopes.items);
+}
+
+DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *)) {
+    dvti_object *header = (dvti_object *)object;
+    dvti_atomic_store(&header->references, 1);
+    header->destroy = destroy;
+}
+
+DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char *function) {
+    if (!dvti_scope_room()) {
+        dvti_fail_memory(function, (int64_t)(sizeof(void *) * (dvti_scopes.count + 1)));
+        return false;
+    }
+    dvti_object_begin_unowned(object, destroy);
+    dvti_scopes.items[dvti_scopes.count++] = (dvti_object *)object;
+    return true;
+}
+
+/* The position of an object in the innermost scope, or count when it is not there. Looks from the newest. */
+static size_t dvti_scope_find(void *object) {
+    size_t floor = dvti_scope_floor(), i;
+    for (i = dvti_scopes.count; i > floor; i--)
+        if (dvti_scopes.items[i - 1] == object)
+            return i - 1;
+    return dvti_scopes.count;
+}
+
+DVTI_FN void dvti_scope_take(void *object) {
+    size_t at = dvti_scope_find(object);
+    if (at == dvti_scopes.count) /* owned by an outer scope: leave that alone and count one more */
+        dvt_retain(object);
+    else
+        dvti_scopes.items[at] = dvti_scopes.items[--dvti_scopes.count];
+}
+
+DVT_API void *dvt_retain(void *object) {
+    if (object)
+        dvti_atomic_add(&((dvti_object *)object)->references, 1);
+    return object;
+}
+
+DVT_API void dvt_release(void *object) {
+    dvti_object *header = (dvti_object *)object;
+    if (header && dvti_atomic_add(&header->references, -1) == 0)
+        header->destroy(object);
+}
+
+/* Moving to the enclosing scope is moving this scope's mark: the object changes places with the first one above it. */
+DVT_API void *dvt_keep(void *object) {
+    size_t at, first;
+    if (!object || !dvti_scopes.depth)
+        return object;
+    at = dvti_scope_find(object);
+    if (at == dvti_scopes.count)
+        return object;
+    first = dvti_scopes.marks[dvti_scopes.depth - 1]++;
+    dvti_scopes.items[at] = dvti_scopes.items[first];
+    dvti_scopes.items[first] = (dvti_object *)object;
+    return object;
+}
+
+/* Newest first. Destroying may release others, but never opens a scope or makes an object. */
+static void dvti_scope_drop(size_t floor) {
+    while (dvti_scopes.count > floor)
+        dvt_release(dvti_scopes.items[--dvti_scopes.count]);
+}
+
+/* Without memory for a mark the scope is not opened (once 0, depth -1): what it would have made belongs to the one outside. */
+DVT_API dvt_scope_guard dvt_scope_begin(void) {
+    dvt_scope_guard guard;
+    guard.once = 1;
+    guard.mark = dvti_scopes.count;
+    guard.depth = -1;
+    dvti_at_thread_end(dvti_scopes_end_thread);
+    if (dvti_grow((void **)&dvti_scopes.marks, &dvti_scopes.marks_capacity, dvti_scopes.depth + 1,
+                  sizeof *dvti_scopes.marks)) {
+        guard.depth = (int)dvti_scopes.depth;
+        dvti_scopes.marks[dvti_scopes.depth++] = dvti_scopes.count;
+    }
+    return guard;
+}
+
+/* Also ends inner scopes that were left without ending (possible only without guards that run by themselves). */
+DVT_API void dvt_scope_end(dvt_scope_guard *guard) {
+    guard->once = 0;
+    if (guard->depth < 0 || (size_t)guard->depth >= dvti_scopes.depth)
+        return;
+    dvti_scope_drop(dvti_scopes.marks[guard->depth]);
+    dvti_scopes.depth = (size_t)guard->depth;
+    guard->depth = -1;
+}
+
+DVT_API void dvt_release_all(void) {
+    dvti_scopes.depth = 0;
+    dvti_scope_drop(0);
+}
+/* ==== end src/2_core/dvt_scope.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 25 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/2_core/dvt_shape.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/2_core/dvt_shape.c"
+#endif
+/* Shapes: sizes that cannot overflow, strides, broadcasting, axes. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/dvt_shape.c"
+#endif
+
+DVT_API dvt_shape dvt_shape_make(int ndim, int64_t d0, int64_t d1, int64_t d2, int64_t d3,
+                                 int64_t d4, int64_t d5, int64_t d6, int64_t d7) {
+    dvt_shape shape;
+    shape.ndim = ndim;
+    shape.dim[0] = d0;
+    shape.dim[1] = d1;
+    shape.dim[2] = d2;
+    shape.dim[3] = d3;
+    shape.dim[4] = d4;
+    shape.dim[5] = d5;
+    shape.dim[6] = d6;
+    shape.dim[7] = d7;
+    return shape;
+}
+
+DVT_API dvt_axes dvt_axes_make(int n, int a0, int a1, int a2, int a3, int a4, int a5, int a6,
+                               int a7) {
+    dvt_axes axes;
+    axes.n = n;
+    axes.axis[0] = a0;
+    axes.axis[1] = a1;
+    axes.axis[2] = a2;
+    axes.axis[3] = a3;
+    axes.axis[4] = a4;
+    axes.axis[5] = a5;
+    axes.axis[6] = a6;
+    axes.axis[7] = a7;
+    return axes;
+}
+
+DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b) {
+    int i;
+    if (a.ndim != b.ndim)
+        return false;
+    for (i = 0; i < a.ndim && i < DVT_MAX_DIMS; i++)
+        if (a.dim[i] != b.dim[i])
+            return false;
+    return true;
+}
+
+/* An extent of 0 makes the product 0 even where the other extents overflow: the array has no elements. */
+DVT_API int64_t dvt_shape_size(dvt_shape shape) {
+    int64_t size = 1;
+    bool fits = true, empty = false;
+    int i;
+    if (shape.ndim < 0 || shape.ndim > DVT_MAX_DIMS)
+        return -1;
+    for (i = 0; i < shape.ndim; i++) {
+        if (shape.dim[i] < 0)
+            return -1;
+        empty = empty || shape.dim[i] == 0;
+        fits = fits && dvti_mul(size, shape.dim[i], &size);
+    }
+    return empty ? 0 : fits ? size : -1;
+}
+
+DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes) {
+    int64_t size;
+    int i;
+    if (!dvti_dtype_ok(dtype)) {
+        dvti_fail(DVT_ERR_DTYPE, "%s: %d is no dtype; use DVT_F32, DVT_I64 and the like", function,
+                  (int)dtype);
+        return false;
+    }
+    if (shape.ndim < 0 || shape.ndim > DVT_MAX_DIMS) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: a shape of %d dimensions; expected 0 to %d", function,
+                  shape.ndim, DVT_MAX_DIMS);
+        return false;
+    }
+    for (i = 0; i < shape.ndim; i++)
+        if (shape.dim[i] < 0) {
+            dvti_fail(DVT_ERR_SHAPE,
+                      "%s: shape %s has a negative extent; extents must be 0 or more", function,
+                      dvti_shape_text(shape));
+            return false;
+        }
+    size = dvt_shape_size(shape);
+    if (size < 0 || !dvti_mul(size, dvt_dtype_size(dtype), bytes)) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: shape %s of %s has more than 2^63 bytes; use a smaller shape",
+                  function, dvti_shape_text(shape), dvt_dtype_name(dtype));
+        return false;
+    }
+    return true;
+}
+
+/* Strides of an empty array may overflow on the way; they are never used, so 0 is as good. */
+DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride) {
+    int64_t step = 1;
+    int i;
+    for (i = shape.ndim - 1; i >= 0; i--) {
+        stride[i] = step;
+        if (!dvti_mul(step, shape.dim[i], &step))
+            step = 0;
+    }
+}
+
+DVTI_FN bool dvti_broadcast(const char *function, dvt_shape a, dvt_shape b, dvt_shape *out) {
+    int ndim = DVTI_MAX(a.ndim, b.ndim), i;
+    dvt_shape result = DVT_SCALAR;
+    result.ndim = ndim;
+    for (i = 0; i < ndim; i++) {
+        int64_t da = i < ndim - a.ndim ? 1 : a.dim[i - (ndim - a.ndim)];
+        int64_t db = i < ndim - b.ndim ? 1 : b.dim[i - (ndim - b.ndim)];
+        if (da != db && da != 1 && db != 1) {
+            dvti_fail(DVT_ERR_SHAPE,
+                      "%s: shapes %s and %s do not broadcast: extents must be equal or 1, counted "
+                      "from the last; "
+                      "reshape or slice one of them",
+                      function, dvti_shape_text(a), dvti_shape_text(b));
+            return false;
+        }
+        result.dim[i] = da == 1 ? db : da;
+    }
+    *out = result;
+    return true;
+}
+
+DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
+    if (*axis < -ndim || *axis >= ndim) {
+        if (ndim == 0)
+            dvti_fail(DVT_ERR_AXIS, "%s: axis %d of an array without axes; reshape it first",
+                      function, *axis);
+        else
+            dvti_fail(DVT_ERR_AXIS, "%s: axis %d of an array with %d %s; expected %d to %d",
+                      function, *axis, ndim, ndim == 1 ? "axis" : "axes", -ndim, ndim - 1);
+        return false;
+    }
+    if (*axis < 0)
+        *axis += ndim;
+    return true;
+}
+/* ==== end src/2_core/dvt_shape.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 26 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/dvt_cpu.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/dvt_cpu.c"
+#endif
+/* The backend of cpu(): computes in the call. */
+/* ==== begin src/3_cpu/dvt_cpu.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/dvt_cpu.h"
+#endif
+/* The CPU backend's rooms and what they offer each other. Kernels run a whole launch in the calling thread, helped by the pool
+   where that pays; they never allocate (dvti_cpu_workspace says what they need) and never fail. */
+#ifndef DVTI_CPU_H
+#define DVTI_CPU_H
+#ifdef DEVTENSOR_LINES
+#line 6 "src/3_cpu/dvt_cpu.h"
+#endif
+
+/* Runs one launch to its end. */
+DVTI_FN void dvti_cpu_run(const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch);
+
+/* One per family, in ref/. */
+DVTI_FN void dvti_ref_fill(const dvti_launch *launch);
+DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch);
+DVTI_FN void dvti_ref_reduce(const dvti_launch *launch);
+DVTI_FN void dvti_ref_softmax(const dvti_launch *launch);
+DVTI_FN void dvti_ref_matmul(const dvti_launch *launch);
+DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch);
+DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch);
+DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch);
+DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch);
+DVTI_FN void dvti_ref_index(const dvti_launch *launch);
+DVTI_FN void dvti_ref_random(const dvti_launch *launch);
+DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
+
+/* One element of a view, converted; the plain way that every family may use. `at` counts elements from view.data. */
+DVTI_FN double dvti_load_f64(const void *data, dvt_dtype dtype, int64_t at);
+DVTI_FN int64_t dvti_load_i64(const void *data, dvt_dtype dtype, int64_t at);
+DVTI_FN void dvti_store_f64(void *data, dvt_dtype dtype, int64_t at, double value);
+DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t value);
+
+#endif
+/* ==== end src/3_cpu/dvt_cpu.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/dvt_cpu.c"
+#endif
+/* ==== end src/3_cpu/dvt_cpu.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 27 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/dvt_virtual.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/dvt_virtual.c"
+#endif
+/* Virtual GPUs: a memory space with a limit, and a queue with a thread of its own, over the CPU kernels. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/dvt_virtual.c"
+#endif
+/* ==== end src/3_cpu/dvt_virtual.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 28 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/ref/ref_conv.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_conv.c"
+#endif
+/* Convolution and pooling. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/ref/ref_conv.c"
+#endif
+/* ==== end src/3_cpu/ref/ref_conv.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 29 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/ref/ref_element.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_element.c"
+#endif
+/* Loading and storing single elements of any dtype. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/ref/ref_element.c"
+#endif
+/* ==== end src/3_cpu/ref/ref_element.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 30 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_elementwise.c"
+#endif
+/* Elementwise programs, in blocks. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/ref/ref_elementwise.c"
+#endif
+/* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 31 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/ref/ref_fill.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_fill.c"
+#endif
+/* fill, arange, eye. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/ref/ref_fill.c"
+#endif
+/* ==== end src/3_cpu/ref/ref_fill.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 32 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/ref/ref_index.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_index.c"
+#endif
+/* take, take_along, one_hot. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/ref/ref_index.c"
+#endif
+/* ==== end src/3_cpu/ref/ref_index.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 33 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_matmul.c"
+#endif
+/* Matrix product. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/ref/ref_matmul.c"
+#endif
+/* ==== end src/3_cpu/ref/ref_matmul.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 34 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_optimizer.c"
+#endif
+/* Optimiser steps. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/ref/ref_optimizer.c"
+#endif
+/* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 35 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/ref/ref_random.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_random.c"
+#endif
+/* Random numbers. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/ref/ref_random.c"
+#endif
+/* ==== end src/3_cpu/ref/ref_random.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 36 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_reduce.c"
+#endif
+/* Reductions and softmax. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/ref/ref_reduce.c"
+#endif
+/* ==== end src/3_cpu/ref/ref_reduce.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 37 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/dvt_cuda_probe.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cuda/dvt_cuda_probe.c"
+#endif
+/* What can be known about CUDA without using it: is there a driver, and which. Opens no context on any card. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/dvt_cuda_probe.c"
+#endif
+
+#if defined(DEVTENSOR_NO_CUDA)
+
+DVTI_FN const char *dvti_cuda_reason(void) {
+    return "this build leaves CUDA out (DEVTENSOR_NO_CUDA)";
+}
+
+DVTI_FN int dvti_cuda_driver_version(void) {
+    return 0;
+}
+
+#else
+
+typedef struct dvti_cuda_probe {
+    bool done;
+    int version;
+    char reason[200];
+} dvti_cuda_probe;
+
+static dvti_mutex dvti_cuda_lock = DVTI_MUTEX_INIT;
+
+static const dvti_cuda_probe *dvti_cuda_probed(void) {
+    static dvti_cuda_probe probe;
+#if defined(_WIN32)
+    static const char *const names[] = {"nvcuda.dll"};
+#else
+    static const char *const names[] = {"libcuda.so.1", "libcuda.so"};
+#endif
+    dvti_mutex_lock(&dvti_cuda_lock);
+    if (!probe.done) {
+        void *library = NULL, *symbol;
+        int (*version)(int *) = NULL;
+        int i;
+        for (i = 0; i < DVTI_LENGTH(names) && !library; i++)
+            library = dvti_library_open(names[i]);
+        symbol = library ? dvti_library_symbol(library, "cuDriverGetVersion") : NULL;
+        if (symbol)
+            memcpy(&version, &symbol, sizeof version);
+        if (!library)
+            snprintf(probe.reason, sizeof probe.reason, "no NVIDIA driver was found (%s)",
+                     names[0]);
+        else if (!version || version(&probe.version) != 0)
+            snprintf(probe.reason, sizeof probe.reason,
+                     "%s was found but does not work; reinstall the NVIDIA driver", names[0]);
+        else
+            snprintf(probe.reason, sizeof probe.reason,
+                     "an NVIDIA driver for CUDA %d.%d was found, but devtensor %s computes on "
+                     "cpu() and virtual GPUs only",
+                     probe.version / 1000, probe.version % 1000 / 10, DVT_VERSION_STRING);
+        probe.done = true;
+    }
+    dvti_mutex_unlock(&dvti_cuda_lock);
+    return &probe;
+}
+
+DVTI_FN const char *dvti_cuda_reason(void) {
+    return dvti_cuda_probed()->reason;
+}
+
+DVTI_FN int dvti_cuda_driver_version(void) {
+    return dvti_cuda_probed()->version;
+}
+
+#endif
+/* ==== end src/3_cuda/dvt_cuda_probe.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 38 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/dvt_op_check.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/dvt_op_check.c"
+#endif
+/* Checks that every operation shares, and their messages. */
+/* ==== begin src/4_ops/dvt_op.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/dvt_op.h"
+#endif
+/* The way of a call. One path for every operation, one helper for each step:
+
+       public function
+         -> dvti_check       NULL inputs, mixed contexts
+         -> shapes, dtypes   dvti_broadcast, dvt_promote, dvti_axis ... in the family's file
+         -> dvti_array_new   the result
+         -> dvti_run         the launch, in 2_core
+         -> dvti_finish      the tape entry when recording
+
+   A family's file (op_*.c) holds its public functions and nothing else's. */
+#ifndef DVTI_OPS_H
+#define DVTI_OPS_H
+#ifdef DEVTENSOR_LINES
+#line 14 "src/4_ops/dvt_op.h"
+#endif
+
+/* What a gradient needs to know of a call besides its inputs; each family says which slots it uses. */
+typedef struct dvti_attr {
+    double f[4];
+    int64_t i[12];
+} dvti_attr;
+
+/* A remembered operation. Owns references to its inputs; the result owns a reference to the node. */
+typedef struct dvti_node {
+    dvti_atomic references;
+    dvti_op op;
+    const char *name; /* "dvt_mul" */
+    int64_t sequence; /* later operations have larger numbers */
+    dvti_attr attr;
+    dvt_array
+        *result; /* the result's memory without its history, so that the node does not own itself */
+    int64_t result_version;
+    bool used; /* a backward without retain_graph has been here */
+    int n_in;
+    dvt_array **in;
+    int64_t *version; /* of each input's storage when it was recorded */
+    void *mark;       /* scratch of one backward pass */
+} dvti_node;
+
+DVTI_FN dvti_attr dvti_attr_none(void);
+
+/* All inputs are there and live on one context. Otherwise false, with the error set. */
+DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n);
+/* x may be written now: not a broadcast view, and not recorded while recording. */
+DVTI_FN bool dvti_writable(const char *function, dvt_array *x);
+/* Tells the tape that x's memory has changed. */
+DVTI_FN void dvti_written(dvt_array *x);
+
+/* Remembers the operation when this thread records and an input has history; the result is a float. Returns out, or NULL
+   with the error set when there is no memory for the node. A NULL `out` is passed on. */
+DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
+                               int n, const dvti_attr *attr);
+/* x's memory without history, not owned by a scope: release it with dvt_release. NULL with HOST_MEMORY. */
+DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
+
+/* ---- shared by families and gradients ---- */
+/* in[k] for k = n_in of an elementwise call; scalar_at: 0 none, 1 the scalar stands before the array, 2 behind it.
+   into: NULL, or the array that receives the result. */
+DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *const *in, int n,
+                                    int scalar_at, double scalar, dvt_array *into);
+/* `in` is another window on the memory that `into` writes: it must be copied before. */
+DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into);
+/* g put into zeros of extent `extent` along an axis, at start, start + step, ...: the gradient of dvt_slice. Recorded. */
+DVTI_FN dvt_array *dvti_unslice(dvt_array *g, int axis, int64_t start, int64_t step,
+                                int64_t extent);
+/* The dtype of a FLOAT operation's result: integers and bool become float32. */
+DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
+/* The axes of a reduction as a bit mask; false with AXIS set (out of range, repeated). */
+DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsigned *mask);
+
+#endif
+/* ==== end src/4_ops/dvt_op.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/dvt_op_check.c"
+#endif
+
+static const char *dvti_input_name(int i, int n) {
+    static const char *const names[] = {"a", "b", "c", "d"};
+    char *buffer;
+    if (n == 1)
+        return "x";
+    if (n <= 4)
+        return names[i];
+    buffer = dvti_name_buffer();
+    snprintf(buffer, DVTI_NAME_SIZE, "array %d", i);
+    return buffer;
+}
+
+DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n) {
+    int i;
+    for (i = 0; i < n; i++)
+        if (!in[i]) {
+            dvti_null(function, dvti_input_name(i, n));
+            return false;
+        }
+    for (i = 1; i < n; i++)
+        if (!dvt_ctx_equal(in[0]->storage->ctx, in[i]->storage->ctx)) {
+            dvt_ctx home = in[0]->storage->ctx;
+            dvti_fail(DVT_ERR_CONTEXT,
+                      "%s: all arguments must live on one context, but %s is %s and %s is %s; copy "
+                      "one first, for example with "
+                      "dvt_as_in_ctx(%s, dvt_%s(%d))",
+                      function, dvti_input_name(0, n), dvti_describe(in[0]), dvti_input_name(i, n),
+                      dvti_describe(in[i]), dvti_input_name(i, n),
+                      home.type == DVT_DEVICE_GPU ? "gpu"
+                      : home.id                   ? "cpu_id"
+                                                  : "cpu",
+                      home.id);
+            return false;
+        }
+    return true;
+}
+
+DVTI_FN bool dvti_writable(const char *function, dvt_array *x) {
+    if (x->broadcast) {
+        dvti_fail(DVT_ERR_VALUE,
+                  "%s: x (%s) is a broadcast view, whose positions share elements; write into "
+                  "dvt_copy(x)",
+                  function, dvti_describe(x));
+        return false;
+    }
+    if (dvt_is_recording() && dvt_has_history(x)) {
+        dvti_fail(DVT_ERR_GRAD,
+                  "%s: x (%s) belongs to a recorded computation, and writing into it would falsify "
+                  "its gradients; compute a new "
+                  "array, or write inside DVT_PAUSE",
+                  function, dvti_describe(x));
+        return false;
+    }
+    return true;
+}
+
+DVTI_FN void dvti_written(dvt_array *x) {
+    dvti_atomic_add(&x->storage->version, 1);
+}
+
+DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype) {
+    return dvt_dtype_is_float(dtype) ? dtype : DVT_F32;
+}
+
+DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsigned *mask) {
+    int i;
+    *mask = 0;
+    if (axes.n < 0 || axes.n > DVT_MAX_DIMS) {
+        dvti_fail(DVT_ERR_AXIS, "%s: %d axes; expected 0 (all) to %d", function, axes.n,
+                  DVT_MAX_DIMS);
+        return false;
+    }
+    if (axes.n == 0)
+        *mask = (1u << ndim) - 1u;
+    for (i = 0; i < axes.n; i++) {
+        int axis = axes.axis[i];
+        if (!dvti_axis(function, &axis, ndim))
+            return false;
+        if (*mask & 1u << axis) {
+            dvti_fail(DVT_ERR_AXIS, "%s: axis %d is named twice; name each axis once", function,
+                      axes.axis[i]);
+            return false;
+        }
+        *mask |= 1u << axis;
+    }
+    return true;
+}
+/* ==== end src/4_ops/dvt_op_check.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 39 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/dvt_tape.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/dvt_tape.c"
+#endif
+/* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/dvt_tape.c"
+#endif
+
+static DVTI_TLS int dvti_recording, dvti_training;
+
+DVT_API bool dvt_is_recording(void) {
+    return dvti_recording != 0;
+}
+
+DVT_API bool dvt_is_training(void) {
+    return dvti_training != 0;
+}
+
+DVT_API dvt_record_guard dvt_record_begin(int recording, int training) {
+    dvt_record_guard guard;
+    guard.recording = dvti_recording;
+    guard.training = dvti_training;
+    guard.once = 1;
+    if (recording >= 0)
+        dvti_recording = recording;
+    if (training >= 0)
+        dvti_training = training;
+    return guard;
+}
+
+DVT_API void dvt_record_end(dvt_record_guard *guard) {
+    dvti_recording = guard->recording;
+    dvti_training = guard->training;
+    guard->once = 0;
+}
+
+DVT_API bool dvt_has_history(const dvt_array *x) {
+    return x && (x->node || (x->attached && x->grad_req != DVT_GRAD_NULL));
+}
+
+DVTI_FN dvti_attr dvti_attr_none(void) {
+    dvti_attr attr;
+    memset(&attr, 0, sizeof attr);
+    return attr;
+}
+
+/* ---- nodes ---- */
+/* A long chain must not be freed by a deep recursion: releasing an input's last owner would release that input's node,
+   and so on. Nodes that die while another is being taken apart wait in this thread's list. */
+static DVTI_TLS dvti_node *dvti_dying;
+static DVTI_TLS bool dvti_taking_apart;
+
+static void dvti_node_take_apart(dvti_node *node) {
+    int i;
+    for (i = 0; i < node->n_in; i++)
+        dvt_release(node->in[i]);
+    dvt_release(node->result);
+    dvti_free(node->in);
+    dvti_free(node->version);
+    dvti_free(node);
+}
+
+DVTI_FN void dvti_node_release(dvti_node *node) {
+    if (!node || dvti_atomic_add(&node->references, -1) != 0)
+        return;
+    node->mark = dvti_dying;
+    dvti_dying = node;
+    if (dvti_taking_apart)
+        return;
+    dvti_taking_apart = true;
+    while (dvti_dying) {
+        dvti_node *next = dvti_dying;
+        dvti_dying = (dvti_node *)next->mark;
+        dvti_node_take_apart(next);
+    }
+    dvti_taking_apart = false;
+}
+
+DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x) {
+    dvt_array *alias = dvti_view_new("dvt_detach", x, x->shape, x->stride, x->offset);
+    if (alias)
+        dvti_scope_take(alias);
+    return alias;
+}
+
+static dvti_node *dvti_node_new(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
+                                int n, const dvti_attr *attr) {
+    static dvti_atomic sequence;
+    dvti_node *node = (dvti_node *)dvti_alloc_zero(sizeof *node);
+    int i;
+    if (!node)
+        return NULL;
+    node->references = 1;
+    node->in = (dvt_array **)dvti_alloc_zero(sizeof *node->in * (size_t)n);
+    node->version = (int64_t *)dvti_alloc_zero(sizeof *node->version * (size_t)n);
+    if (node->in && node->version)
+        node->result = dvti_alias_unowned(out);
+    if (!node->result) {
+        dvti_node_release(node);
+        return NULL;
+    }
+    node->op = op;
+    node->name = name;
+    node->attr = attr ? *attr : dvti_attr_none();
+    node->n_in = n;
+    for (i = 0; i < n; i++) {
+        node->in[i] = (dvt_array *)dvt_retain(in[i]);
+        node->version[i] = dvti_atomic_load(&in[i]->storage->version);
+    }
+    node->result_version = dvti_atomic_load(&out->storage->version);
+    node->sequence = dvti_atomic_add(&sequence, 1);
+    return node;
+}
+
+DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
+                               int n, const dvti_attr *attr) {
+    bool history = false;
+    int i;
+    if (!out || !dvti_recording || !dvt_dtype_is_float(out->dtype))
+        return out;
+    for (i = 0; i < n; i++)
+        history = history || dvt_has_history(in[i]);
+    if (!history)
+        return out;
+    out->node = dvti_node_new(out, op, name, in, n, attr);
+    if (!out->node) {
+        dvti_fail_memory(name, (int64_t)sizeof(dvti_node));
+        return NULL;
+    }
+    return out;
+}
+/* ==== end src/4_ops/dvt_tape.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 40 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_conv.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/op_conv.c"
+#endif
+/* Convolution and pooling. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_conv.c"
+#endif
+/* ==== end src/4_ops/op_conv.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 41 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_copy.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/op_copy.c"
+#endif
+/* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_copy.c"
+#endif
+
+static dvt_array *dvti_copied(const char *name, dvt_array *x, dvt_dtype dtype, dvt_ctx ctx) {
+    dvt_array *out = dvti_array_new(name, x->shape, dtype, ctx);
+    if (!out || dvti_copy_elements(name, out, x) != DVT_OK)
+        return NULL;
+    return dvti_finish(out, DVTI_OP_copy, name, &x, 1, NULL);
+}
+
+DVT_API dvt_array *dvt_copyto(dvt_array *x, dvt_ctx ctx) {
+    return dvti_check("dvt_copyto", &x, 1) ? dvti_copied("dvt_copyto", x, x->dtype, ctx) : NULL;
+}
+
+DVT_API dvt_array *dvt_as_in_ctx(dvt_array *x, dvt_ctx ctx) {
+    if (!dvti_check("dvt_as_in_ctx", &x, 1))
+        return NULL;
+    return dvt_ctx_equal(x->storage->ctx, ctx) ? x : dvti_copied("dvt_as_in_ctx", x, x->dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_copy(dvt_array *x) {
+    return dvti_check("dvt_copy", &x, 1) ? dvti_copied("dvt_copy", x, x->dtype, x->storage->ctx)
+                                         : NULL;
+}
+
+DVT_API dvt_array *dvt_contiguous(dvt_array *x) {
+    if (!dvti_check("dvt_contiguous", &x, 1))
+        return NULL;
+    return dvt_is_contiguous(x) ? x : dvti_copied("dvt_contiguous", x, x->dtype, x->storage->ctx);
+}
+
+DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype, bool copy) {
+    if (!dvti_check("dvt_astype", &x, 1))
+        return NULL;
+    if (!copy && x->dtype == dtype)
+        return x;
+    return dvti_copied("dvt_astype", x, dtype, x->storage->ctx);
+}
+
+DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
+    dvt_scope_guard scope;
+    dvt_array *from = src;
+    dvt_status status;
+    if (!dvti_check("dvt_copy_into", &dst, 1) || !dvti_check("dvt_copy_into", &src, 1))
+        return NULL;
+    if (dst == src) {
+        dvti_log(DVT_LOG_WARNING,
+                 "dvt_copy_into: an array is copied onto itself (%s); nothing is done",
+                 dvti_describe(dst));
+        return NULL;
+    }
+    if (!dvt_shape_equal(dst->shape, src->shape)) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "dvt_copy_into: dst is %s and src is %s; expected equal shapes: reshape or slice "
+                  "one of them",
+                  dvti_describe(dst), dvti_describe(src));
+        return NULL;
+    }
+    if (!dvti_writable("dvt_copy_into", dst))
+        return NULL;
+    scope = dvt_scope_begin();
+    if (dvti_overlaps(src, dst)) {
+        DVT_PAUSE {
+            from = dvt_copy(src);
+        }
+    }
+    status = from ? dvti_copy_elements("dvt_copy_into", dst, from) : dvt_error_code();
+    dvt_scope_end(&scope);
+    if (status != DVT_OK)
+        return NULL;
+    dvti_written(dst);
+    return dvti_finish(dst, DVTI_OP_copy, "dvt_copy_into", &src, 1, NULL);
+}
+/* ==== end src/4_ops/op_copy.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 42 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_create.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/op_create.c"
+#endif
+/* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_create.c"
+#endif
+
+DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+    return dvti_array_new("dvt_empty", shape, dtype, ctx);
+}
+
+/* The value as an integer: the fraction is dropped, what does not fit is clamped, NaN is 0. */
+static int64_t dvti_whole(double value) {
+    if (value != value)
+        return 0;
+    if (value >= 9223372036854775807.0)
+        return INT64_MAX;
+    if (value <= -9223372036854775808.0)
+        return INT64_MIN;
+    return (int64_t)value;
+}
+
+static bool dvti_fill_with(const char *name, dvt_array *x, double value) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_FILL, DVTI_OP_fill);
+    launch.out[0] = dvti_view_of(x);
+    launch.n_out = 1;
+    launch.f[0] = value;
+    launch.i[0] = x->dtype == DVT_BOOL ? value != 0 : dvti_whole(value);
+    return dvt_shape_size(x->shape) == 0 || dvti_run(x->storage->device, &launch) == DVT_OK;
+}
+
+static dvt_array *dvti_filled(const char *name, dvt_shape shape, double value, dvt_dtype dtype,
+                              dvt_ctx ctx) {
+    dvt_array *x = dvti_array_new(name, shape, dtype, ctx);
+    return x && dvti_fill_with(name, x, value) ? x : NULL;
+}
+
+DVT_API dvt_array *dvt_zeros(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+    return dvti_filled("dvt_zeros", shape, 0, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_ones(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+    return dvti_filled("dvt_ones", shape, 1, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_full(dvt_shape shape, double value, dvt_dtype dtype, dvt_ctx ctx) {
+    return dvti_filled("dvt_full", shape, value, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_scalar(double value, dvt_dtype dtype, dvt_ctx ctx) {
+    return dvti_filled("dvt_scalar", DVT_SCALAR, value, dtype, ctx);
+}
+
+static dvt_array *dvti_filled_like(const char *name, dvt_array *x, double value) {
+    if (!dvti_check(name, &x, 1))
+        return NULL;
+    return dvti_filled(name, x->shape, value, x->dtype, x->storage->ctx);
+}
+
+DVT_API dvt_array *dvt_zeros_like(dvt_array *x) {
+    return dvti_filled_like("dvt_zeros_like", x, 0);
+}
+
+DVT_API dvt_array *dvt_ones_like(dvt_array *x) {
+    return dvti_filled_like("dvt_ones_like", x, 1);
+}
+
+DVT_API dvt_array *dvt_full_like(dvt_array *x, double value) {
+    return dvti_filled_like("dvt_full_like", x, value);
+}
+
+DVT_API dvt_array *dvt_fill(dvt_array *x, double value) {
+    if (!dvti_check("dvt_fill", &x, 1) || !dvti_writable("dvt_fill", x) ||
+        !dvti_fill_with("dvt_fill", x, value))
+        return NULL;
+    dvti_written(x);
+    return x;
+}
+
+DVT_API dvt_array *dvt_eye(int64_t rows, int64_t columns, int64_t k, dvt_dtype dtype, dvt_ctx ctx) {
+    dvt_array *x = dvti_array_new("dvt_eye", DVT_SHAPE(rows, columns), dtype, ctx);
+    dvti_launch launch = dvti_launch_begin("dvt_eye", DVTI_K_EYE, DVTI_OP_eye);
+    if (!x)
+        return NULL;
+    launch.out[0] = dvti_view_of(x);
+    launch.n_out = 1;
+    launch.i[0] = k;
+    if (dvt_shape_size(x->shape) > 0 && dvti_run(x->storage->device, &launch) != DVT_OK)
+        return NULL;
+    return x;
+}
+
+/* Values start + index * step. Integer dtypes count in integers when start and step are whole, so that they stay exact beyond
+   2^53; otherwise in float64, then as dvt_astype. last, when not NULL, is the exact final value. */
+static dvt_array *dvti_spaced(const char *name, double start, double step, const double *last,
+                              int64_t n, dvt_dtype dtype, dvt_ctx ctx) {
+    bool whole = !dvt_dtype_is_float(dtype) && !last && start == floor(start) &&
+                 step == floor(step) && fabs(start) < 9e18 && fabs(step) < 9e18;
+    dvt_dtype made = dvt_dtype_is_float(dtype) || whole ? dtype : DVT_F64;
+    dvt_scope_guard scope;
+    dvt_array *x;
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_ARANGE, DVTI_OP_arange);
+    if (!dvti_dtype_ok(dtype) || dtype == DVT_BOOL) {
+        dvti_fail(DVT_ERR_DTYPE, "%s: got dtype %s; expected a float or integer dtype", name,
+                  dvt_dtype_name(dtype));
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    x = dvti_array_new(name, DVT_SHAPE(n), made, ctx);
+    if (x) {
+        launch.out[0] = dvti_view_of(x);
+        launch.n_out = 1;
+        launch.f[0] = start;
+        launch.f[1] = step;
+        launch.f[2] = last ? *last : 0;
+        launch.i[0] = whole ? (int64_t)start : 0;
+        launch.i[1] = whole ? (int64_t)step : 0;
+        launch.i[2] = last && n > 1;
+        if (n > 0 && dvti_run(x->storage->device, &launch) != DVT_OK)
+            x = NULL;
+        if (x && made != dtype) {
+            DVT_PAUSE {
+                x = dvt_astype(x, dtype, false);
+            }
+        }
+    }
+    dvt_keep(x);
+    dvt_scope_end(&scope);
+    return x;
+}
+
+DVT_API dvt_array *dvt_arange(double start, double stop, double step, dvt_dtype dtype,
+                              dvt_ctx ctx) {
+    double count;
+    if (!(step != 0) || start != start || stop != stop || step != step) {
+        dvti_fail(
+            DVT_ERR_VALUE,
+            "dvt_arange: start %g, stop %g, step %g; expected numbers, and a step that is not 0",
+            start, stop, step);
+        return NULL;
+    }
+    count = ceil((stop - start) / step);
+    if (!(count < 9.2e18)) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "dvt_arange: %g values from %g to %g by %g are too many; use a larger step",
+                  count, start, stop, step);
+        return NULL;
+    }
+    return dvti_spaced("dvt_arange", start, step, NULL, count > 0 ? (int64_t)count : 0, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_linspace(double start, double stop, int64_t num, dvt_dtype dtype,
+                                dvt_ctx ctx) {
+    if (num < 0) {
+        dvti_fail(DVT_ERR_RANGE, "dvt_linspace: num is %lld; expected 0 or more", (long long)num);
+        return NULL;
+    }
+    return dvti_spaced("dvt_linspace", start, num > 1 ? (stop - start) / (double)(num - 1) : 0,
+                       &stop, num, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+    dvt_array *x = dvti_array_new("dvt_from_host", shape, dtype, ctx);
+    if (!x)
+        return NULL;
+    if (!data && dvt_size(x) > 0) {
+        dvti_null("dvt_from_host", "data");
+        return NULL;
+    }
+    return dvti_write_host("dvt_from_host", x, data) == DVT_OK ? x : NULL;
+}
+
+DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t bytes) {
+    dvt_status status;
+    if (!x)
+        return dvti_null("dvt_set_from_host", "x");
+    if (bytes != dvt_nbytes(x))
+        return dvti_fail(
+            DVT_ERR_RANGE,
+            "dvt_set_from_host: src has %lld bytes and x (%s) has %lld; give exactly dvt_nbytes(x)",
+            (long long)bytes, dvti_describe(x), (long long)dvt_nbytes(x));
+    if (!src && bytes)
+        return dvti_null("dvt_set_from_host", "src");
+    if (!dvti_writable("dvt_set_from_host", x))
+        return dvt_error_code();
+    status = dvti_write_host("dvt_set_from_host", x, src);
+    if (status == DVT_OK)
+        dvti_written(x);
+    return status;
+}
+/* ==== end src/4_ops/op_create.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 43 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_elementwise.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/op_elementwise.c"
+#endif
+/* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_elementwise.c"
+#endif
+
+typedef enum dvti_rule {
+    DVTI_RULE_SAME,
+    DVTI_RULE_NOBOOL,
+    DVTI_RULE_FLOAT,
+    DVTI_RULE_BOOL
+} dvti_rule;
+
+static dvti_rule dvti_rule_of(dvti_op op) {
+    switch (op) {
+#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_RULE_##rule;
+        DVTI_UNARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+#define DVTI_ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                    \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_RULE_##rule;
+        DVTI_BINARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    default:
+        return DVTI_RULE_SAME;
+    }
+}
+
+/* A whole number beside integers stays an integer; beside bool it makes int64; a fraction makes float32. */
+static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
+    if (dvt_dtype_is_float(dtype))
+        return dtype;
+    if (!(s >= -9223372036854775808.0 && s < 9223372036854775808.0) || s != floor(s))
+        return DVT_F32;
+    return dtype == DVT_BOOL && s != 0 && s != 1 ? DVT_I64 : dtype;
+}
+
+/* NumPy's "same kind": a float result does not fit an integer array, nor an integer one a bool. */
+static bool dvti_fits(dvt_dtype result, dvt_dtype into) {
+    if (dvt_dtype_is_float(result))
+        return dvt_dtype_is_float(into);
+    return result == DVT_BOOL || into != DVT_BOOL;
+}
+
+static bool dvti_into_ok(const char *name, dvt_array *into, dvt_shape shape, dvt_dtype dtype) {
+    if (!dvt_shape_equal(into->shape, shape)) {
+        dvti_fail(
+            DVT_ERR_SHAPE,
+            "%s: the result has shape %s and cannot be written into %s; use the form without _",
+            name, dvti_shape_text(shape), dvti_describe(into));
+        return false;
+    }
+    if (!dvti_fits(dtype, into->dtype)) {
+        dvti_fail(DVT_ERR_DTYPE,
+                  "%s: the result is %s and cannot be written into %s; use the form without _",
+                  name, dvt_dtype_name(dtype), dvti_describe(into));
+        return false;
+    }
+    return dvti_writable(name, into);
+}
+
+/* A result written in place has no place on the tape: while recording, its inputs must have no history. */
+static bool dvti_keeps_history(const char *name, dvt_array *const *in, int n) {
+    int k;
+    for (k = 0; dvt_is_recording() && k < n; k++)
+        if (dvt_has_history(in[k])) {
+            dvti_fail(DVT_ERR_GRAD,
+                      "%s: argument %d (%s) belongs to a recorded computation, whose gradient "
+                      "writing in place would lose; use the "
+                      "form without _",
+                      name, k + 1, dvti_describe(in[k]));
+            return false;
+        }
+    return true;
+}
+
+/* Another window on the memory that is about to be written must be read before: same window, or a copy first. */
+DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into) {
+    int i;
+    if (in->storage != into->storage)
+        return false;
+    if (in->offset != into->offset || in->dtype != into->dtype ||
+        !dvt_shape_equal(in->shape, into->shape))
+        return true;
+    for (i = 0; i < in->shape.ndim; i++)
+        if (in->stride[i] != into->stride[i] && in->shape.dim[i] > 1)
+            return true;
+    return false;
+}
+
+static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int n, int first,
+                                       dvt_shape shape, dvt_dtype dtype, dvt_array *into) {
+    dvt_array *out = into;
+    int k;
+    for (k = 0; into && k < n; k++)
+        if (dvti_overlaps(in[k], into) && !(in[k] = dvt_copy(in[k])))
+            return NULL;
+    if (!out && !(out = dvti_array_new(launch->name, shape, dtype, in[0]->storage->ctx)))
+        return NULL;
+    for (k = 0; k < n; k++)
+        launch->in[first + k] = dvti_view_broadcast(in[k], shape);
+    launch->out[0] = dvti_view_of(out);
+    launch->n_out = 1;
+    if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, launch) != DVT_OK)
+        return NULL;
+    if (into)
+        dvti_written(into);
+    return out;
+}
+
+DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *const *in, int n,
+                                    int scalar_at, double scalar, dvt_array *into) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_ELEMENTWISE, op);
+    dvti_rule rule = dvti_rule_of(op);
+    dvti_attr attr = dvti_attr_none();
+    dvt_array *operand[3], *out = NULL;
+    dvt_shape shape;
+    dvt_dtype dtype, result;
+    dvt_scope_guard scope;
+    int k;
+    if (!dvti_check(name, in, n))
+        return NULL;
+    shape = in[0]->shape;
+    dtype = in[0]->dtype;
+    for (k = 0; k < n; k++) {
+        operand[k] = in[k];
+        dtype = dvt_promote(dtype, in[k]->dtype);
+        if (k && !dvti_broadcast(name, shape, in[k]->shape, &shape))
+            return NULL;
+    }
+    if (scalar_at)
+        dtype = dvti_with_scalar(dtype, scalar);
+    if (rule == DVTI_RULE_FLOAT)
+        dtype = dvti_float_dtype(dtype);
+    if (rule == DVTI_RULE_NOBOOL && dtype == DVT_BOOL) {
+        dvti_fail(DVT_ERR_DTYPE,
+                  "%s: not defined for bool; use dvt_logical_not or dvt_logical_xor, or convert "
+                  "with dvt_astype",
+                  name);
+        return NULL;
+    }
+    result = rule == DVTI_RULE_BOOL ? DVT_BOOL : dtype;
+    if (into && (!dvti_into_ok(name, into, shape, result) || !dvti_keeps_history(name, in, n)))
+        return NULL;
+    launch.compute = dvti_class_of(dtype);
+    launch.n_in = n + (scalar_at ? 1 : 0);
+    launch.f[0] = scalar;
+    launch.i[0] = scalar_at;
+    if (scalar_at && launch.compute == DVTI_I64)
+        launch.i[1] = (int64_t)scalar;
+    scope = dvt_scope_begin();
+    out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1 ? 1 : 0, shape, result, into);
+    attr.f[0] = scalar;
+    attr.i[0] = scalar_at;
+    if (!into) {
+        dvt_keep(out);
+        out = dvti_finish(out, op, name, in, n, &attr);
+    }
+    dvt_scope_end(&scope);
+    return out;
+}
+
+/* ---- the public functions, one set per row ---- */
+#define DVTI_UNARY(name)                                                                           \
+    DVT_API dvt_array *dvt_##name(dvt_array *x) {                                                  \
+        return dvti_elementwise("dvt_" #name, DVTI_OP_##name, &x, 1, 0, 0, NULL);                  \
+    }
+#define DVTI_UNARY_INPLACE(name)                                                                   \
+    DVT_API dvt_array *dvt_##name##_(dvt_array *x) {                                               \
+        return dvti_elementwise("dvt_" #name "_", DVTI_OP_##name, &x, 1, 0, 0, x);                 \
+    }
+#define DVTI_BINARY(name)                                                                          \
+    DVT_API dvt_array *dvt_##name(dvt_array *a, dvt_array *b) {                                    \
+        dvt_array *in[2];                                                                          \
+        in[0] = a;                                                                                 \
+        in[1] = b;                                                                                 \
+        return dvti_elementwise("dvt_" #name, DVTI_OP_##name, in, 2, 0, 0, NULL);                  \
+    }                                                                                              \
+    DVT_API dvt_array *dvt_##name##_scalar(dvt_array *x, double s) {                               \
+        return dvti_elementwise("dvt_" #name "_scalar", DVTI_OP_##name, &x, 1, 2, s, NULL);        \
+    }                                                                                              \
+    DVT_API dvt_array *dvt_scalar_##name(double s, dvt_array *x) {                                 \
+        return dvti_elementwise("dvt_scalar_" #name, DVTI_OP_##name, &x, 1, 1, s, NULL);           \
+    }
+#define DVTI_BINARY_INPLACE(name)                                                                  \
+    DVT_API dvt_array *dvt_##name##_(dvt_array *a, dvt_array *b) {                                 \
+        dvt_array *in[2];                                                                          \
+        in[0] = a;                                                                                 \
+        in[1] = b;                                                                                 \
+        return dvti_elementwise("dvt_" #name "_", DVTI_OP_##name, in, 2, 0, 0, a);                 \
+    }                                                                                              \
+    DVT_API dvt_array *dvt_##name##_scalar_(dvt_array *x, double s) {                              \
+        return dvti_elementwise("dvt_" #name "_scalar_", DVTI_OP_##name, &x, 1, 2, s, x);          \
+    }
+
+/* Rows whose result is bool have no form that writes in place. */
+#define DVTI_INPLACE_SAME(M, name) M(name)
+#define DVTI_INPLACE_NOBOOL(M, name) M(name)
+#define DVTI_INPLACE_FLOAT(M, name) M(name)
+#define DVTI_INPLACE_BOOL(M, name)
+
+#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
+    DVTI_UNARY(name) DVTI_INPLACE_##rule(DVTI_UNARY_INPLACE, name)
+DVTI_UNARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+#define DVTI_ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                    \
+    DVTI_BINARY(name) DVTI_INPLACE_##rule(DVTI_BINARY_INPLACE, name)
+DVTI_BINARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+
+/* ---- select ---- */
+DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
+    dvti_launch launch = dvti_launch_begin("dvt_where", DVTI_K_ELEMENTWISE, DVTI_OP_where);
+    dvt_array *in[3], *operand[3], *out;
+    dvt_shape shape;
+    dvt_dtype dtype;
+    in[0] = condition;
+    in[1] = a;
+    in[2] = b;
+    if (!dvti_check("dvt_where", in, 3) ||
+        !dvti_broadcast("dvt_where", a->shape, b->shape, &shape) ||
+        !dvti_broadcast("dvt_where", shape, condition->shape, &shape))
+        return NULL;
+    dtype = dvt_promote(a->dtype, b->dtype);
+    memcpy(operand, in, sizeof operand);
+    launch.compute = dvti_class_of(dtype);
+    launch.n_in = 3;
+    out = dvti_elementwise_run(&launch, operand, 3, 0, shape, dtype, NULL);
+    return dvti_finish(out, DVTI_OP_where, "dvt_where", in, 3, NULL);
+}
+
+static dvt_array *dvti_clip(const char *name, dvt_array *x, double low, double high,
+                            dvt_array *into) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_ELEMENTWISE, DVTI_OP_clip);
+    dvti_attr attr = dvti_attr_none();
+    dvt_array *operand[1], *out;
+    if (!dvti_check(name, &x, 1))
+        return NULL;
+    if (!(low <= high)) {
+        dvti_fail(DVT_ERR_VALUE, "%s: bounds %g and %g; expected low <= high, neither of them NaN",
+                  name, low, high);
+        return NULL;
+    }
+    if (into && !dvti_into_ok(name, into, x->shape, x->dtype))
+        return NULL;
+    operand[0] = x;
+    launch.compute = dvti_class_of(x->dtype);
+    launch.n_in = 1;
+    launch.f[1] = attr.f[1] = low;
+    launch.f[2] = attr.f[2] = high;
+    out = dvti_elementwise_run(&launch, operand, 1, 0, x->shape, x->dtype, into);
+    return into ? out : dvti_finish(out, DVTI_OP_clip, name, &x, 1, &attr);
+}
+
+DVT_API dvt_array *dvt_clip(dvt_array *x, double low, double high) {
+    return dvti_clip("dvt_clip", x, low, high, NULL);
+}
+
+DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
+    return dvti_clip("dvt_clip_", x, low, high, x);
+}
+/* ==== end src/4_ops/op_elementwise.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 44 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_index.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/op_index.c"
+#endif
+/* Joining, splitting, taking by index. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_index.c"
+#endif
+/* ==== end src/4_ops/op_index.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 45 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_layers.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/op_layers.c"
+#endif
+/* Layers as functions: linear, dropout, normalisations. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_layers.c"
+#endif
+/* ==== end src/4_ops/op_layers.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 46 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_matmul.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/op_matmul.c"
+#endif
+/* Matrix products. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_matmul.c"
+#endif
+/* ==== end src/4_ops/op_matmul.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 47 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_random.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/op_random.c"
+#endif
+/* Random arrays, streams and keys. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_random.c"
+#endif
+/* ==== end src/4_ops/op_random.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 48 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_reduce.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/op_reduce.c"
+#endif
+/* Reductions, softmax. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_reduce.c"
+#endif
+/* ==== end src/4_ops/op_reduce.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 49 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_view.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/op_view.c"
+#endif
+/* Views: other shapes and strides on the same memory. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_view.c"
+#endif
+
+static dvt_array *dvti_reshaped(const char *name, dvt_array *x, dvt_shape shape,
+                                const int64_t *stride) {
+    dvt_array *view = dvti_view_new(name, x, shape, stride, x->offset);
+    return dvti_finish(view, DVTI_OP_reshape, name, &x, 1, NULL);
+}
+
+/* ---- slice ---- */
+/* Python's rules: bounds are counted from the end when negative, and cut to what exists. */
+static int64_t dvti_bound(int64_t at, int64_t extent, int64_t low, int64_t high) {
+    if (at < 0)
+        at = at < -extent ? low : at + extent;
+    return at < low ? low : at > high ? high : at;
+}
+
+DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop, int64_t step) {
+    dvti_attr attr = dvti_attr_none();
+    int64_t extent, n;
+    dvt_shape shape;
+    int64_t stride[DVT_MAX_DIMS];
+    dvt_array *view;
+    if (!dvti_check("dvt_slice", &x, 1) || !dvti_axis("dvt_slice", &axis, x->shape.ndim))
+        return NULL;
+    if (step == 0 || step == INT64_MIN) {
+        dvti_fail(DVT_ERR_VALUE, "dvt_slice: step is %lld; expected any other number",
+                  (long long)step);
+        return NULL;
+    }
+    extent = x->shape.dim[axis];
+    if (step > 0) {
+        start = dvti_bound(start, extent, 0, extent);
+        stop = stop == DVT_END ? extent : dvti_bound(stop, extent, 0, extent);
+        n = stop > start ? (stop - start - 1) / step + 1 : 0;
+    } else {
+        start = dvti_bound(start, extent, -1, extent - 1);
+        stop = stop == DVT_END ? -1 : dvti_bound(stop, extent, -1, extent - 1);
+        n = start > stop ? (start - stop - 1) / -step + 1 : 0;
+    }
+    if (n == 0)
+        start = 0;
+    shape = x->shape;
+    shape.dim[axis] = n;
+    memcpy(stride, x->stride, sizeof stride);
+    if (n > 1)
+        stride[axis] *= step; /* n > 1 bounds |step| by the extent, so this fits */
+    view = dvti_view_new("dvt_slice", x, shape, stride, x->offset + start * x->stride[axis]);
+    attr.i[0] = axis;
+    attr.i[1] = start;
+    attr.i[2] = step;
+    attr.i[3] = extent;
+    return dvti_finish(view, DVTI_OP_slice, "dvt_slice", &x, 1, &attr);
+}
+
+DVTI_FN dvt_array *dvti_unslice(dvt_array *g, int axis, int64_t start, int64_t step,
+                                int64_t extent) {
+    dvti_attr attr = dvti_attr_none();
+    dvt_scope_guard scope;
+    dvt_array *out, *window;
+    dvt_shape shape;
+    int64_t stride[DVT_MAX_DIMS];
+    if (!dvti_check("dvt_slice", &g, 1))
+        return NULL;
+    shape = g->shape;
+    shape.dim[axis] = extent;
+    scope = dvt_scope_begin();
+    out = dvt_zeros(shape, g->dtype, g->storage->ctx);
+    if (out && dvt_size(g) > 0) {
+        memcpy(stride, out->stride, sizeof stride);
+        if (g->shape.dim[axis] > 1)
+            stride[axis] *= step;
+        window = dvti_view_new("dvt_slice", out, g->shape, stride, start * out->stride[axis]);
+        if (!window || dvti_copy_elements("dvt_slice", window, g) != DVT_OK)
+            out = NULL;
+    }
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    attr.i[0] = axis;
+    attr.i[1] = start;
+    attr.i[2] = step;
+    attr.i[3] = extent;
+    return dvti_finish(out, DVTI_OP_unslice, "dvt_slice", &g, 1, &attr);
+}
+
+DVT_API dvt_array *dvt_rows(dvt_array *x, int64_t start, int64_t stop) {
+    if (!dvti_check("dvt_rows", &x, 1))
+        return NULL;
+    if (x->shape.ndim == 0) {
+        dvti_fail(DVT_ERR_SHAPE, "dvt_rows: x (%s) has no axis to cut; reshape it first",
+                  dvti_describe(x));
+        return NULL;
+    }
+    return dvt_slice(x, 0, start, stop, 1);
+}
+
+DVT_API dvt_array *dvt_index(dvt_array *x, int64_t i) {
+    int64_t extent, at;
+    dvt_scope_guard scope;
+    dvt_array *row;
+    dvt_shape shape;
+    if (!dvti_check("dvt_index", &x, 1))
+        return NULL;
+    if (x->shape.ndim == 0) {
+        dvti_fail(DVT_ERR_SHAPE, "dvt_index: x (%s) has no axis to index; use dvt_item",
+                  dvti_describe(x));
+        return NULL;
+    }
+    extent = x->shape.dim[0];
+    at = i < 0 ? i + extent : i;
+    if (at < 0 || at >= extent) {
+        dvti_fail(DVT_ERR_RANGE, "dvt_index: index %lld of x (%s); expected %lld to %lld",
+                  (long long)i, dvti_describe(x), (long long)-extent, (long long)extent - 1);
+        return NULL;
+    }
+    shape = x->shape;
+    shape.ndim--;
+    memmove(shape.dim, shape.dim + 1, sizeof shape.dim[0] * (size_t)shape.ndim);
+    scope = dvt_scope_begin();
+    row = dvt_slice(x, 0, at, at + 1, 1);
+    if (row)
+        row = dvti_reshaped("dvt_index", row, shape, row->stride + 1);
+    dvt_keep(row);
+    dvt_scope_end(&scope);
+    return row;
+}
+
+/* ---- order of axes ---- */
+static dvt_array *dvti_permuted(const char *name, dvt_array *x, const int *order) {
+    dvti_attr attr = dvti_attr_none();
+    dvt_shape shape = x->shape;
+    int64_t stride[DVT_MAX_DIMS];
+    dvt_array *view;
+    int i;
+    for (i = 0; i < shape.ndim; i++) {
+        shape.dim[i] = x->shape.dim[order[i]];
+        stride[i] = x->stride[order[i]];
+        attr.i[i] = order[i];
+    }
+    view = dvti_view_new(name, x, shape, stride, x->offset);
+    return dvti_finish(view, DVTI_OP_transpose, name, &x, 1, &attr);
+}
+
+DVT_API dvt_array *dvt_t(dvt_array *x) {
+    int order[DVT_MAX_DIMS], i;
+    if (!dvti_check("dvt_t", &x, 1))
+        return NULL;
+    for (i = 0; i < x->shape.ndim; i++)
+        order[i] = x->shape.ndim - 1 - i;
+    return dvti_permuted("dvt_t", x, order);
+}
+
+DVT_API dvt_array *dvt_transpose(dvt_array *x, dvt_axes order) {
+    unsigned mask;
+    int i;
+    if (!dvti_check("dvt_transpose", &x, 1))
+        return NULL;
+    if (order.n == 0)
+        return dvt_t(x);
+    if (!dvti_axes_mask("dvt_transpose", order, x->shape.ndim, &mask))
+        return NULL;
+    if (order.n != x->shape.ndim) {
+        dvti_fail(DVT_ERR_AXIS, "dvt_transpose: %d axes for x (%s); name every axis once", order.n,
+                  dvti_describe(x));
+        return NULL;
+    }
+    for (i = 0; i < order.n; i++)
+        if (order.axis[i] < 0)
+            order.axis[i] += order.n;
+    return dvti_permuted("dvt_transpose", x, order.axis);
+}
+
+DVT_API dvt_array *dvt_swapaxes(dvt_array *x, int axis1, int axis2) {
+    int order[DVT_MAX_DIMS], i;
+    if (!dvti_check("dvt_swapaxes", &x, 1) || !dvti_axis("dvt_swapaxes", &axis1, x->shape.ndim) ||
+        !dvti_axis("dvt_swapaxes", &axis2, x->shape.ndim))
+        return NULL;
+    for (i = 0; i < x->shape.ndim; i++)
+        order[i] = i == axis1 ? axis2 : i == axis2 ? axis1 : i;
+    return dvti_permuted("dvt_swapaxes", x, order);
+}
+
+/* ---- reshape ---- */
+/* Replaces one -1 by what is left; false with SHAPE set when the sizes do not agree. */
+static bool dvti_reshape_resolve(dvt_array *x, dvt_shape *shape) {
+    dvt_shape known = *shape;
+    int64_t size = dvt_shape_size(x->shape), rest;
+    int free_axis = -1, i;
+    bool good = shape->ndim >= 0 && shape->ndim <= DVT_MAX_DIMS;
+    for (i = 0; good && i < shape->ndim; i++)
+        if (shape->dim[i] == -1) {
+            good = free_axis < 0;
+            free_axis = i;
+            known.dim[i] = 1;
+        }
+    rest = good ? dvt_shape_size(known) : -1;
+    if (good && free_axis >= 0) {
+        good = rest > 0 && size % rest == 0;
+        if (good)
+            shape->dim[free_axis] = size / rest;
+    } else
+        good = good && rest == size;
+    if (!good)
+        dvti_fail(DVT_ERR_SHAPE,
+                  "dvt_reshape: x is %s with %lld elements, and the new shape is %s; expected as "
+                  "many elements (one "
+                  "extent may be -1)",
+                  dvti_describe(x), (long long)size, dvti_shape_text(*shape));
+    return good;
+}
+
+/* Strides of `shape` on x's memory when that needs no copy. Old and new axes are matched in runs of equal size; within a run the
+   old axes must lie one after the other. */
+static bool dvti_reshape_strides(const dvt_array *x, dvt_shape shape, int64_t *stride) {
+    int64_t dim[DVT_MAX_DIMS], step[DVT_MAX_DIMS];
+    int n = 0, i, o = 0, s = 0;
+    if (dvt_shape_size(shape) == 0 || dvt_is_contiguous(x)) {
+        dvti_strides_c(shape, stride);
+        return true;
+    }
+    for (i = 0; i < x->shape.ndim; i++)
+        if (x->shape.dim[i] != 1) {
+            dim[n] = x->shape.dim[i];
+            step[n++] = x->stride[i];
+        }
+    while (o < n && s < shape.ndim) {
+        int o_end = o + 1, s_end = s + 1, k;
+        int64_t old_size = dim[o], new_size = shape.dim[s];
+        while (old_size != new_size)
+            if (new_size < old_size)
+                new_size *= shape.dim[s_end++];
+            else
+                old_size *= dim[o_end++];
+        for (k = o; k < o_end - 1; k++)
+            if (step[k] != dim[k + 1] * step[k + 1])
+                return false;
+        stride[s_end - 1] = step[o_end - 1];
+        for (k = s_end - 1; k > s; k--)
+            stride[k - 1] = stride[k] * shape.dim[k];
+        o = o_end;
+        s = s_end;
+    }
+    for (; s < shape.ndim; s++) /* what is left over has extent 1 */
+        stride[s] = 1;
+    return true;
+}
+
+DVT_API dvt_array *dvt_reshape(dvt_array *x, dvt_shape shape) {
+    int64_t stride[DVT_MAX_DIMS];
+    dvt_scope_guard scope;
+    dvt_array *packed, *out = NULL;
+    if (!dvti_check("dvt_reshape", &x, 1) || !dvti_reshape_resolve(x, &shape))
+        return NULL;
+    if (dvti_reshape_strides(x, shape, stride))
+        return dvti_reshaped("dvt_reshape", x, shape, stride);
+    scope = dvt_scope_begin();
+    packed = dvt_copy(x);
+    if (packed) {
+        dvti_strides_c(shape, stride);
+        out = dvti_reshaped("dvt_reshape", packed, shape, stride);
+    }
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    return out;
+}
+
+DVT_API dvt_array *dvt_flatten(dvt_array *x) {
+    int64_t n;
+    if (!dvti_check("dvt_flatten", &x, 1))
+        return NULL;
+    n = x->shape.ndim ? x->shape.dim[0] : 1;
+    return dvt_reshape(x, n ? DVT_SHAPE(n, -1) : DVT_SHAPE(0, 0));
+}
+
+DVT_API dvt_array *dvt_expand_dims(dvt_array *x, int axis) {
+    dvt_shape shape = DVT_SCALAR;
+    int64_t stride[DVT_MAX_DIMS];
+    int i;
+    if (!dvti_check("dvt_expand_dims", &x, 1))
+        return NULL;
+    if (x->shape.ndim == DVT_MAX_DIMS) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "dvt_expand_dims: x (%s) has %d axes already, the most there can be",
+                  dvti_describe(x), DVT_MAX_DIMS);
+        return NULL;
+    }
+    shape.ndim = x->shape.ndim + 1;
+    if (!dvti_axis("dvt_expand_dims", &axis, shape.ndim))
+        return NULL;
+    for (i = 0; i < shape.ndim; i++) {
+        shape.dim[i] = i == axis ? 1 : x->shape.dim[i - (i > axis)];
+        stride[i] = i == axis ? 1 : x->stride[i - (i > axis)];
+    }
+    return dvti_reshaped("dvt_expand_dims", x, shape, stride);
+}
+
+DVT_API dvt_array *dvt_squeeze(dvt_array *x, dvt_axes axes) {
+    dvt_shape shape = DVT_SCALAR;
+    int64_t stride[DVT_MAX_DIMS];
+    unsigned mask;
+    int i;
+    if (!dvti_check("dvt_squeeze", &x, 1) ||
+        !dvti_axes_mask("dvt_squeeze", axes, x->shape.ndim, &mask))
+        return NULL;
+    for (i = 0; i < x->shape.ndim; i++) {
+        bool one = x->shape.dim[i] == 1;
+        if (axes.n && mask & 1u << i && !one) {
+            dvti_fail(
+                DVT_ERR_SHAPE,
+                "dvt_squeeze: axis %d of x (%s) has extent %lld; only extents of 1 can be dropped",
+                i, dvti_describe(x), (long long)x->shape.dim[i]);
+            return NULL;
+        }
+        if (!(mask & 1u << i) || !one) {
+            stride[shape.ndim] = x->stride[i];
+            shape.dim[shape.ndim++] = x->shape.dim[i];
+        }
+    }
+    return dvti_reshaped("dvt_squeeze", x, shape, stride);
+}
+
+DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
+    dvt_shape common;
+    int64_t bytes;
+    dvti_view view;
+    dvt_array *out;
+    if (!dvti_check("dvt_broadcast_to", &x, 1) ||
+        !dvti_nbytes("dvt_broadcast_to", shape, x->dtype, &bytes) ||
+        !dvti_broadcast("dvt_broadcast_to", x->shape, shape, &common))
+        return NULL;
+    if (!dvt_shape_equal(common, shape)) {
+        dvti_fail(
+            DVT_ERR_SHAPE,
+            "dvt_broadcast_to: x (%s) does not broadcast to %s; extents of x must be 1 or equal",
+            dvti_describe(x), dvti_shape_text(shape));
+        return NULL;
+    }
+    view = dvti_view_broadcast(x, shape);
+    out = dvti_view_new("dvt_broadcast_to", x, shape, view.stride, x->offset);
+    return dvti_finish(out, DVTI_OP_broadcast_to, "dvt_broadcast_to", &x, 1, NULL);
+}
+/* ==== end src/4_ops/op_view.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 50 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_grad/dvt_backward.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_grad/dvt_backward.c"
+#endif
+/* Attached gradients and the backward pass. */
+/* ==== begin src/5_grad/dvt_grad.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_grad/dvt_grad.h"
+#endif
+/* The way back. A gradient function gets a node, the gradient of its result, and writes the gradients of the inputs that need
+   one. It is written with public operations, so that it can itself be recorded. */
+#ifndef DVTI_GRAD_H
+#define DVTI_GRAD_H
+#ifdef DEVTENSOR_LINES
+#line 6 "src/5_grad/dvt_grad.h"
+#endif
+
+typedef struct dvti_grad_call {
+    const dvti_node *node;
+    dvt_array *const *in; /* the inputs */
+    int n_in;
+    dvt_array *y;     /* the result, with its history when the backward pass is recorded */
+    dvt_array *g;     /* the gradient of the result: its shape, dtype and context */
+    const bool *need; /* per input */
+    dvt_array **
+        out; /* per input: to be set where needed, in any shape that broadcasting made of the input's */
+} dvti_grad_call;
+
+/* Fills call->out; false with the error set. One function per family, in grad_*.c. */
+DVTI_FN bool dvti_grad_elementwise(dvti_grad_call *call);
+DVTI_FN bool dvti_grad_view(dvti_grad_call *call);
+DVTI_FN bool dvti_grad_reduce(dvti_grad_call *call);
+DVTI_FN bool dvti_grad_matmul(dvti_grad_call *call);
+DVTI_FN bool dvti_grad_index(dvti_grad_call *call);
+DVTI_FN bool dvti_grad_conv(dvti_grad_call *call);
+
+/* g summed over the axes that broadcasting added or repeated, in x's shape and dtype. */
+DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
+
+#endif
+/* ==== end src/5_grad/dvt_grad.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_grad/dvt_backward.c"
+#endif
+/* ==== end src/5_grad/dvt_backward.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 51 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_grad/grad_conv.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_grad/grad_conv.c"
+#endif
+/* Gradients of convolution and pooling. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_grad/grad_conv.c"
+#endif
+/* ==== end src/5_grad/grad_conv.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 52 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_grad/grad_elementwise.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_grad/grad_elementwise.c"
+#endif
+/* Gradients of the op table's rows, where, clip, copy. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_grad/grad_elementwise.c"
+#endif
+/* ==== end src/5_grad/grad_elementwise.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 53 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_grad/grad_index.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_grad/grad_index.c"
+#endif
+/* Gradients of concat, take, take_along. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_grad/grad_index.c"
+#endif
+/* ==== end src/5_grad/grad_index.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 54 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_grad/grad_matmul.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_grad/grad_matmul.c"
+#endif
+/* Gradients of matrix products. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_grad/grad_matmul.c"
+#endif
+/* ==== end src/5_grad/grad_matmul.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 55 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_grad/grad_reduce.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_grad/grad_reduce.c"
+#endif
+/* Gradients of reductions and softmax. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_grad/grad_reduce.c"
+#endif
+/* ==== end src/5_grad/grad_reduce.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 56 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_grad/grad_view.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_grad/grad_view.c"
+#endif
+/* Gradients of views. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_grad/grad_view.c"
+#endif
+/* ==== end src/5_grad/grad_view.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 57 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_io/dvt_files.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_io/dvt_files.c"
+#endif
+/* Reading and writing whole files: temporary file and rename. */
+/* ==== begin src/5_io/dvt_io_internal.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_io/dvt_io_internal.h"
+#endif
+/* What the readers and writers share: whole files in memory, and a checked cursor over bytes. */
+#ifndef DVTI_IO_H
+#define DVTI_IO_H
+#ifdef DEVTENSOR_LINES
+#line 5 "src/5_io/dvt_io_internal.h"
+#endif
+
+#endif
+/* ==== end src/5_io/dvt_io_internal.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_files.c"
+#endif
+/* ==== end src/5_io/dvt_files.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 58 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_io/dvt_idx.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_io/dvt_idx.c"
+#endif
+/* IDX, plain and compressed. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_idx.c"
+#endif
+/* ==== end src/5_io/dvt_idx.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 59 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_io/dvt_inflate.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_io/dvt_inflate.c"
+#endif
+/* gzip and deflate, reading. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_inflate.c"
+#endif
+/* ==== end src/5_io/dvt_inflate.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 60 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_io/dvt_npy.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_io/dvt_npy.c"
+#endif
+/* NumPy .npy. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_npy.c"
+#endif
+/* ==== end src/5_io/dvt_npy.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 61 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_io/dvt_params.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_io/dvt_params.c"
+#endif
+/* Apache MXNet .params. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_params.c"
+#endif
+/* ==== end src/5_io/dvt_params.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 62 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_io/dvt_print.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_io/dvt_print.c"
+#endif
+/* NumPy text of arrays. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_print.c"
+#endif
+/* ==== end src/5_io/dvt_print.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 63 "src/devtensor_spine.h"
+#endif
+#if !defined(DEVTENSOR_NO_NN)
+/* ==== begin src/6_nn/block_basic.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/6_nn/block_basic.c"
+#endif
+/* Sequential, Dense, Flatten, Activation, Dropout, Embedding. */
+/* ==== begin src/6_nn/dvt_nn_internal.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/6_nn/dvt_nn_internal.h"
+#endif
+/* Blocks and parameters from the inside. */
+#ifndef DVTI_NN_H
+#define DVTI_NN_H
+#ifdef DEVTENSOR_LINES
+#line 5 "src/6_nn/dvt_nn_internal.h"
+#endif
+
+#endif
+/* ==== end src/6_nn/dvt_nn_internal.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/6_nn/block_basic.c"
+#endif
+/* ==== end src/6_nn/block_basic.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 65 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/6_nn/block_conv.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/6_nn/block_conv.c"
+#endif
+/* Conv2D and pooling. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/6_nn/block_conv.c"
+#endif
+/* ==== end src/6_nn/block_conv.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 66 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/6_nn/block_norm.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/6_nn/block_norm.c"
+#endif
+/* BatchNorm and LayerNorm. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/6_nn/block_norm.c"
+#endif
+/* ==== end src/6_nn/block_norm.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 67 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/6_nn/dvt_block.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/6_nn/dvt_block.c"
+#endif
+/* Blocks: children, forward, printing. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/6_nn/dvt_block.c"
+#endif
+/* ==== end src/6_nn/dvt_block.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 68 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/6_nn/dvt_initialise.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/6_nn/dvt_initialise.c"
+#endif
+/* Initial values. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/6_nn/dvt_initialise.c"
+#endif
+/* ==== end src/6_nn/dvt_initialise.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 69 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/6_nn/dvt_loss.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/6_nn/dvt_loss.c"
+#endif
+/* Losses. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/6_nn/dvt_loss.c"
+#endif
+/* ==== end src/6_nn/dvt_loss.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 70 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/6_nn/dvt_param.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/6_nn/dvt_param.c"
+#endif
+/* Parameters and collections of them. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/6_nn/dvt_param.c"
+#endif
+/* ==== end src/6_nn/dvt_param.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 71 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/6_nn/dvt_save_load.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/6_nn/dvt_save_load.c"
+#endif
+/* save_parameters and load_parameters. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/6_nn/dvt_save_load.c"
+#endif
+/* ==== end src/6_nn/dvt_save_load.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 72 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_curve.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/7_train/dvt_curve.c"
+#endif
+/* Curves as SVG. */
+/* ==== begin src/7_train/dvt_train_internal.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/7_train/dvt_train_internal.h"
+#endif
+/* Training from the inside. */
+#ifndef DVTI_TRAIN_H
+#define DVTI_TRAIN_H
+#ifdef DEVTENSOR_LINES
+#line 5 "src/7_train/dvt_train_internal.h"
+#endif
+
+#endif
+/* ==== end src/7_train/dvt_train_internal.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_curve.c"
+#endif
+/* ==== end src/7_train/dvt_curve.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 73 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_dataset.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/7_train/dvt_dataset.c"
+#endif
+/* Datasets and transforms. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_dataset.c"
+#endif
+/* ==== end src/7_train/dvt_dataset.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 74 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_loader.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/7_train/dvt_loader.c"
+#endif
+/* Batches, shuffling, worker threads. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_loader.c"
+#endif
+/* ==== end src/7_train/dvt_loader.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 75 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_metric.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/7_train/dvt_metric.c"
+#endif
+/* Metrics. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_metric.c"
+#endif
+/* ==== end src/7_train/dvt_metric.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 76 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_optimizer.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/7_train/dvt_optimizer.c"
+#endif
+/* Optimisers and schedules. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_optimizer.c"
+#endif
+/* ==== end src/7_train/dvt_optimizer.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 77 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_progress.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/7_train/dvt_progress.c"
+#endif
+/* Progress on a terminal. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_progress.c"
+#endif
+/* ==== end src/7_train/dvt_progress.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 78 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_trainer.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/7_train/dvt_trainer.c"
+#endif
+/* Trainer: all-reduce and update. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_trainer.c"
+#endif
+/* ==== end src/7_train/dvt_trainer.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 79 "src/devtensor_spine.h"
+#endif
+#endif
+#endif
+
+#if !defined(DEVTENSOR_NO_CALL_SITES) && !defined(DVTI_CALL_SITES_ON)
+/* ==== begin src/0_api/dvt_call_sites.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/0_api/dvt_call_sites.h"
+#endif
+/* GENERATED from the declarations in src/0_api by tools/call_sites.py: do not edit. */
+/* Calls remember where they stand. The name without parentheses, as in `f = dvt_add` or
+   `(dvt_add)(a, b)`, is the function itself. */
+#define DVTI_CALL_SITES_ON
+#define dvt_empty(...) dvt_note_site(dvt_empty(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_zeros(...) dvt_note_site(dvt_zeros(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_ones(...) dvt_note_site(dvt_ones(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_full(...) dvt_note_site(dvt_full(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_zeros_like(...) dvt_note_site(dvt_zeros_like(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_ones_like(...) dvt_note_site(dvt_ones_like(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_full_like(...) dvt_note_site(dvt_full_like(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar(...) dvt_note_site(dvt_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_eye(...) dvt_note_site(dvt_eye(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_arange(...) dvt_note_site(dvt_arange(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_linspace(...) dvt_note_site(dvt_linspace(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_from_host(...) dvt_note_site(dvt_from_host(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_to_host(...) dvt_note_status(dvt_to_host(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_set_from_host(...) dvt_note_status(dvt_set_from_host(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_slice(...) dvt_note_site(dvt_slice(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_rows(...) dvt_note_site(dvt_rows(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_index(...) dvt_note_site(dvt_index(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_t(...) dvt_note_site(dvt_t(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_transpose(...) dvt_note_site(dvt_transpose(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_swapaxes(...) dvt_note_site(dvt_swapaxes(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_reshape(...) dvt_note_site(dvt_reshape(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_flatten(...) dvt_note_site(dvt_flatten(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_expand_dims(...) dvt_note_site(dvt_expand_dims(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_squeeze(...) dvt_note_site(dvt_squeeze(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_broadcast_to(...) dvt_note_site(dvt_broadcast_to(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_contiguous(...) dvt_note_site(dvt_contiguous(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_copyto(...) dvt_note_site(dvt_copyto(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_as_in_ctx(...) dvt_note_site(dvt_as_in_ctx(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_copy(...) dvt_note_site(dvt_copy(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_copy_into(...) dvt_note_site(dvt_copy_into(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_astype(...) dvt_note_site(dvt_astype(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_fill(...) dvt_note_site(dvt_fill(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_attach_grad(...) dvt_note_status(dvt_attach_grad(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_zero_grad(...) dvt_note_status(dvt_zero_grad(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_backward(...) dvt_note_status(dvt_backward(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_backward_from(...) dvt_note_status(dvt_backward_from(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_gradients(...) dvt_note_status(dvt_gradients(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_detach(...) dvt_note_site(dvt_detach(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_stop_gradient(...) dvt_note_site(dvt_stop_gradient(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_ctx_parse(...) dvt_note_status(dvt_ctx_parse(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_set_virtual_gpus(...) dvt_note_status(dvt_set_virtual_gpus(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_device_query(...) dvt_note_status(dvt_device_query(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_wait(...) dvt_note_status(dvt_wait(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_wait_all(...) dvt_note_status(dvt_wait_all(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_set_num_threads(...) dvt_note_status(dvt_set_num_threads(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_print(...) dvt_note_status(dvt_print(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_print_file(...) dvt_note_status(dvt_print_file(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_format(...) dvt_note_status(dvt_format(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_save_npy(...) dvt_note_status(dvt_save_npy(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_load_npy(...) dvt_note_site(dvt_load_npy(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_save_params(...) dvt_note_status(dvt_save_params(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_load_idx(...) dvt_note_site(dvt_load_idx(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_read_npy(...) dvt_note_site(dvt_read_npy(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_read_idx(...) dvt_note_site(dvt_read_idx(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_param_set_data(...) dvt_note_status(dvt_param_set_data(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_param_set_grad_req(...) dvt_note_status(dvt_param_set_grad_req(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_param_set_lr_mult(...) dvt_note_status(dvt_param_set_lr_mult(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_param_set_wd_mult(...) dvt_note_status(dvt_param_set_wd_mult(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_param_set_init(...) dvt_note_status(dvt_param_set_init(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_params_initialize(...) dvt_note_status(dvt_params_initialize(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_params_reset_ctx(...) dvt_note_status(dvt_params_reset_ctx(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_params_set_grad_req(...) dvt_note_status(dvt_params_set_grad_req(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_params_zero_grad(...) dvt_note_status(dvt_params_zero_grad(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sequential_add(...) dvt_note_status(dvt_sequential_add(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_param_set_shape(...) dvt_note_status(dvt_param_set_shape(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_block_add_child(...) dvt_note_status(dvt_block_add_child(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_initialize(...) dvt_note_status(dvt_initialize(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_forward(...) dvt_note_site(dvt_forward(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_print_summary(...) dvt_note_status(dvt_print_summary(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_save_parameters(...) dvt_note_status(dvt_save_parameters(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_load_parameters(...) dvt_note_status(dvt_load_parameters(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_softmax_cross_entropy(...) dvt_note_site(dvt_softmax_cross_entropy(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_l1_loss(...) dvt_note_site(dvt_l1_loss(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_l2_loss(...) dvt_note_site(dvt_l2_loss(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sigmoid_bce_loss(...) dvt_note_site(dvt_sigmoid_bce_loss(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_huber_loss(...) dvt_note_site(dvt_huber_loss(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_add(...) dvt_note_site(dvt_add(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_add_(...) dvt_note_site(dvt_add_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_add_scalar(...) dvt_note_site(dvt_add_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_add_scalar_(...) dvt_note_site(dvt_add_scalar_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_add(...) dvt_note_site(dvt_scalar_add(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sub(...) dvt_note_site(dvt_sub(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sub_(...) dvt_note_site(dvt_sub_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sub_scalar(...) dvt_note_site(dvt_sub_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sub_scalar_(...) dvt_note_site(dvt_sub_scalar_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_sub(...) dvt_note_site(dvt_scalar_sub(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_mul(...) dvt_note_site(dvt_mul(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_mul_(...) dvt_note_site(dvt_mul_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_mul_scalar(...) dvt_note_site(dvt_mul_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_mul_scalar_(...) dvt_note_site(dvt_mul_scalar_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_mul(...) dvt_note_site(dvt_scalar_mul(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_div(...) dvt_note_site(dvt_div(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_div_(...) dvt_note_site(dvt_div_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_div_scalar(...) dvt_note_site(dvt_div_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_div_scalar_(...) dvt_note_site(dvt_div_scalar_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_div(...) dvt_note_site(dvt_scalar_div(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_floor_div(...) dvt_note_site(dvt_floor_div(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_floor_div_(...) dvt_note_site(dvt_floor_div_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_floor_div_scalar(...) dvt_note_site(dvt_floor_div_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_floor_div_scalar_(...) dvt_note_site(dvt_floor_div_scalar_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_floor_div(...) dvt_note_site(dvt_scalar_floor_div(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_mod(...) dvt_note_site(dvt_mod(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_mod_(...) dvt_note_site(dvt_mod_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_mod_scalar(...) dvt_note_site(dvt_mod_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_mod_scalar_(...) dvt_note_site(dvt_mod_scalar_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_mod(...) dvt_note_site(dvt_scalar_mod(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_pow(...) dvt_note_site(dvt_pow(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_pow_(...) dvt_note_site(dvt_pow_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_pow_scalar(...) dvt_note_site(dvt_pow_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_pow_scalar_(...) dvt_note_site(dvt_pow_scalar_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_pow(...) dvt_note_site(dvt_scalar_pow(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_minimum(...) dvt_note_site(dvt_minimum(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_minimum_(...) dvt_note_site(dvt_minimum_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_minimum_scalar(...) dvt_note_site(dvt_minimum_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_minimum_scalar_(...) dvt_note_site(dvt_minimum_scalar_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_minimum(...) dvt_note_site(dvt_scalar_minimum(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_maximum(...) dvt_note_site(dvt_maximum(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_maximum_(...) dvt_note_site(dvt_maximum_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_maximum_scalar(...) dvt_note_site(dvt_maximum_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_maximum_scalar_(...) dvt_note_site(dvt_maximum_scalar_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_maximum(...) dvt_note_site(dvt_scalar_maximum(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_atan2(...) dvt_note_site(dvt_atan2(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_atan2_(...) dvt_note_site(dvt_atan2_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_atan2_scalar(...) dvt_note_site(dvt_atan2_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_atan2_scalar_(...) dvt_note_site(dvt_atan2_scalar_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_atan2(...) dvt_note_site(dvt_scalar_atan2(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_hypot(...) dvt_note_site(dvt_hypot(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_hypot_(...) dvt_note_site(dvt_hypot_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_hypot_scalar(...) dvt_note_site(dvt_hypot_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_hypot_scalar_(...) dvt_note_site(dvt_hypot_scalar_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_hypot(...) dvt_note_site(dvt_scalar_hypot(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_equal(...) dvt_note_site(dvt_equal(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_equal_scalar(...) dvt_note_site(dvt_equal_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_equal(...) dvt_note_site(dvt_scalar_equal(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_not_equal(...) dvt_note_site(dvt_not_equal(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_not_equal_scalar(...) dvt_note_site(dvt_not_equal_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_not_equal(...) dvt_note_site(dvt_scalar_not_equal(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_less(...) dvt_note_site(dvt_less(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_less_scalar(...) dvt_note_site(dvt_less_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_less(...) dvt_note_site(dvt_scalar_less(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_less_equal(...) dvt_note_site(dvt_less_equal(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_less_equal_scalar(...) dvt_note_site(dvt_less_equal_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_less_equal(...) dvt_note_site(dvt_scalar_less_equal(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_greater(...) dvt_note_site(dvt_greater(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_greater_scalar(...) dvt_note_site(dvt_greater_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_greater(...) dvt_note_site(dvt_scalar_greater(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_greater_equal(...) dvt_note_site(dvt_greater_equal(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_greater_equal_scalar(...) dvt_note_site(dvt_greater_equal_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_greater_equal(...) dvt_note_site(dvt_scalar_greater_equal(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_logical_and(...) dvt_note_site(dvt_logical_and(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_logical_and_scalar(...) dvt_note_site(dvt_logical_and_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_logical_and(...) dvt_note_site(dvt_scalar_logical_and(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_logical_or(...) dvt_note_site(dvt_logical_or(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_logical_or_scalar(...) dvt_note_site(dvt_logical_or_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_logical_or(...) dvt_note_site(dvt_scalar_logical_or(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_logical_xor(...) dvt_note_site(dvt_logical_xor(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_logical_xor_scalar(...) dvt_note_site(dvt_logical_xor_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_scalar_logical_xor(...) dvt_note_site(dvt_scalar_logical_xor(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_neg(...) dvt_note_site(dvt_neg(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_neg_(...) dvt_note_site(dvt_neg_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_abs(...) dvt_note_site(dvt_abs(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_abs_(...) dvt_note_site(dvt_abs_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sign(...) dvt_note_site(dvt_sign(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sign_(...) dvt_note_site(dvt_sign_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_square(...) dvt_note_site(dvt_square(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_square_(...) dvt_note_site(dvt_square_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_relu(...) dvt_note_site(dvt_relu(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_relu_(...) dvt_note_site(dvt_relu_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_floor(...) dvt_note_site(dvt_floor(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_floor_(...) dvt_note_site(dvt_floor_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_ceil(...) dvt_note_site(dvt_ceil(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_ceil_(...) dvt_note_site(dvt_ceil_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_round(...) dvt_note_site(dvt_round(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_round_(...) dvt_note_site(dvt_round_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trunc(...) dvt_note_site(dvt_trunc(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trunc_(...) dvt_note_site(dvt_trunc_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_reciprocal(...) dvt_note_site(dvt_reciprocal(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_reciprocal_(...) dvt_note_site(dvt_reciprocal_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sqrt(...) dvt_note_site(dvt_sqrt(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sqrt_(...) dvt_note_site(dvt_sqrt_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_rsqrt(...) dvt_note_site(dvt_rsqrt(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_rsqrt_(...) dvt_note_site(dvt_rsqrt_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_exp(...) dvt_note_site(dvt_exp(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_exp_(...) dvt_note_site(dvt_exp_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_exp2(...) dvt_note_site(dvt_exp2(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_exp2_(...) dvt_note_site(dvt_exp2_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_expm1(...) dvt_note_site(dvt_expm1(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_expm1_(...) dvt_note_site(dvt_expm1_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_log(...) dvt_note_site(dvt_log(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_log_(...) dvt_note_site(dvt_log_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_log2(...) dvt_note_site(dvt_log2(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_log2_(...) dvt_note_site(dvt_log2_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_log10(...) dvt_note_site(dvt_log10(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_log10_(...) dvt_note_site(dvt_log10_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_log1p(...) dvt_note_site(dvt_log1p(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_log1p_(...) dvt_note_site(dvt_log1p_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sin(...) dvt_note_site(dvt_sin(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sin_(...) dvt_note_site(dvt_sin_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_cos(...) dvt_note_site(dvt_cos(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_cos_(...) dvt_note_site(dvt_cos_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_tan(...) dvt_note_site(dvt_tan(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_tan_(...) dvt_note_site(dvt_tan_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_asin(...) dvt_note_site(dvt_asin(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_asin_(...) dvt_note_site(dvt_asin_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_acos(...) dvt_note_site(dvt_acos(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_acos_(...) dvt_note_site(dvt_acos_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_atan(...) dvt_note_site(dvt_atan(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_atan_(...) dvt_note_site(dvt_atan_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sinh(...) dvt_note_site(dvt_sinh(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sinh_(...) dvt_note_site(dvt_sinh_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_cosh(...) dvt_note_site(dvt_cosh(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_cosh_(...) dvt_note_site(dvt_cosh_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_tanh(...) dvt_note_site(dvt_tanh(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_tanh_(...) dvt_note_site(dvt_tanh_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sigmoid(...) dvt_note_site(dvt_sigmoid(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sigmoid_(...) dvt_note_site(dvt_sigmoid_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_softplus(...) dvt_note_site(dvt_softplus(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_softplus_(...) dvt_note_site(dvt_softplus_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_erf(...) dvt_note_site(dvt_erf(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_erf_(...) dvt_note_site(dvt_erf_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_gelu(...) dvt_note_site(dvt_gelu(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_gelu_(...) dvt_note_site(dvt_gelu_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_isnan(...) dvt_note_site(dvt_isnan(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_isinf(...) dvt_note_site(dvt_isinf(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_isfinite(...) dvt_note_site(dvt_isfinite(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_logical_not(...) dvt_note_site(dvt_logical_not(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_where(...) dvt_note_site(dvt_where(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_clip(...) dvt_note_site(dvt_clip(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_clip_(...) dvt_note_site(dvt_clip_(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sum(...) dvt_note_site(dvt_sum(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_prod(...) dvt_note_site(dvt_prod(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_mean(...) dvt_note_site(dvt_mean(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_var(...) dvt_note_site(dvt_var(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_std(...) dvt_note_site(dvt_std(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_min(...) dvt_note_site(dvt_min(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_max(...) dvt_note_site(dvt_max(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_argmin(...) dvt_note_site(dvt_argmin(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_argmax(...) dvt_note_site(dvt_argmax(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_any(...) dvt_note_site(dvt_any(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_all(...) dvt_note_site(dvt_all(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_norm(...) dvt_note_site(dvt_norm(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_logsumexp(...) dvt_note_site(dvt_logsumexp(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_softmax(...) dvt_note_site(dvt_softmax(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_log_softmax(...) dvt_note_site(dvt_log_softmax(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_matmul(...) dvt_note_site(dvt_matmul(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_matmul_t(...) dvt_note_site(dvt_matmul_t(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_dot(...) dvt_note_site(dvt_dot(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_concat(...) dvt_note_site(dvt_concat(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_stack(...) dvt_note_site(dvt_stack(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_split(...) dvt_note_status(dvt_split(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_take(...) dvt_note_site(dvt_take(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_take_along_axis(...) dvt_note_site(dvt_take_along_axis(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_pick(...) dvt_note_site(dvt_pick(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_one_hot(...) dvt_note_site(dvt_one_hot(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_conv2d(...) dvt_note_site(dvt_conv2d(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_max_pool2d(...) dvt_note_site(dvt_max_pool2d(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_avg_pool2d(...) dvt_note_site(dvt_avg_pool2d(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_linear(...) dvt_note_site(dvt_linear(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_dropout(...) dvt_note_site(dvt_dropout(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_batch_norm(...) dvt_note_site(dvt_batch_norm(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_layer_norm(...) dvt_note_site(dvt_layer_norm(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_uniform(...) dvt_note_site(dvt_uniform(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_normal(...) dvt_note_site(dvt_normal(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_randint(...) dvt_note_site(dvt_randint(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_bernoulli(...) dvt_note_site(dvt_bernoulli(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_permutation(...) dvt_note_site(dvt_permutation(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_key_uniform(...) dvt_note_site(dvt_key_uniform(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_key_normal(...) dvt_note_site(dvt_key_normal(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_key_randint(...) dvt_note_site(dvt_key_randint(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_key_bernoulli(...) dvt_note_site(dvt_key_bernoulli(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_key_permutation(...) dvt_note_site(dvt_key_permutation(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trainer_step(...) dvt_note_status(dvt_trainer_step(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trainer_step_partial(...) dvt_note_status(dvt_trainer_step_partial(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trainer_allreduce(...) dvt_note_status(dvt_trainer_allreduce(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trainer_update(...) dvt_note_status(dvt_trainer_update(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trainer_set_learning_rate(...) dvt_note_status(dvt_trainer_set_learning_rate(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_dataset_get(...) dvt_note_status(dvt_dataset_get(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_transform_apply(...) dvt_note_site(dvt_transform_apply(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_split_and_load(...) dvt_note_status(dvt_split_and_load(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_metric_update(...) dvt_note_status(dvt_metric_update(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_curve_add(...) dvt_note_status(dvt_curve_add(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_curve_save(...) dvt_note_status(dvt_curve_save(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
+/* ==== end src/0_api/dvt_call_sites.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 84 "src/devtensor_spine.h"
+#endif
+#endif
+/* ==== end src/devtensor_spine.h ==== */

@@ -1,0 +1,30 @@
+# What the test scripts share. A script sources this file, calls pass, fail, skip or try for each case, and ends with finish.
+passed=0
+failed=0
+skipped=0
+
+pass() { passed=$((passed + 1)); }
+fail() { # name, and what was seen
+    failed=$((failed + 1))
+    echo "FAIL $1${2:+: $2}"
+}
+skip() { # name, reason
+    skipped=$((skipped + 1))
+    echo "SKIP $1: $2"
+}
+# try NAME COMMAND...: passes when the command succeeds, else shows the end of what it said.
+try() {
+    try_name=$1
+    shift
+    if "$@" >"$BUILD/try.log" 2>&1; then
+        pass
+    else
+        fail "$try_name" "exit code $?"
+        tail -n 25 "$BUILD/try.log"
+    fi
+}
+finish() {
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ]
+}
+has() { command -v "$1" >/dev/null 2>&1; }

@@ -1,0 +1,33 @@
+#!/bin/sh
+# Runs suites one after the other: programs, or scripts that end in .sh. Each must end in "N passed, N failed, N skipped"; one that
+# does not has crashed, and counts as a failure. The last line is the sum.
+# usage: run.sh SUITE...
+: "${BUILD:=build}"
+mkdir -p "$BUILD"
+passed=0
+failed=0
+skipped=0
+for suite in "$@"; do
+    echo "== $suite"
+    log=$BUILD/suite.log
+    case $suite in
+    *.sh) { sh "$suite" 2>&1; echo $? >"$BUILD/suite.rc"; } | tee "$log" ;;
+    *) { "$suite" 2>&1; echo $? >"$BUILD/suite.rc"; } | tee "$log" ;;
+    esac
+    read -r rc <"$BUILD/suite.rc"
+    counts=$(tail -n 1 "$log" | sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed, \([0-9][0-9]*\) skipped$/\1 \2 \3/p')
+    if [ -z "$counts" ]; then
+        echo "FAIL $suite: no closing line, exit code $rc"
+        counts="0 1 0"
+    fi
+    set -- $counts
+    if [ "$rc" -ne 0 ] && [ "$2" -eq 0 ]; then
+        echo "FAIL $suite: exit code $rc although nothing failed"
+        set -- "$1" 1 "$3"
+    fi
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+    skipped=$((skipped + $3))
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Pastes src/ into devtensor.h, and the CUDA kernels into devtensor_kernels.cu.inc.
+
+The same sources give the same bytes: no dates, no paths, no hashes. It is also the guard of the architecture: what
+it refuses, it refuses with what, why and how to fix it.
+
+    tools/amalgamate.py            write what is stale
+    tools/amalgamate.py --check    write nothing; fail when something is stale
+    tools/amalgamate.py --root DIR work on another tree (the guards' own test does)
+"""
+import argparse
+import os
+import re
+import sys
+
+SPINE = "devtensor_spine.h"
+HEADER = "devtensor.h"
+KERNELS = "devtensor_kernels.cu.inc"
+KERNEL_FOLDER = "3_cuda/kernels"
+PLATFORM = "1_base/dvt_platform.h"
+PUBLIC_SYSTEM_HEADERS = {"stdbool.h", "stddef.h", "stdint.h"}
+LINES_PER_FILE = 1000
+
+BANNER = "/* GENERATED from src/ by tools/amalgamate.py: do not edit. Edit src/, then run `make header`. */\n"
+SPDX = "/* SPDX-License-Identifier: MIT OR Unlicense */\n"
+
+INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
+TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b\s*(.*)")
+ROOM = re.compile(r"(\d)_\w+")
+CUDA_NAME = re.compile(r"\b(?:CU[a-z]\w*|cu[A-Z]\w*_t|cuda[A-Z]\w*|nvrtc[A-Z]\w*)\b")
+MOVES_BYTES = re.compile(r"->\s*(?:upload|download|copy_from)\s*\(")
+
+
+def die(what, why, fix):
+    sys.exit(f"amalgamate: {what}\n  Why: {why}\n  Fix: {fix}")
+
+
+def code_of(lines, strings):
+    """The lines without comments, and without string literals unless wanted; every line still in its place."""
+
+    def blank(found):
+        keep = strings and found[0][0] in "\"'"
+        return found[0] if keep else "\n" * found[0].count("\n") or " "
+
+    return TOKEN.sub(blank, "".join(lines)).split("\n")
+
+
+def room_of(path):
+    """'3_cpu/ref/x.c' -> '3_cpu'; the spine stands above all rooms."""
+    first = path.split("/")[0]
+    return first if ROOM.fullmatch(first) else None
+
+
+class Sources:
+    """The files under src/, by their path from there."""
+
+    def __init__(self, root):
+        self.folder = os.path.join(root, "src")
+        self.used = set()
+
+    def path(self, name):
+        return os.path.join(self.folder, *name.split("/"))
+
+    def lines(self, name):
+        self.used.add(name)
+        with open(self.path(name), encoding="utf-8") as file:
+            lines = [line.rstrip() + "\n" for line in file]
+        if len(lines) > LINES_PER_FILE:
+            die(f"src/{name} has {len(lines)} lines; the limit is {LINES_PER_FILE}",
+                "a room that long is hard to find one's way in", "split it by subject")
+        return lines
+
+    def all(self):
+        for folder, folders, files in os.walk(self.folder):
+            folders.sort()
+            for file in sorted(files):
+                yield os.path.relpath(os.path.join(folder, file), self.folder).replace(os.sep, "/")
+
+
+class Paster:
+    """Follows the includes from the spine, and collects the text of the header."""
+
+    def __init__(self, sources):
+        self.sources = sources
+        self.out = [BANNER, SPDX]
+        self.under = {}  # of each pasted header: the conditions that it stands under
+        self.conditions = []  # [text] of every #if around this place; None for an include guard
+
+    def paste(self, name):
+        lines = self.sources.lines(name)
+        self.check_code(name, lines)
+        self.out.append(f"/* ==== begin src/{name} ==== */\n")
+        depth = len(self.conditions)
+        code = code_of(lines, strings=True)
+        # The spine's own comment is for contributors, and would be the first thing that users read.
+        skip = next(i for i, line in enumerate(code) if line.strip()) if name == SPINE else 0
+        self.line_directive(skip + 1, name)
+        for number, line in list(enumerate(lines, 1))[skip:]:
+            found = INCLUDE.match(code[number - 1])
+            if found and found[1]:
+                self.include(name, number, found[1])
+                self.line_directive(number + 1, name)
+                continue
+            if found:
+                self.check_system_header(name, number, found[2])
+            self.follow_conditions(code, number)
+            self.out.append(line)
+        if len(self.conditions) != depth:
+            die(f"src/{name} ends inside an #if", "what follows would be left out with it",
+                "add the #endif")
+        self.out.append(f"/* ==== end src/{name} ==== */\n")
+
+    def line_directive(self, number, name):
+        self.out.append(f'#ifdef DEVTENSOR_LINES\n#line {number} "src/{name}"\n#endif\n')
+
+    def include(self, name, number, target):
+        if not os.path.isfile(self.sources.path(target)):
+            die(f"src/{name}:{number} includes {target}, which is not there",
+                "includes are written as paths from src/",
+                'write it like "1_base/dvt_base.h", or add the file')
+        self.check_layer(name, number, target)
+        active = [text for text in self.conditions if text]
+        if target.endswith(".inl") or target not in self.under:
+            self.under.setdefault(target, active)
+            self.paste(target)
+        elif self.under[target] != active[:len(self.under[target])]:
+            die(f"src/{name}:{number} includes {target}, which was pasted above under `"
+                f"{self.under[target][-1]}`", "a header is pasted once, where it is first included; "
+                "there it may be compiled away", "include it earlier, outside of that condition")
+
+    def follow_conditions(self, code, number):
+        found = CONDITIONAL.match(code[number - 1])
+        if not found:
+            return
+        word, text = found[1], found[2].strip()
+        if word == "endif":
+            self.conditions.pop()
+        elif word in ("else", "elif"):
+            self.conditions[-1] = f"#{word} after {self.conditions[-1]}"
+        else:
+            following = code[number].split()
+            guard = word == "ifndef" and following[:2] == ["#define", text]
+            self.conditions.append(None if guard else f"#{word} {text}")
+
+    @staticmethod
+    def check_layer(name, number, target):
+        here, there = room_of(name), room_of(target)
+        if not here or not there or here == there or here[0] > there[0]:
+            return
+        sibling = here[0] == there[0]
+        die(f"src/{name}:{number} includes {target}: {here} may not know {there}",
+            "rooms with one number are siblings, and any of them can be left out" if sibling else
+            "lower layers must work without higher ones",
+            "move what both need into a lower room" if sibling else
+            "move the shared declaration down, or the code that needs it up")
+
+    @staticmethod
+    def check_system_header(name, number, header):
+        if name == PLATFORM or (room_of(name) == "0_api" and header in PUBLIC_SYSTEM_HEADERS):
+            return
+        die(f"src/{name}:{number} includes <{header}>",
+            "users pay for every system header of the declarations, and the implementation must "
+            "have one place that knows the platform",
+            f"the declarations get by with {', '.join(sorted(PUBLIC_SYSTEM_HEADERS))}; for the "
+            f"implementation add it to src/{PLATFORM}")
+
+    @staticmethod
+    def check_code(name, lines):
+        for number, line in enumerate(code_of(lines, strings=False), 1):
+            if room_of(name) != "3_cuda" and CUDA_NAME.search(line):
+                die(f"src/{name}:{number} names {CUDA_NAME.search(line)[0]}",
+                    "only 3_cuda knows CUDA, so that the library is whole without it",
+                    "put it behind a slot of 2_core/dvt_backend.h")
+            if room_of(name) != "2_core" and MOVES_BYTES.search(line):
+                die(f"src/{name}:{number} moves bytes between memories",
+                    "only 2_core does, so that every transfer is counted and guarded",
+                    "call dvti_copy_elements or dvti_read")
+
+
+def kernels(sources):
+    """The CUDA files as one C string literal per line: compilers limit the length of a literal, not their number."""
+    names = [n for n in sources.all() if n.startswith(KERNEL_FOLDER + "/")]
+    out = [BANNER.replace("Edit src/", f"Edit src/{KERNEL_FOLDER}/"), SPDX,
+           "/* The CUDA source: a table of lines, ended by NULL. "]
+    out.append("Include it inside an initialiser. */\n" if names else
+               "No kernel has been written yet: it is empty. */\n")
+    for name in names:
+        out.append(f'"#line 1 \\"{name[len(KERNEL_FOLDER) + 1:]}\\"\\n",\n')
+        for line in sources.lines(name):
+            text = line[:-1].replace("\\", "\\\\").replace('"', '\\"').replace("??", "?\\?")
+            out.append(f'"{text}\\n",\n')
+    out.append("NULL\n")
+    return "".join(out)
+
+
+def generate(root):
+    sources = Sources(root)
+    paster = Paster(sources)
+    paster.paste(SPINE)
+    new = {HEADER: "".join(paster.out), KERNELS: kernels(sources)}
+    lost = sorted(set(sources.all()) - sources.used)
+    if lost:
+        die("not reachable from the spine: " + ", ".join("src/" + name for name in lost),
+            "a file that nobody includes is dead or forgotten",
+            f"add it to src/{SPINE} at its place, or delete it")
+    return new
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    arguments.add_argument("--check", action="store_true")
+    arguments.add_argument("--root", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    arguments = arguments.parse_args()
+    stale = []
+    for name, text in generate(arguments.root).items():
+        path = os.path.join(arguments.root, name)
+        old = None
+        if os.path.exists(path):
+            with open(path, encoding="utf-8", newline="") as file:
+                old = file.read()
+        if old == text:
+            continue
+        stale.append(name)
+        if not arguments.check:
+            with open(path, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            print("wrote", name)
+    if arguments.check and stale:
+        die("stale: " + ", ".join(stale), "src/ changed and the generated file did not, or somebody edited it",
+            "run `make header` and commit the result; never edit it by hand")
+
+
+if __name__ == "__main__":
+    main()
