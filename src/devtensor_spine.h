@@ -25,6 +25,7 @@
 #include "2_core/dvt_shape.c"
 #include "3_cpu/dvt_cpu.c"
 #include "3_cpu/dvt_virtual.c"
+#include "3_cpu/ref/ref_block.c"
 #include "3_cpu/ref/ref_conv.c"
 #include "3_cpu/ref/ref_element.c"
 #include "3_cpu/ref/ref_elementwise.c"

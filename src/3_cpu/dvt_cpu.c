@@ -1,2 +1,81 @@
-/* The backend of cpu(): computes in the call. */
+/* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
+   which virtual GPUs share. */
 #include "3_cpu/dvt_cpu.h"
+
+DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
+    switch (launch->kernel) {
+    case DVTI_K_FILL:
+    case DVTI_K_ARANGE:
+    case DVTI_K_EYE:
+        dvti_ref_fill(launch);
+        break;
+    case DVTI_K_ELEMENTWISE:
+        dvti_ref_elementwise(launch);
+        break;
+    default:
+        break;
+    }
+}
+
+DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch) {
+    (void)device;
+    (void)launch;
+    return 0;
+}
+
+/* Two threads that grow `used` at once must not both miss the peak. */
+static void dvti_cpu_count_peak(dvti_device *device, int64_t used) {
+    static dvti_mutex lock = DVTI_MUTEX_INIT;
+    if (used <= dvti_atomic_load(&device->peak))
+        return;
+    dvti_mutex_lock(&lock);
+    if (used > dvti_atomic_load(&device->peak))
+        dvti_atomic_store(&device->peak, used);
+    dvti_mutex_unlock(&lock);
+}
+
+static dvt_status dvti_cpu_acquire(dvti_device *device, int64_t bytes, void **out) {
+    void *block = dvti_alloc_aligned((size_t)bytes);
+    if (!block)
+        return dvti_fail_memory("allocation on cpu(0)", bytes);
+    dvti_cpu_count_peak(device, dvti_atomic_add(&device->used, bytes));
+    *out = block;
+    return DVT_OK;
+}
+
+static void dvti_cpu_release(dvti_device *device, void *block, int64_t bytes) {
+    dvti_atomic_add(&device->used, -bytes);
+    dvti_free_aligned(block);
+}
+
+static dvt_status dvti_cpu_move(dvti_device *device, void *dst, const void *src, int64_t bytes) {
+    (void)device;
+    if (bytes > 0)
+        memmove(dst, src, (size_t)bytes);
+    return DVT_OK;
+}
+
+static dvt_status dvti_cpu_copy_from(dvti_device *device, void *dst, dvti_device *from,
+                                     const void *src, int64_t bytes) {
+    (void)from;
+    return dvti_cpu_move(device, dst, src, bytes);
+}
+
+static dvt_status dvti_cpu_launch(dvti_device *device, const dvti_launch *launch) {
+    (void)device;
+    dvti_cpu_run(launch);
+    return DVT_OK;
+}
+
+static dvt_status dvti_cpu_wait(dvti_device *device) {
+    (void)device;
+    return DVT_OK;
+}
+
+DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
+    static const dvti_backend backend = {
+        "cpu",         dvti_cpu_acquire,   dvti_cpu_release,   dvti_cpu_move,
+        dvti_cpu_move, dvti_cpu_copy_from, dvti_cpu_workspace, dvti_cpu_launch,
+        dvti_cpu_wait};
+    return &backend;
+}

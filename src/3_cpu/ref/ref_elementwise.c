@@ -1,2 +1,340 @@
-/* Elementwise programs, in blocks. */
+/* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
+   one already, in memory), one loop per row of the op table runs over it, and the result is stored. The loops are expanded from
+   the table; dtypes and strides are ref_block.c's. */
 #include "3_cpu/dvt_cpu.h"
+
+/* ---- what the op table's texts use ---- */
+#define DVTI_WRAP(a, op, b) ((int64_t)((uint64_t)(a)op(uint64_t)(b)))
+
+/* Python's rules: the remainder has b's sign, also when it is 0; the quotient is rounded down. */
+#define DVTI_DEFINE_DIVISION(T, FMOD, COPYSIGN, RINT, floor_div, mod)                              \
+    static T mod(T a, T b) {                                                                       \
+        T rest = FMOD(a, b);                                                                       \
+        if (rest == 0)                                                                             \
+            return COPYSIGN(0, b);                                                                 \
+        return (rest < 0) != (b < 0) ? rest + b : rest;                                            \
+    }                                                                                              \
+    static T floor_div(T a, T b) {                                                                 \
+        T rest, quotient;                                                                          \
+        if (b == 0)                                                                                \
+            return a / b;                                                                          \
+        rest = FMOD(a, b);                                                                         \
+        quotient = (a - rest) / b; /* whole, up to rounding */                                     \
+        if (rest != 0 && (rest < 0) != (b < 0))                                                    \
+            quotient -= 1;                                                                         \
+        return quotient == 0 ? COPYSIGN(0, a / b) : RINT(quotient);                                \
+    }
+DVTI_DEFINE_DIVISION(float, fmodf, copysignf, rintf, dvti_floor_divf, dvti_modf)
+DVTI_DEFINE_DIVISION(double, fmod, copysign, rint, dvti_floor_div, dvti_mod)
+#undef DVTI_DEFINE_DIVISION
+
+/* The machine's division traps on x / 0 and on INT64_MIN / -1. */
+static int64_t dvti_int_floor_div(int64_t a, int64_t b) {
+    if (b == 0)
+        return 0;
+    if (b == -1)
+        return DVTI_WRAP(0, -, a);
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static int64_t dvti_int_mod(int64_t a, int64_t b) {
+    int64_t rest;
+    if (b == 0 || b == -1)
+        return 0;
+    rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+static int64_t dvti_int_pow(int64_t a, int64_t b) {
+    uint64_t base = (uint64_t)a, result = 1;
+    if (b < 0)
+        return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
+    for (; b; b >>= 1) {
+        if (b & 1)
+            result *= base;
+        base *= base;
+    }
+    return (int64_t)result;
+}
+
+/* ---- the loops: one function per class, one case per row ---- */
+typedef struct dvti_ew_plan {
+    dvti_op op;
+    dvti_class compute;
+    int n_in;
+    dvti_view in[3], out;
+    double low, high; /* clip */
+    int64_t low_int, high_int;
+    double f; /* the scalar, which is an operand of one element */
+    int64_t i;
+} dvti_ew_plan;
+
+/* The program that includes us may use these short names. */
+#pragma push_macro("F")
+#pragma push_macro("C")
+#undef F
+#undef C
+#define DVTI_EW_UNARY(name, f)                                                                     \
+    case DVTI_OP_##name:                                                                           \
+        for (k = 0; k < n; k++) {                                                                  \
+            const DVTI_T x = p[k];                                                                 \
+            (void)x;                                                                               \
+            to[k] = (DVTI_T)(f);                                                                   \
+        }                                                                                          \
+        break;
+#define DVTI_EW_BINARY(name, f)                                                                    \
+    case DVTI_OP_##name:                                                                           \
+        for (k = 0; k < n; k++) {                                                                  \
+            const DVTI_T a = p[k], b = q[k];                                                       \
+            (void)a;                                                                               \
+            (void)b;                                                                               \
+            to[k] = (DVTI_T)(f);                                                                   \
+        }                                                                                          \
+        break;
+#define DVTI_EW_OTHERS                                                                             \
+    case DVTI_OP_where:                                                                            \
+        for (k = 0; k < n; k++)                                                                    \
+            to[k] = p[k] != 0 ? q[k] : r[k];                                                       \
+        break;                                                                                     \
+    case DVTI_OP_clip:                                                                             \
+        for (k = 0; k < n; k++)                                                                    \
+            to[k] = p[k] < low ? low : p[k] > high ? high : p[k];                                  \
+        break;                                                                                     \
+    default: /* copy */                                                                            \
+        if (to != p)                                                                               \
+            memcpy(to, p, (size_t)n * sizeof *to);                                                 \
+        break;
+
+#define DVTI_EW_U(name, rule, f, i, grad, lo, hi, doc) DVTI_EW_UNARY(name, f)
+#define DVTI_EW_B(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) DVTI_EW_BINARY(name, f)
+#define DVTI_T float
+#define F(name) name##f
+#define C(value) ((float)(value))
+#define DVTI_LARGEST FLT_MAX
+
+static void dvti_ew_f32(const dvti_ew_plan *plan, const float *p, const float *q, const float *r,
+                        float *to, int64_t n) {
+    const float low = (float)plan->low, high = (float)plan->high;
+    int64_t k;
+    switch (plan->op) {
+        DVTI_UNARY_TABLE(DVTI_EW_U)
+        DVTI_BINARY_TABLE(DVTI_EW_B)
+        DVTI_EW_OTHERS
+    }
+}
+
+#undef DVTI_T
+#undef F
+#undef C
+#undef DVTI_LARGEST
+
+#define DVTI_T double
+#define F(name) name
+#define C(value) ((double)(value))
+#define DVTI_LARGEST DBL_MAX
+
+static void dvti_ew_f64(const dvti_ew_plan *plan, const double *p, const double *q, const double *r,
+                        double *to, int64_t n) {
+    const double low = plan->low, high = plan->high;
+    int64_t k;
+    switch (plan->op) {
+        DVTI_UNARY_TABLE(DVTI_EW_U)
+        DVTI_BINARY_TABLE(DVTI_EW_B)
+        DVTI_EW_OTHERS
+    }
+}
+
+#undef DVTI_T
+#undef F
+#undef C
+#undef DVTI_LARGEST
+#undef DVTI_EW_U
+#undef DVTI_EW_B
+
+/* Of the float texts only the integer ones are used here. */
+#define DVTI_EW_U(name, rule, f, i, grad, lo, hi, doc) DVTI_EW_UNARY(name, i)
+#define DVTI_EW_B(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) DVTI_EW_BINARY(name, i)
+#define DVTI_T int64_t
+
+static void dvti_ew_i64(const dvti_ew_plan *plan, const int64_t *p, const int64_t *q,
+                        const int64_t *r, int64_t *to, int64_t n) {
+    const int64_t low = plan->low_int, high = plan->high_int;
+    int64_t k;
+    switch (plan->op) {
+        DVTI_UNARY_TABLE(DVTI_EW_U)
+        DVTI_BINARY_TABLE(DVTI_EW_B)
+        DVTI_EW_OTHERS
+    }
+}
+
+#undef DVTI_T
+#undef DVTI_EW_U
+#undef DVTI_EW_B
+#undef DVTI_EW_UNARY
+#undef DVTI_EW_BINARY
+#undef DVTI_EW_OTHERS
+#undef DVTI_WRAP
+#pragma pop_macro("F")
+#pragma pop_macro("C")
+
+static void dvti_ew_loop(const dvti_ew_plan *plan, void *const *operand, void *to, int64_t n) {
+    if (plan->compute == DVTI_F32)
+        dvti_ew_f32(plan, (const float *)operand[0], (const float *)operand[1],
+                    (const float *)operand[2], (float *)to, n);
+    else if (plan->compute == DVTI_F64)
+        dvti_ew_f64(plan, (const double *)operand[0], (const double *)operand[1],
+                    (const double *)operand[2], (double *)to, n);
+    else
+        dvti_ew_i64(plan, (const int64_t *)operand[0], (const int64_t *)operand[1],
+                    (const int64_t *)operand[2], (int64_t *)to, n);
+}
+
+/* ---- blocks ---- */
+/* where's condition holds when it is nonzero in its own dtype, also where the class would make it 0 (0.5 among integers). */
+static void dvti_ew_load_condition(const dvti_ew_plan *plan, int64_t first, int64_t n, void *to) {
+    double value[DVTI_BLOCK];
+    uint8_t holds[DVTI_BLOCK];
+    dvti_view view;
+    memset(&view, 0, sizeof view);
+    dvti_load_block(&plan->in[0], first, n, DVTI_F64, value);
+    dvti_store_row_f64(holds, DVT_BOOL, 1, n, value);
+    view.data = holds;
+    view.dtype = DVT_BOOL;
+    view.ndim = 1;
+    view.dim[0] = n;
+    view.stride[0] = 1;
+    dvti_load_block(&view, 0, n, plan->compute, to);
+}
+
+static void dvti_ew_load(const dvti_ew_plan *plan, int which, int64_t first, int64_t n, void *to) {
+    if (plan->op == DVTI_OP_where && which == 0 && dvt_dtype_is_float(plan->in[0].dtype))
+        dvti_ew_load_condition(plan, first, n, to);
+    else
+        dvti_load_block(&plan->in[which], first, n, plan->compute, to);
+}
+
+static bool dvti_ew_repeats(const dvti_view *view) {
+    return view->ndim == 1 && view->stride[0] == 0;
+}
+
+static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
+    const dvti_ew_plan *plan = (const dvti_ew_plan *)user;
+    double buffer[3][DVTI_BLOCK], result[DVTI_BLOCK];
+    void *operand[3] = {NULL, NULL, NULL}, *to;
+    bool direct = dvti_block_direct(&plan->out, plan->compute, 0) != NULL;
+    int64_t at, n, block;
+    int k;
+    for (k = 0; k < plan->n_in; k++)
+        direct = direct && dvti_block_direct(&plan->in[k], plan->compute, 0);
+    block = direct ? end - begin : DVTI_BLOCK;
+    for (at = begin; at < end; at += n) {
+        n = DVTI_MIN(block, end - at);
+        for (k = 0; k < plan->n_in; k++) {
+            operand[k] = dvti_block_direct(&plan->in[k], plan->compute, at);
+            if (operand[k])
+                continue;
+            operand[k] = buffer[k];
+            if (at == begin || !dvti_ew_repeats(&plan->in[k]))
+                dvti_ew_load(plan, k, at, n, buffer[k]);
+        }
+        to = dvti_block_direct(&plan->out, plan->compute, at);
+        dvti_ew_loop(plan, operand, to ? to : result, n);
+        if (!to)
+            dvti_store_block(&plan->out, at, n, plan->compute, result);
+    }
+}
+
+/* ---- the launch ---- */
+/* The order of positions is free: following the result's memory makes transposed operands of one layout contiguous. */
+static void dvti_ew_swap_axes(dvti_view *view, int a, int b) {
+    int64_t dim = view->dim[a], stride = view->stride[a];
+    view->dim[a] = view->dim[b];
+    view->stride[a] = view->stride[b];
+    view->dim[b] = dim;
+    view->stride[b] = stride;
+}
+
+static int64_t dvti_ew_distance(int64_t stride) {
+    return stride < 0 ? -stride : stride;
+}
+
+static void dvti_ew_order_axes(dvti_ew_plan *plan) {
+    const dvti_view *out = &plan->out;
+    int i, j, k;
+    for (i = 1; i < out->ndim; i++)
+        for (j = i; j > 0; j--) {
+            if (dvti_ew_distance(out->stride[j - 1]) >= dvti_ew_distance(out->stride[j]))
+                break;
+            for (k = 0; k < plan->n_in; k++)
+                dvti_ew_swap_axes(&plan->in[k], j - 1, j);
+            dvti_ew_swap_axes(&plan->out, j - 1, j);
+        }
+}
+
+/* Bounds of an integer array, cut to what its dtype holds: min(max(x, 2.5), 7) without its fraction is min(max(x, 2), 7). */
+static int64_t dvti_ew_bound(double bound, dvt_dtype dtype) {
+    int64_t room = 0;
+    if (dtype == DVT_BOOL)
+        dtype = DVT_U8;
+    dvti_store_f64(&room, dtype, 0, bound);
+    return dvti_load_i64(&room, dtype, 0);
+}
+
+static int64_t dvti_ew_grain(const dvti_ew_plan *plan) {
+    switch (plan->op) {
+#define DVTI_GRAIN_SAME 32768
+#define DVTI_GRAIN_NOBOOL 32768
+#define DVTI_GRAIN_BOOL 32768
+#define DVTI_GRAIN_FLOAT 4096 /* some nanoseconds per element */
+#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_GRAIN_##rule;
+        DVTI_UNARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    case DVTI_OP_pow:
+    case DVTI_OP_atan2:
+    case DVTI_OP_hypot:
+    case DVTI_OP_mod:
+    case DVTI_OP_floor_div:
+        return DVTI_GRAIN_FLOAT;
+    default:
+        return DVTI_GRAIN_SAME;
+#undef DVTI_GRAIN_SAME
+#undef DVTI_GRAIN_NOBOOL
+#undef DVTI_GRAIN_BOOL
+#undef DVTI_GRAIN_FLOAT
+    }
+}
+
+DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
+    dvti_ew_plan plan;
+    int scalar = (int)launch->i[0] - 1, k;
+    int64_t size = dvti_view_size(&launch->out[0]);
+    if (size == 0)
+        return;
+    plan.op = launch->op;
+    plan.compute = launch->compute;
+    plan.n_in = launch->n_in;
+    plan.out = launch->out[0];
+    plan.low = launch->f[1];
+    plan.high = launch->f[2];
+    plan.low_int = dvti_ew_bound(plan.low, plan.out.dtype);
+    plan.high_int = dvti_ew_bound(plan.high, plan.out.dtype);
+    plan.f = launch->f[0];
+    plan.i = launch->i[1];
+    for (k = 0; k < plan.n_in; k++) {
+        plan.in[k] = launch->in[k];
+        if (k == scalar) {
+            bool integer = plan.compute == DVTI_I64;
+            plan.in[k] = plan.out;
+            memset(plan.in[k].stride, 0, sizeof plan.in[k].stride);
+            plan.in[k].data = integer ? (void *)&plan.i : (void *)&plan.f;
+            plan.in[k].dtype = integer ? DVT_I64 : DVT_F64;
+        }
+    }
+    dvti_ew_order_axes(&plan);
+    for (k = 0; k < plan.n_in; k++)
+        dvti_merge_axes(&plan.in[k]);
+    dvti_merge_axes(&plan.out);
+    dvti_parallel_for(size, dvti_ew_grain(&plan), dvti_ew_range, &plan);
+}

@@ -1,0 +1,124 @@
+/* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
+   block by block see neither dtypes nor strides. */
+#include "3_cpu/dvt_cpu.h"
+
+static const int dvti_class_size[] = {4, 8, 8};
+static const dvt_dtype dvti_class_dtype[] = {DVT_F32, DVT_F64, DVT_I64};
+
+DVTI_FN int64_t dvti_view_size(const dvti_view *view) {
+    int64_t size = 1;
+    int i;
+    for (i = 0; i < view->ndim; i++)
+        size *= view->dim[i];
+    return size;
+}
+
+/* Positions stay in the same order; axes that lie one behind the other in memory become one. Afterwards ndim >= 1. */
+DVTI_FN void dvti_merge_axes(dvti_view *view) {
+    int from, to = 0;
+    for (from = 0; from < view->ndim; from++) {
+        if (view->dim[from] == 1)
+            continue;
+        if (to && view->stride[to - 1] == view->stride[from] * view->dim[from]) {
+            view->dim[to - 1] *= view->dim[from];
+            view->stride[to - 1] = view->stride[from];
+        } else {
+            view->dim[to] = view->dim[from];
+            view->stride[to++] = view->stride[from];
+        }
+    }
+    if (!to) {
+        view->dim[0] = 1;
+        view->stride[0] = 1;
+        to = 1;
+    }
+    view->ndim = to;
+}
+
+DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64_t first) {
+    if (view->ndim != 1 || view->stride[0] != 1 || view->dtype != dvti_class_dtype[compute])
+        return NULL;
+    return (char *)view->data + first * dvti_class_size[compute];
+}
+
+static void dvti_load_row(const void *src, dvt_dtype dtype, int64_t step, int64_t n,
+                          dvti_class compute, void *dst) {
+    if (compute == DVTI_F32)
+        dvti_load_row_f32(src, dtype, step, n, (float *)dst);
+    else if (compute == DVTI_F64)
+        dvti_load_row_f64(src, dtype, step, n, (double *)dst);
+    else
+        dvti_load_row_i64(src, dtype, step, n, (int64_t *)dst);
+}
+
+static void dvti_store_row(void *dst, dvt_dtype dtype, int64_t step, int64_t n, dvti_class compute,
+                           const void *src) {
+    if (compute == DVTI_F32)
+        dvti_store_row_f32(dst, dtype, step, n, (const float *)src);
+    else if (compute == DVTI_F64)
+        dvti_store_row_f64(dst, dtype, step, n, (const double *)src);
+    else
+        dvti_store_row_i64(dst, dtype, step, n, (const int64_t *)src);
+}
+
+/* Where a run of positions stands: the index on every axis, and the element's distance from view.data. */
+typedef struct dvti_cursor {
+    int64_t index[DVT_MAX_DIMS];
+    int64_t at;
+} dvti_cursor;
+
+static dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position) {
+    dvti_cursor cursor;
+    int i;
+    cursor.at = 0;
+    for (i = view->ndim - 1; i > 0; i--) {
+        cursor.index[i] = position % view->dim[i];
+        position /= view->dim[i];
+        cursor.at += cursor.index[i] * view->stride[i];
+    }
+    cursor.index[0] = position;
+    cursor.at += position * view->stride[0];
+    return cursor;
+}
+
+/* n positions further, which do not go beyond the end of the last axis. */
+static void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n) {
+    int i = view->ndim - 1;
+    cursor->index[i] += n;
+    cursor->at += n * view->stride[i];
+    for (; i > 0 && cursor->index[i] == view->dim[i]; i--) {
+        cursor->at += view->stride[i - 1] - view->dim[i] * view->stride[i];
+        cursor->index[i] = 0;
+        cursor->index[i - 1]++;
+    }
+}
+
+DVTI_FN void dvti_load_block(const dvti_view *view, int64_t first, int64_t n, dvti_class compute,
+                             void *dst) {
+    dvti_cursor cursor = dvti_cursor_at(view, first);
+    int64_t size = dvt_dtype_size(view->dtype), step = view->stride[view->ndim - 1];
+    char *to = (char *)dst;
+    while (n > 0) {
+        int64_t row = DVTI_MIN(n, view->dim[view->ndim - 1] - cursor.index[view->ndim - 1]);
+        dvti_load_row((const char *)view->data + cursor.at * size, view->dtype, step, row, compute,
+                      to);
+        to += row * dvti_class_size[compute];
+        n -= row;
+        dvti_cursor_advance(&cursor, view, row);
+    }
+}
+
+DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, dvti_class compute,
+                              const void *src) {
+    dvti_cursor cursor = dvti_cursor_at(view, first);
+    int64_t size = dvt_dtype_size(view->dtype), step = view->stride[view->ndim - 1];
+    const char *from = (const char *)src;
+    while (n > 0) {
+        int64_t row = DVTI_MIN(n, view->dim[view->ndim - 1] - cursor.index[view->ndim - 1]);
+        dvti_store_row((char *)view->data + cursor.at * size, view->dtype, step, row, compute,
+                       from);
+        from += row * dvti_class_size[compute];
+        n -= row;
+        dvti_cursor_advance(&cursor, view, row);
+    }
+}
