@@ -76,7 +76,10 @@
 #include "7_train/dvt_metric.c"
 #include "7_train/dvt_optimizer.c"
 #include "7_train/dvt_progress.c"
+#include "7_train/dvt_schedule.c"
+#include "7_train/dvt_split.c"
 #include "7_train/dvt_trainer.c"
+#include "7_train/dvt_transform.c"
 #endif
 #endif
 

@@ -152,6 +152,10 @@ DVT_API dvt_progress *dvt_progress_new(const char *title, int64_t total);
 /* `done` of total, and a loss to show (NaN for none). */
 DVT_API void dvt_progress_update(dvt_progress *progress, int64_t done, double loss);
 DVT_API void dvt_progress_finish(dvt_progress *progress);
+/* The line as it looks `seconds` after the start, in at most `width` columns; 0 gives the plain line
+   without a bar. Returns the full length; writes at most `size` bytes with the final 0. */
+DVT_API size_t dvt_progress_format(const dvt_progress *progress, double seconds, int width,
+                                   char *buffer, size_t size);
 
 /* Curves as an SVG picture: several named series of points. */
 DVT_API dvt_curve *dvt_curve_new(const char *title, const char *x_label, const char *y_label);

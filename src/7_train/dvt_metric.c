@@ -1,2 +1,181 @@
-/* Metrics. */
+/* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
+   comes back. Nothing here is recorded. */
 #include "7_train/dvt_train_internal.h"
+
+typedef enum dvti_metric_kind {
+    DVTI_METRIC_ACCURACY,
+    DVTI_METRIC_TOP_K,
+    DVTI_METRIC_LOSS
+} dvti_metric_kind;
+
+struct dvt_metric {
+    dvti_object object;
+    dvti_metric_kind kind;
+    int k;
+    char name[40];
+    int64_t count, correct;
+    double sum;
+};
+
+static void dvti_metric_destroy(void *object) {
+    dvti_free(object);
+}
+
+static dvt_metric *dvti_metric_new(const char *function, dvti_metric_kind kind, const char *name,
+                                   int k) {
+    dvt_metric *metric = (dvt_metric *)dvti_alloc_zero(sizeof *metric);
+    if (!metric) {
+        dvti_fail_memory(function, (int64_t)sizeof *metric);
+        return NULL;
+    }
+    if (!dvti_object_begin(metric, dvti_metric_destroy, function)) {
+        dvti_free(metric);
+        return NULL;
+    }
+    metric->kind = kind;
+    metric->k = k;
+    if (k)
+        snprintf(metric->name, sizeof metric->name, "%s_%d", name, k);
+    else
+        snprintf(metric->name, sizeof metric->name, "%s", name);
+    return metric;
+}
+
+DVT_API dvt_metric *dvt_accuracy(void) {
+    return dvti_metric_new("dvt_accuracy", DVTI_METRIC_ACCURACY, "accuracy", 0);
+}
+
+DVT_API dvt_metric *dvt_top_k_accuracy(int k) {
+    if (k < 1) {
+        dvti_fail(DVT_ERR_RANGE, "dvt_top_k_accuracy: k is %d; expected at least 1", k);
+        return NULL;
+    }
+    return dvti_metric_new("dvt_top_k_accuracy", DVTI_METRIC_TOP_K, "top_k_accuracy", k);
+}
+
+DVT_API dvt_metric *dvt_mean_loss(void) {
+    return dvti_metric_new("dvt_mean_loss", DVTI_METRIC_LOSS, "loss", 0);
+}
+
+DVT_API const char *dvt_metric_name(const dvt_metric *metric) {
+    return metric ? metric->name : "";
+}
+
+DVT_API void dvt_metric_reset(dvt_metric *metric) {
+    if (!metric)
+        return;
+    metric->count = metric->correct = 0;
+    metric->sum = 0;
+}
+
+DVT_API double dvt_metric_get(const dvt_metric *metric) {
+    if (!metric) {
+        dvti_null("dvt_metric_get", "metric");
+        return (double)NAN;
+    }
+    if (!metric->count)
+        return (double)NAN;
+    return (metric->kind == DVTI_METRIC_LOSS ? metric->sum : (double)metric->correct) /
+           (double)metric->count;
+}
+
+/* Predictions of shape labels x classes, or with `same` also class numbers in the shape of the labels. */
+static dvt_status dvti_metric_shapes(dvt_array *labels, dvt_array *predictions, bool same) {
+    dvt_shape rows = predictions->shape;
+    if (same && dvt_shape_equal(rows, labels->shape))
+        return DVT_OK;
+    if (rows.ndim) {
+        rows.ndim--;
+        if (dvt_shape_equal(rows, labels->shape) && predictions->shape.dim[rows.ndim] > 0)
+            return DVT_OK;
+    }
+    return dvti_fail(
+        DVT_ERR_SHAPE,
+        "dvt_metric_update: labels are %s and predictions are %s; expected predictions "
+        "of the labels' shape and one more axis for the classes%s",
+        dvti_describe(labels), dvti_describe(predictions),
+        same ? ", or class numbers in the labels' shape" : "");
+}
+
+/* How many predictions are right, as an array of one int64. */
+static dvt_array *dvti_metric_right(dvt_array *labels, dvt_array *predictions) {
+    dvt_array *chosen = predictions;
+    if (!dvt_shape_equal(labels->shape, predictions->shape))
+        chosen = dvt_argmax(predictions, -1, false);
+    return dvt_sum(dvt_equal(chosen, labels), DVT_ALL, false);
+}
+
+/* The label is among the k largest when fewer than k classes stand before it. In the order of argmax: NaN is the largest, and
+   of equals the first. A label that is no class is never among them; its place is borrowed from class 0. */
+static dvt_array *dvti_metric_right_in_k(dvt_array *labels, dvt_array *predictions, int k) {
+    int64_t classes = predictions->shape.dim[predictions->shape.ndim - 1];
+    dvt_array *number = dvt_arange(0, (double)classes, 1, DVT_I64, predictions->storage->ctx);
+    dvt_array *label = dvt_expand_dims(dvt_astype(labels, DVT_I64, false), -1);
+    dvt_array *known = dvt_logical_and(dvt_greater_equal_scalar(label, 0),
+                                       dvt_less_scalar(label, (double)classes));
+    dvt_array *place = dvt_where(known, label, dvt_zeros_like(label));
+    dvt_array *own = dvt_take_along_axis(predictions, place, -1);
+    dvt_array *nan = dvt_isnan(predictions), *own_nan = dvt_isnan(own);
+    dvt_array *larger = dvt_logical_or(dvt_greater(predictions, own),
+                                       dvt_logical_and(nan, dvt_logical_not(own_nan)));
+    dvt_array *equal = dvt_logical_or(dvt_equal(predictions, own), dvt_logical_and(nan, own_nan));
+    dvt_array *before = dvt_logical_or(larger, dvt_logical_and(equal, dvt_less(number, label)));
+    dvt_array *rank = dvt_sum(before, DVT_AXES(-1), true);
+    return dvt_sum(dvt_logical_and(known, dvt_less_scalar(rank, k)), DVT_ALL, false);
+}
+
+static dvt_status dvti_metric_count(dvt_metric *metric, dvt_array *labels, dvt_array *predictions) {
+    dvt_array *in[2], *right;
+    int64_t correct = 0;
+    dvt_status status;
+    in[0] = labels;
+    in[1] = predictions;
+    if (!dvti_check("dvt_metric_update", in, 2))
+        return dvt_error_code();
+    status = dvti_metric_shapes(labels, predictions, metric->kind == DVTI_METRIC_ACCURACY);
+    if (status != DVT_OK)
+        return status;
+    right = metric->kind == DVTI_METRIC_TOP_K
+                ? dvti_metric_right_in_k(labels, predictions, metric->k)
+                : dvti_metric_right(labels, predictions);
+    if (!right)
+        return dvt_error_code();
+    status = dvti_read("dvt_metric_update", right, DVT_I64, &correct);
+    if (status != DVT_OK)
+        return status;
+    metric->correct += correct;
+    metric->count += dvt_size(labels);
+    return DVT_OK;
+}
+
+static dvt_status dvti_metric_add_loss(dvt_metric *metric, dvt_array *losses) {
+    dvt_array *total = dvt_sum(dvt_astype(losses, DVT_F64, false), DVT_ALL, false);
+    double sum = 0;
+    dvt_status status =
+        total ? dvti_read("dvt_metric_update", total, DVT_F64, &sum) : dvt_error_code();
+    if (status != DVT_OK)
+        return status;
+    metric->sum += sum;
+    metric->count += dvt_size(losses);
+    return DVT_OK;
+}
+
+DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
+                                     dvt_array *predictions) {
+    dvt_record_guard record;
+    dvt_scope_guard scope;
+    dvt_status status;
+    if (!metric)
+        return dvti_null("dvt_metric_update", "metric");
+    if (!predictions)
+        return dvti_null("dvt_metric_update", "predictions");
+    if (!labels && metric->kind != DVTI_METRIC_LOSS)
+        return dvti_null("dvt_metric_update", "labels");
+    record = dvt_record_begin(0, -1);
+    scope = dvt_scope_begin();
+    status = metric->kind == DVTI_METRIC_LOSS ? dvti_metric_add_loss(metric, predictions)
+                                              : dvti_metric_count(metric, labels, predictions);
+    dvt_scope_end(&scope);
+    dvt_record_end(&record);
+    return status;
+}
