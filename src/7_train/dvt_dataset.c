@@ -1,2 +1,255 @@
-/* Datasets and transforms. */
+/* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
+   Immutable once made, so loader threads share them. */
 #include "7_train/dvt_train_internal.h"
+
+static void dvti_dataset_destroy(void *object) {
+    dvt_dataset *data = (dvt_dataset *)object;
+    dvt_release(data->x);
+    dvt_release(data->y);
+    dvt_release(data->source);
+    dvt_release(data->transform);
+    dvti_free(data);
+}
+
+static dvt_dataset *dvti_dataset_new(const char *function, int64_t length) {
+    dvt_dataset *data = (dvt_dataset *)dvti_alloc_zero(sizeof *data);
+    if (!data) {
+        dvti_fail_memory(function, (int64_t)sizeof *data);
+        return NULL;
+    }
+    if (!dvti_object_begin(data, dvti_dataset_destroy, function)) {
+        dvti_free(data);
+        return NULL;
+    }
+    data->length = length;
+    return data;
+}
+
+static bool dvti_dataset_part_ok(const char *function, const char *what, dvt_array *part) {
+    if (!part) {
+        dvti_null(function, what);
+        return false;
+    }
+    if (part->storage->ctx.type != DVT_DEVICE_CPU) {
+        dvti_fail(DVT_ERR_CONTEXT,
+                  "%s: %s is %s; samples are kept in main memory: copy it with "
+                  "dvt_copyto(%s, dvt_cpu())",
+                  function, what, dvti_describe(part), what);
+        return false;
+    }
+    if (part->shape.ndim < 1) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: %s is %s; expected one sample per entry of axis 0", function,
+                  what, dvti_describe(part));
+        return false;
+    }
+    return true;
+}
+
+DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y) {
+    static const char *const function = "dvt_dataset_arrays";
+    dvt_dataset *data;
+    if (!dvti_dataset_part_ok(function, "x", x) || !dvti_dataset_part_ok(function, "y", y))
+        return NULL;
+    if (x->shape.dim[0] != y->shape.dim[0]) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: x is %s and y is %s; expected as many samples as labels",
+                  function, dvti_describe(x), dvti_describe(y));
+        return NULL;
+    }
+    data = dvti_dataset_new(function, x->shape.dim[0]);
+    if (data) {
+        data->x = (dvt_array *)dvt_retain(x);
+        data->y = (dvt_array *)dvt_retain(y);
+    }
+    return data;
+}
+
+DVT_API dvt_dataset *dvt_transform_first(dvt_dataset *data, dvt_transform *transform) {
+    dvt_dataset *result;
+    if (!data || !transform) {
+        dvti_null("dvt_transform_first", data ? "transform" : "data");
+        return NULL;
+    }
+    result = dvti_dataset_new("dvt_transform_first", data->length);
+    if (result) {
+        result->source = (dvt_dataset *)dvt_retain(data);
+        result->transform = (dvt_transform *)dvt_retain(transform);
+    }
+    return result;
+}
+
+DVT_API int64_t dvt_dataset_len(const dvt_dataset *data) {
+    return data ? data->length : 0;
+}
+
+static bool dvti_dataset_sample(dvt_dataset *data, int64_t i, dvt_array **x, dvt_array **y) {
+    if (!data->source) {
+        *x = dvt_index(data->x, i);
+        *y = dvt_index(data->y, i);
+        return *x && *y;
+    }
+    if (!dvti_dataset_sample(data->source, i, x, y))
+        return false;
+    *x = dvt_transform_apply(data->transform, *x);
+    return *x != NULL;
+}
+
+DVT_API dvt_status dvt_dataset_get(dvt_dataset *data, int64_t i, dvt_array **x, dvt_array **y) {
+    dvt_array *sample = NULL, *label = NULL;
+    dvt_scope_guard scope;
+    bool ok;
+    if (x)
+        *x = NULL;
+    if (y)
+        *y = NULL;
+    if (!data || !x || !y)
+        return dvti_null("dvt_dataset_get", !data ? "data" : !x ? "x" : "y");
+    if (i < 0 || i >= data->length)
+        return dvti_fail(DVT_ERR_RANGE,
+                         "dvt_dataset_get: sample %lld of %lld; expected 0 or more and less than "
+                         "that",
+                         (long long)i, (long long)data->length);
+    scope = dvt_scope_begin();
+    ok = dvti_dataset_sample(data, i, &sample, &label);
+    if (ok) {
+        *x = (dvt_array *)dvt_keep(sample);
+        *y = (dvt_array *)dvt_keep(label);
+    }
+    dvt_scope_end(&scope);
+    return ok ? DVT_OK : dvt_error_code();
+}
+
+/* ---- files of MNIST's kind ---- */
+/* The images as (N, H, W, 1), the labels as int32. */
+static dvt_dataset *dvti_dataset_of_idx(const char *function, const char *images,
+                                        const char *labels, int64_t classes) {
+    dvt_array *x = dvt_load_idx(images, dvt_cpu());
+    dvt_array *y = x ? dvt_load_idx(labels, dvt_cpu()) : NULL;
+    const int32_t *label;
+    int64_t i;
+    if (!x || !y)
+        return NULL;
+    if (x->dtype != DVT_U8 || x->shape.ndim != 3) {
+        dvti_fail(DVT_ERR_FORMAT, "%s: %s holds %s; expected uint8 images (N, height, width)",
+                  function, images, dvti_describe(x));
+        return NULL;
+    }
+    if (!dvt_dtype_is_int(y->dtype) || y->shape.ndim != 1) {
+        dvti_fail(DVT_ERR_FORMAT, "%s: %s holds %s; expected whole numbers (N,)", function, labels,
+                  dvti_describe(y));
+        return NULL;
+    }
+    if (x->shape.dim[0] != y->shape.dim[0]) {
+        dvti_fail(DVT_ERR_FORMAT,
+                  "%s: %s holds %lld images and %s holds %lld labels; expected files that belong "
+                  "together",
+                  function, images, (long long)x->shape.dim[0], labels, (long long)y->shape.dim[0]);
+        return NULL;
+    }
+    y = dvt_astype(y, DVT_I32, false);
+    x = dvt_expand_dims(x, -1);
+    label = y ? (const int32_t *)dvt_data(y) : NULL;
+    if (!x || !label)
+        return NULL;
+    for (i = 0; i < y->shape.dim[0]; i++)
+        if (label[i] < 0 || (classes && label[i] >= classes)) {
+            dvti_fail(DVT_ERR_FORMAT, "%s: label %lld of %s is %d; expected 0 to %lld", function,
+                      (long long)i, labels, (int)label[i],
+                      (long long)(classes ? classes - 1 : INT32_MAX));
+            return NULL;
+        }
+    return dvt_dataset_arrays(x, y);
+}
+
+static dvt_dataset *dvti_dataset_of_files(const char *function, const char *images,
+                                          const char *labels, int64_t classes) {
+    dvt_record_guard record = dvt_record_begin(0, -1);
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_dataset *data =
+        (dvt_dataset *)dvt_keep(dvti_dataset_of_idx(function, images, labels, classes));
+    dvt_scope_end(&scope);
+    dvt_record_end(&record);
+    return data;
+}
+
+DVT_API dvt_dataset *dvt_dataset_idx(const char *images, const char *labels) {
+    if (!images || !labels) {
+        dvti_null("dvt_dataset_idx", images ? "labels" : "images");
+        return NULL;
+    }
+    return dvti_dataset_of_files("dvt_dataset_idx", images, labels, 0);
+}
+
+#if !defined(DEVTENSOR_NO_FILES)
+/* "folder/fashion-train-images-idx3-ubyte.gz", or with the other spellings; false when none is there. */
+static bool dvti_find_idx(char *path, size_t size, const char *folder, const char *prefix,
+                          const char *name) {
+    static const char *const ends[] = {".gz", ""};
+    int i;
+    for (i = 0; i < DVTI_LENGTH(ends); i++) {
+        FILE *file;
+        int length = snprintf(path, size, "%s/%s%s%s", folder, prefix, name, ends[i]);
+        if (length < 0 || (size_t)length >= size)
+            continue;
+        file = fopen(path, "rb");
+        if (file) {
+            fclose(file);
+            return true;
+        }
+    }
+    return false;
+}
+
+static dvt_dataset *dvti_dataset_find(const char *function, const char *folder, const char *prefix,
+                                      bool train) {
+    const char *images = train ? "train-images-idx3-ubyte" : "t10k-images-idx3-ubyte";
+    const char *labels = train ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte";
+    const char *prefixes[2];
+    dvt_dataset *data = NULL;
+    bool found = false;
+    size_t size;
+    char *path;
+    int i;
+    if (!folder) {
+        dvti_null(function, "folder");
+        return NULL;
+    }
+    size = strlen(folder) + strlen(prefix) + 64;
+    path = (char *)dvti_alloc(2 * size);
+    if (!path) {
+        dvti_fail_memory(function, (int64_t)(2 * size));
+        return NULL;
+    }
+    prefixes[0] = prefix;
+    prefixes[1] = "";
+    /* Images and labels must agree on the prefix: a folder may hold both data sets. */
+    for (i = 0; i < 2 && !found; i++)
+        found = dvti_find_idx(path, size, folder, prefixes[i], images) &&
+                dvti_find_idx(path + size, size, folder, prefixes[i], labels);
+    if (found)
+        data = dvti_dataset_of_files(function, path, path + size, 10);
+    else
+        dvti_fail(DVT_ERR_IO,
+                  "%s: no data in \"%s\"; looked for %s%s and %s%s, with and without .gz and "
+                  "\"%s\": put the files there, or name another folder (nothing is downloaded)",
+                  function, folder, prefix, images, prefix, labels, prefix);
+    dvti_free(path);
+    return data;
+}
+#else
+static dvt_dataset *dvti_dataset_find(const char *function, const char *folder, const char *prefix,
+                                      bool train) {
+    (void)folder;
+    (void)prefix;
+    (void)train;
+    dvti_fail(DVT_ERR_NOT_BUILT, "%s: left out of this build by DEVTENSOR_NO_FILES", function);
+    return NULL;
+}
+#endif
+
+DVT_API dvt_dataset *dvt_fashion_mnist(const char *folder, bool train) {
+    return dvti_dataset_find("dvt_fashion_mnist", folder, "fashion-", train);
+}
+
+DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
+    return dvti_dataset_find("dvt_mnist", folder, "mnist-", train);
+}
