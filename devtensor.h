@@ -70,6 +70,7 @@
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
    DEVTENSOR_NO_CALL_SITES    do not remember the file and line at which arrays were made
    DEVTENSOR_NO_STDERR        no default logger: nothing is ever printed unless a logger is set
+   DEVTENSOR_LINES            compiler messages and debuggers name the files of src/, not this one
 
    Environment, read once at first use:
    DEVTENSOR_VIRTUAL_GPUS     number of virtual GPUs (0 to 16)
@@ -1495,6 +1496,10 @@ DVT_API dvt_progress *dvt_progress_new(const char *title, int64_t total);
 /* `done` of total, and a loss to show (NaN for none). */
 DVT_API void dvt_progress_update(dvt_progress *progress, int64_t done, double loss);
 DVT_API void dvt_progress_finish(dvt_progress *progress);
+/* The line as it looks `seconds` after the start, in at most `width` columns; 0 gives the plain line
+   without a bar. Returns the full length; writes at most `size` bytes with the final 0. */
+DVT_API size_t dvt_progress_format(const dvt_progress *progress, double seconds, int width,
+                                   char *buffer, size_t size);
 
 /* Curves as an SVG picture: several named series of points. */
 DVT_API dvt_curve *dvt_curve_new(const char *title, const char *x_label, const char *y_label);
@@ -1841,6 +1846,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -4708,7 +4714,8 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/dvt_cpu.c"
 #endif
-/* The backend of cpu(): computes in the call. */
+/* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
+   which virtual GPUs share. */
 /* ==== begin src/3_cpu/dvt_cpu.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/dvt_cpu.h"
@@ -4744,12 +4751,114 @@ DVTI_FN double dvti_load_f64(const void *data, dvt_dtype dtype, int64_t at);
 DVTI_FN int64_t dvti_load_i64(const void *data, dvt_dtype dtype, int64_t at);
 DVTI_FN void dvti_store_f64(void *data, dvt_dtype dtype, int64_t at, double value);
 DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t value);
+/* n elements, `step` apart, from or to a plain row of a class. */
+DVTI_FN void dvti_load_row_f32(const void *src, dvt_dtype dtype, int64_t step, int64_t n,
+                               float *dst);
+DVTI_FN void dvti_load_row_f64(const void *src, dvt_dtype dtype, int64_t step, int64_t n,
+                               double *dst);
+DVTI_FN void dvti_load_row_i64(const void *src, dvt_dtype dtype, int64_t step, int64_t n,
+                               int64_t *dst);
+DVTI_FN void dvti_store_row_f32(void *dst, dvt_dtype dtype, int64_t step, int64_t n,
+                                const float *src);
+DVTI_FN void dvti_store_row_f64(void *dst, dvt_dtype dtype, int64_t step, int64_t n,
+                                const double *src);
+DVTI_FN void dvti_store_row_i64(void *dst, dvt_dtype dtype, int64_t step, int64_t n,
+                                const int64_t *src);
+
+DVTI_FN int64_t dvti_view_size(const dvti_view *view);
+/* Blocks of a view that dvti_merge_axes has prepared: n positions from `first` on, in C order. */
+DVTI_FN void dvti_merge_axes(dvti_view *view);
+DVTI_FN void dvti_load_block(const dvti_view *view, int64_t first, int64_t n, dvti_class compute,
+                             void *dst);
+DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, dvti_class compute,
+                              const void *src);
+/* The memory itself when it is contiguous and of the class's own dtype, so that no block is needed; else NULL. */
+DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64_t first);
+#define DVTI_BLOCK 512 /* elements: four operands of 8 bytes stay in the first-level cache */
 
 #endif
 /* ==== end src/3_cpu/dvt_cpu.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/dvt_cpu.c"
+#line 4 "src/3_cpu/dvt_cpu.c"
 #endif
+
+DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
+    switch (launch->kernel) {
+    case DVTI_K_FILL:
+    case DVTI_K_ARANGE:
+    case DVTI_K_EYE:
+        dvti_ref_fill(launch);
+        break;
+    case DVTI_K_ELEMENTWISE:
+        dvti_ref_elementwise(launch);
+        break;
+    default:
+        break;
+    }
+}
+
+DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch) {
+    (void)device;
+    (void)launch;
+    return 0;
+}
+
+/* Two threads that grow `used` at once must not both miss the peak. */
+static void dvti_cpu_count_peak(dvti_device *device, int64_t used) {
+    static dvti_mutex lock = DVTI_MUTEX_INIT;
+    if (used <= dvti_atomic_load(&device->peak))
+        return;
+    dvti_mutex_lock(&lock);
+    if (used > dvti_atomic_load(&device->peak))
+        dvti_atomic_store(&device->peak, used);
+    dvti_mutex_unlock(&lock);
+}
+
+static dvt_status dvti_cpu_acquire(dvti_device *device, int64_t bytes, void **out) {
+    void *block = dvti_alloc_aligned((size_t)bytes);
+    if (!block)
+        return dvti_fail_memory("allocation on cpu(0)", bytes);
+    dvti_cpu_count_peak(device, dvti_atomic_add(&device->used, bytes));
+    *out = block;
+    return DVT_OK;
+}
+
+static void dvti_cpu_release(dvti_device *device, void *block, int64_t bytes) {
+    dvti_atomic_add(&device->used, -bytes);
+    dvti_free_aligned(block);
+}
+
+static dvt_status dvti_cpu_move(dvti_device *device, void *dst, const void *src, int64_t bytes) {
+    (void)device;
+    if (bytes > 0)
+        memmove(dst, src, (size_t)bytes);
+    return DVT_OK;
+}
+
+static dvt_status dvti_cpu_copy_from(dvti_device *device, void *dst, dvti_device *from,
+                                     const void *src, int64_t bytes) {
+    (void)from;
+    return dvti_cpu_move(device, dst, src, bytes);
+}
+
+static dvt_status dvti_cpu_launch(dvti_device *device, const dvti_launch *launch) {
+    (void)device;
+    dvti_cpu_run(launch);
+    return DVT_OK;
+}
+
+static dvt_status dvti_cpu_wait(dvti_device *device) {
+    (void)device;
+    return DVT_OK;
+}
+
+DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
+    static const dvti_backend backend = {
+        "cpu",         dvti_cpu_acquire,   dvti_cpu_release,   dvti_cpu_move,
+        dvti_cpu_move, dvti_cpu_copy_from, dvti_cpu_workspace, dvti_cpu_launch,
+        dvti_cpu_wait};
+    return &backend;
+}
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 27 "src/devtensor_spine.h"
@@ -4758,13 +4867,184 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/dvt_virtual.c"
 #endif
-/* Virtual GPUs: a memory space with a limit, and a queue with a thread of its own, over the CPU kernels. */
+/* Virtual GPUs: devices with a memory space and a limit of their own, computed by the CPU's kernels. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/dvt_virtual.c"
 #endif
+
+DVTI_FN dvt_status dvti_virtual_open(dvti_device *device) {
+    (void)device;
+    return DVT_OK;
+}
+
+DVTI_FN void dvti_virtual_close(dvti_device *device) {
+    (void)device;
+}
+
+static dvt_status dvti_virtual_acquire(dvti_device *device, int64_t bytes, void **out) {
+    int64_t used = dvti_atomic_add(&device->used, bytes);
+    void *block = NULL;
+    if (device->limit && used > device->limit) {
+        dvti_atomic_add(&device->used, -bytes);
+        return dvti_fail(DVT_ERR_DEVICE_MEMORY,
+                         "no memory left on %s: %lld bytes wanted, %lld of %lld in use; "
+                         "free arrays there, use a smaller batch, or another device",
+                         dvt_ctx_name(device->ctx), (long long)bytes, (long long)(used - bytes),
+                         (long long)device->limit);
+    }
+    block = dvti_alloc_aligned((size_t)bytes);
+    if (!block) {
+        dvti_atomic_add(&device->used, -bytes);
+        return dvti_fail_memory("allocation on a virtual GPU", bytes);
+    }
+    dvti_cpu_count_peak(device, used);
+    *out = block;
+    return DVT_OK;
+}
+
+DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
+    static const dvti_backend backend = {
+        "virtual",          dvti_virtual_acquire, dvti_cpu_release, dvti_cpu_move, dvti_cpu_move,
+        dvti_cpu_copy_from, dvti_cpu_workspace,   dvti_cpu_launch,  dvti_cpu_wait};
+    return &backend;
+}
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 28 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/ref/ref_block.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_block.c"
+#endif
+/* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
+   block by block see neither dtypes nor strides. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/ref/ref_block.c"
+#endif
+
+static const int dvti_class_size[] = {4, 8, 8};
+static const dvt_dtype dvti_class_dtype[] = {DVT_F32, DVT_F64, DVT_I64};
+
+DVTI_FN int64_t dvti_view_size(const dvti_view *view) {
+    int64_t size = 1;
+    int i;
+    for (i = 0; i < view->ndim; i++)
+        size *= view->dim[i];
+    return size;
+}
+
+/* Positions stay in the same order; axes that lie one behind the other in memory become one. Afterwards ndim >= 1. */
+DVTI_FN void dvti_merge_axes(dvti_view *view) {
+    int from, to = 0;
+    for (from = 0; from < view->ndim; from++) {
+        if (view->dim[from] == 1)
+            continue;
+        if (to && view->stride[to - 1] == view->stride[from] * view->dim[from]) {
+            view->dim[to - 1] *= view->dim[from];
+            view->stride[to - 1] = view->stride[from];
+        } else {
+            view->dim[to] = view->dim[from];
+            view->stride[to++] = view->stride[from];
+        }
+    }
+    if (!to) {
+        view->dim[0] = 1;
+        view->stride[0] = 1;
+        to = 1;
+    }
+    view->ndim = to;
+}
+
+DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64_t first) {
+    if (view->ndim != 1 || view->stride[0] != 1 || view->dtype != dvti_class_dtype[compute])
+        return NULL;
+    return (char *)view->data + first * dvti_class_size[compute];
+}
+
+static void dvti_load_row(const void *src, dvt_dtype dtype, int64_t step, int64_t n,
+                          dvti_class compute, void *dst) {
+    if (compute == DVTI_F32)
+        dvti_load_row_f32(src, dtype, step, n, (float *)dst);
+    else if (compute == DVTI_F64)
+        dvti_load_row_f64(src, dtype, step, n, (double *)dst);
+    else
+        dvti_load_row_i64(src, dtype, step, n, (int64_t *)dst);
+}
+
+static void dvti_store_row(void *dst, dvt_dtype dtype, int64_t step, int64_t n, dvti_class compute,
+                           const void *src) {
+    if (compute == DVTI_F32)
+        dvti_store_row_f32(dst, dtype, step, n, (const float *)src);
+    else if (compute == DVTI_F64)
+        dvti_store_row_f64(dst, dtype, step, n, (const double *)src);
+    else
+        dvti_store_row_i64(dst, dtype, step, n, (const int64_t *)src);
+}
+
+/* Where a run of positions stands: the index on every axis, and the element's distance from view.data. */
+typedef struct dvti_cursor {
+    int64_t index[DVT_MAX_DIMS];
+    int64_t at;
+} dvti_cursor;
+
+static dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position) {
+    dvti_cursor cursor;
+    int i;
+    cursor.at = 0;
+    for (i = view->ndim - 1; i > 0; i--) {
+        cursor.index[i] = position % view->dim[i];
+        position /= view->dim[i];
+        cursor.at += cursor.index[i] * view->stride[i];
+    }
+    cursor.index[0] = position;
+    cursor.at += position * view->stride[0];
+    return cursor;
+}
+
+/* n positions further, which do not go beyond the end of the last axis. */
+static void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n) {
+    int i = view->ndim - 1;
+    cursor->index[i] += n;
+    cursor->at += n * view->stride[i];
+    for (; i > 0 && cursor->index[i] == view->dim[i]; i--) {
+        cursor->at += view->stride[i - 1] - view->dim[i] * view->stride[i];
+        cursor->index[i] = 0;
+        cursor->index[i - 1]++;
+    }
+}
+
+DVTI_FN void dvti_load_block(const dvti_view *view, int64_t first, int64_t n, dvti_class compute,
+                             void *dst) {
+    dvti_cursor cursor = dvti_cursor_at(view, first);
+    int64_t size = dvt_dtype_size(view->dtype), step = view->stride[view->ndim - 1];
+    char *to = (char *)dst;
+    while (n > 0) {
+        int64_t row = DVTI_MIN(n, view->dim[view->ndim - 1] - cursor.index[view->ndim - 1]);
+        dvti_load_row((const char *)view->data + cursor.at * size, view->dtype, step, row, compute,
+                      to);
+        to += row * dvti_class_size[compute];
+        n -= row;
+        dvti_cursor_advance(&cursor, view, row);
+    }
+}
+
+DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, dvti_class compute,
+                              const void *src) {
+    dvti_cursor cursor = dvti_cursor_at(view, first);
+    int64_t size = dvt_dtype_size(view->dtype), step = view->stride[view->ndim - 1];
+    const char *from = (const char *)src;
+    while (n > 0) {
+        int64_t row = DVTI_MIN(n, view->dim[view->ndim - 1] - cursor.index[view->ndim - 1]);
+        dvti_store_row((char *)view->data + cursor.at * size, view->dtype, step, row, compute,
+                       from);
+        from += row * dvti_class_size[compute];
+        n -= row;
+        dvti_cursor_advance(&cursor, view, row);
+    }
+}
+/* ==== end src/3_cpu/ref/ref_block.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 29 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -4776,43 +5056,608 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 #endif
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/devtensor_spine.h"
+#line 30 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/ref/ref_element.c"
 #endif
-/* Loading and storing single elements of any dtype. */
+/* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
+   knows how a dtype is stored. A float becomes an integer by dropping its fraction, clamped to what fits, NaN giving 0; an
+   int64_t wraps in a narrower integer; bool is "nonzero". */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/ref/ref_element.c"
+#line 5 "src/3_cpu/ref/ref_element.c"
 #endif
+
+static int64_t dvti_clamp_real(double v, int64_t low, int64_t high) {
+    if (v != v)
+        return 0;
+    if (v <= (double)low)
+        return low;
+    return v >= (double)high ? high : (int64_t)v;
+}
+
+static int64_t dvti_real_to_i64(double v) {
+    return dvti_clamp_real(v, INT64_MIN, INT64_MAX);
+}
+
+/* Beyond 2^53 a double would round once and the 16-bit float again: keep what is cut off as one bit that breaks ties. */
+static double dvti_i64_sticky(int64_t v) {
+    const int64_t exact = (int64_t)1 << 53;
+    if (v > -exact && v < exact)
+        return (double)v;
+    return (double)((v & ~(int64_t)0x7ff) | ((v & 0x7ff) ? 0x400 : 0));
+}
+
+/* Rows: dst[i] = s[i * step], for one class. INT turns a floating value, the rest is a cast. */
+#define DVTI_LOAD(S, value)                                                                        \
+    {                                                                                              \
+        const S *s = (const S *)src;                                                               \
+        if (step == 1)                                                                             \
+            for (i = 0; i < n; i++) {                                                              \
+                const S v = s[i];                                                                  \
+                dst[i] = value;                                                                    \
+            }                                                                                      \
+        else                                                                                       \
+            for (i = 0; i < n; i++) {                                                              \
+                const S v = s[i * step];                                                           \
+                dst[i] = value;                                                                    \
+            }                                                                                      \
+    }                                                                                              \
+    break;
+#define DVTI_DEFINE_LOAD(name, T, REAL)                                                            \
+    DVTI_FN void name(const void *src, dvt_dtype dtype, int64_t step, int64_t n, T *dst) {         \
+        int64_t i;                                                                                 \
+        switch (dtype) {                                                                           \
+        case DVT_F32:                                                                              \
+            DVTI_LOAD(float, REAL(v))                                                              \
+        case DVT_F64:                                                                              \
+            DVTI_LOAD(double, REAL(v))                                                             \
+        case DVT_F16:                                                                              \
+            DVTI_LOAD(uint16_t, REAL(dvti_f16_to_f32(v)))                                          \
+        case DVT_BF16:                                                                             \
+            DVTI_LOAD(uint16_t, REAL(dvti_bf16_to_f32(v)))                                         \
+        case DVT_I8:                                                                               \
+            DVTI_LOAD(int8_t, (T)v)                                                                \
+        case DVT_U8:                                                                               \
+            DVTI_LOAD(uint8_t, (T)v)                                                               \
+        case DVT_I32:                                                                              \
+            DVTI_LOAD(int32_t, (T)v)                                                               \
+        case DVT_I64:                                                                              \
+            DVTI_LOAD(int64_t, (T)v)                                                               \
+        case DVT_BOOL:                                                                             \
+            DVTI_LOAD(uint8_t, (T)(v != 0))                                                        \
+        }                                                                                          \
+    }
+
+#define DVTI_CAST_F32(v) ((float)(v))
+#define DVTI_CAST_F64(v) ((double)(v))
+#define DVTI_CAST_I64(v) dvti_real_to_i64((double)(v))
+DVTI_DEFINE_LOAD(dvti_load_row_f32, float, DVTI_CAST_F32)
+DVTI_DEFINE_LOAD(dvti_load_row_f64, double, DVTI_CAST_F64)
+DVTI_DEFINE_LOAD(dvti_load_row_i64, int64_t, DVTI_CAST_I64)
+#undef DVTI_CAST_F32
+#undef DVTI_CAST_F64
+#undef DVTI_CAST_I64
+#undef DVTI_LOAD
+#undef DVTI_DEFINE_LOAD
+
+#define DVTI_STORE(S, value)                                                                       \
+    {                                                                                              \
+        S *d = (S *)dst;                                                                           \
+        if (step == 1)                                                                             \
+            for (i = 0; i < n; i++)                                                                \
+                d[i] = (S)(value);                                                                 \
+        else                                                                                       \
+            for (i = 0; i < n; i++)                                                                \
+                d[i * step] = (S)(value);                                                          \
+    }                                                                                              \
+    break;
+#define DVTI_DEFINE_STORE(name, T, F16, BF16, INT)                                                 \
+    DVTI_FN void name(void *dst, dvt_dtype dtype, int64_t step, int64_t n, const T *src) {         \
+        int64_t i;                                                                                 \
+        switch (dtype) {                                                                           \
+        case DVT_F32:                                                                              \
+            DVTI_STORE(float, src[i])                                                              \
+        case DVT_F64:                                                                              \
+            DVTI_STORE(double, src[i])                                                             \
+        case DVT_F16:                                                                              \
+            DVTI_STORE(uint16_t, F16(src[i]))                                                      \
+        case DVT_BF16:                                                                             \
+            DVTI_STORE(uint16_t, BF16(src[i]))                                                     \
+        case DVT_I8:                                                                               \
+            DVTI_STORE(int8_t, INT(src[i], INT8_MIN, INT8_MAX))                                    \
+        case DVT_U8:                                                                               \
+            DVTI_STORE(uint8_t, INT(src[i], 0, UINT8_MAX))                                         \
+        case DVT_I32:                                                                              \
+            DVTI_STORE(int32_t, INT(src[i], INT32_MIN, INT32_MAX))                                 \
+        case DVT_I64:                                                                              \
+            DVTI_STORE(int64_t, INT(src[i], INT64_MIN, INT64_MAX))                                 \
+        case DVT_BOOL:                                                                             \
+            DVTI_STORE(uint8_t, src[i] != 0)                                                       \
+        }                                                                                          \
+    }
+
+#define DVTI_CLAMP(v, low, high) dvti_clamp_real((double)(v), low, high)
+#define DVTI_WRAPS(v, low, high) (v)
+#define DVTI_I64_TO_F16(v) dvti_f64_to_f16(dvti_i64_sticky(v))
+#define DVTI_I64_TO_BF16(v) dvti_f64_to_bf16(dvti_i64_sticky(v))
+DVTI_DEFINE_STORE(dvti_store_row_f32, float, dvti_f32_to_f16, dvti_f32_to_bf16, DVTI_CLAMP)
+DVTI_DEFINE_STORE(dvti_store_row_f64, double, dvti_f64_to_f16, dvti_f64_to_bf16, DVTI_CLAMP)
+DVTI_DEFINE_STORE(dvti_store_row_i64, int64_t, DVTI_I64_TO_F16, DVTI_I64_TO_BF16, DVTI_WRAPS)
+#undef DVTI_CLAMP
+#undef DVTI_WRAPS
+#undef DVTI_I64_TO_F16
+#undef DVTI_I64_TO_BF16
+#undef DVTI_STORE
+#undef DVTI_DEFINE_STORE
+
+/* ---- single elements ---- */
+static const char *dvti_element_at(const void *data, dvt_dtype dtype, int64_t at) {
+    return (const char *)data + at * dvt_dtype_size(dtype);
+}
+
+DVTI_FN double dvti_load_f64(const void *data, dvt_dtype dtype, int64_t at) {
+    double v = 0;
+    dvti_load_row_f64(dvti_element_at(data, dtype, at), dtype, 1, 1, &v);
+    return v;
+}
+
+DVTI_FN int64_t dvti_load_i64(const void *data, dvt_dtype dtype, int64_t at) {
+    int64_t v = 0;
+    dvti_load_row_i64(dvti_element_at(data, dtype, at), dtype, 1, 1, &v);
+    return v;
+}
+
+DVTI_FN void dvti_store_f64(void *data, dvt_dtype dtype, int64_t at, double value) {
+    dvti_store_row_f64((char *)data + at * dvt_dtype_size(dtype), dtype, 1, 1, &value);
+}
+
+DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t value) {
+    dvti_store_row_i64((char *)data + at * dvt_dtype_size(dtype), dtype, 1, 1, &value);
+}
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/devtensor_spine.h"
+#line 31 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/ref/ref_elementwise.c"
 #endif
-/* Elementwise programs, in blocks. */
+/* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
+   one already, in memory), one loop per row of the op table runs over it, and the result is stored. The loops are expanded from
+   the table; dtypes and strides are ref_block.c's. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/ref/ref_elementwise.c"
+#line 5 "src/3_cpu/ref/ref_elementwise.c"
 #endif
+
+/* ---- what the op table's texts use ---- */
+#define DVTI_WRAP(a, op, b) ((int64_t)((uint64_t)(a)op(uint64_t)(b)))
+
+/* Python's rules: the remainder has b's sign, also when it is 0; the quotient is rounded down. */
+#define DVTI_DEFINE_DIVISION(T, FMOD, COPYSIGN, RINT, floor_div, mod)                              \
+    static T mod(T a, T b) {                                                                       \
+        T rest = FMOD(a, b);                                                                       \
+        if (rest == 0)                                                                             \
+            return COPYSIGN(0, b);                                                                 \
+        return (rest < 0) != (b < 0) ? rest + b : rest;                                            \
+    }                                                                                              \
+    static T floor_div(T a, T b) {                                                                 \
+        T rest, quotient;                                                                          \
+        if (b == 0)                                                                                \
+            return a / b;                                                                          \
+        rest = FMOD(a, b);                                                                         \
+        quotient = (a - rest) / b; /* whole, up to rounding */                                     \
+        if (rest != 0 && (rest < 0) != (b < 0))                                                    \
+            quotient -= 1;                                                                         \
+        return quotient == 0 ? COPYSIGN(0, a / b) : RINT(quotient);                                \
+    }
+DVTI_DEFINE_DIVISION(float, fmodf, copysignf, rintf, dvti_floor_divf, dvti_modf)
+DVTI_DEFINE_DIVISION(double, fmod, copysign, rint, dvti_floor_div, dvti_mod)
+#undef DVTI_DEFINE_DIVISION
+
+/* The machine's division traps on x / 0 and on INT64_MIN / -1. */
+static int64_t dvti_int_floor_div(int64_t a, int64_t b) {
+    if (b == 0)
+        return 0;
+    if (b == -1)
+        return DVTI_WRAP(0, -, a);
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static int64_t dvti_int_mod(int64_t a, int64_t b) {
+    int64_t rest;
+    if (b == 0 || b == -1)
+        return 0;
+    rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+static int64_t dvti_int_pow(int64_t a, int64_t b) {
+    uint64_t base = (uint64_t)a, result = 1;
+    if (b < 0)
+        return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
+    for (; b; b >>= 1) {
+        if (b & 1)
+            result *= base;
+        base *= base;
+    }
+    return (int64_t)result;
+}
+
+/* ---- the loops: one function per class, one case per row ---- */
+typedef struct dvti_ew_plan {
+    dvti_op op;
+    dvti_class compute;
+    int n_in;
+    dvti_view in[3], out;
+    double low, high; /* clip */
+    int64_t low_int, high_int;
+    double f; /* the scalar, which is an operand of one element */
+    int64_t i;
+} dvti_ew_plan;
+
+/* The program that includes us may use these short names. */
+#pragma push_macro("F")
+#pragma push_macro("C")
+#undef F
+#undef C
+#define DVTI_EW_UNARY(name, f)                                                                     \
+    case DVTI_OP_##name:                                                                           \
+        for (k = 0; k < n; k++) {                                                                  \
+            const DVTI_T x = p[k];                                                                 \
+            (void)x;                                                                               \
+            to[k] = (DVTI_T)(f);                                                                   \
+        }                                                                                          \
+        break;
+#define DVTI_EW_BINARY(name, f)                                                                    \
+    case DVTI_OP_##name:                                                                           \
+        for (k = 0; k < n; k++) {                                                                  \
+            const DVTI_T a = p[k], b = q[k];                                                       \
+            (void)a;                                                                               \
+            (void)b;                                                                               \
+            to[k] = (DVTI_T)(f);                                                                   \
+        }                                                                                          \
+        break;
+#define DVTI_EW_OTHERS                                                                             \
+    case DVTI_OP_where:                                                                            \
+        for (k = 0; k < n; k++)                                                                    \
+            to[k] = p[k] != 0 ? q[k] : r[k];                                                       \
+        break;                                                                                     \
+    case DVTI_OP_clip:                                                                             \
+        for (k = 0; k < n; k++)                                                                    \
+            to[k] = p[k] < low ? low : p[k] > high ? high : p[k];                                  \
+        break;                                                                                     \
+    default: /* copy */                                                                            \
+        if (to != p)                                                                               \
+            memcpy(to, p, (size_t)n * sizeof *to);                                                 \
+        break;
+
+#define DVTI_EW_U(name, rule, f, i, grad, lo, hi, doc) DVTI_EW_UNARY(name, f)
+#define DVTI_EW_B(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) DVTI_EW_BINARY(name, f)
+#define DVTI_T float
+#define F(name) name##f
+#define C(value) ((float)(value))
+#define DVTI_LARGEST FLT_MAX
+
+static void dvti_ew_f32(const dvti_ew_plan *plan, const float *p, const float *q, const float *r,
+                        float *to, int64_t n) {
+    const float low = (float)plan->low, high = (float)plan->high;
+    int64_t k;
+    switch (plan->op) {
+        DVTI_UNARY_TABLE(DVTI_EW_U)
+        DVTI_BINARY_TABLE(DVTI_EW_B)
+        DVTI_EW_OTHERS
+    }
+}
+
+#undef DVTI_T
+#undef F
+#undef C
+#undef DVTI_LARGEST
+
+#define DVTI_T double
+#define F(name) name
+#define C(value) ((double)(value))
+#define DVTI_LARGEST DBL_MAX
+
+static void dvti_ew_f64(const dvti_ew_plan *plan, const double *p, const double *q, const double *r,
+                        double *to, int64_t n) {
+    const double low = plan->low, high = plan->high;
+    int64_t k;
+    switch (plan->op) {
+        DVTI_UNARY_TABLE(DVTI_EW_U)
+        DVTI_BINARY_TABLE(DVTI_EW_B)
+        DVTI_EW_OTHERS
+    }
+}
+
+#undef DVTI_T
+#undef F
+#undef C
+#undef DVTI_LARGEST
+#undef DVTI_EW_U
+#undef DVTI_EW_B
+
+/* Of the float texts only the integer ones are used here. */
+#define DVTI_EW_U(name, rule, f, i, grad, lo, hi, doc) DVTI_EW_UNARY(name, i)
+#define DVTI_EW_B(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) DVTI_EW_BINARY(name, i)
+#define DVTI_T int64_t
+
+static void dvti_ew_i64(const dvti_ew_plan *plan, const int64_t *p, const int64_t *q,
+                        const int64_t *r, int64_t *to, int64_t n) {
+    const int64_t low = plan->low_int, high = plan->high_int;
+    int64_t k;
+    switch (plan->op) {
+        DVTI_UNARY_TABLE(DVTI_EW_U)
+        DVTI_BINARY_TABLE(DVTI_EW_B)
+        DVTI_EW_OTHERS
+    }
+}
+
+#undef DVTI_T
+#undef DVTI_EW_U
+#undef DVTI_EW_B
+#undef DVTI_EW_UNARY
+#undef DVTI_EW_BINARY
+#undef DVTI_EW_OTHERS
+#undef DVTI_WRAP
+#pragma pop_macro("F")
+#pragma pop_macro("C")
+
+static void dvti_ew_loop(const dvti_ew_plan *plan, void *const *operand, void *to, int64_t n) {
+    if (plan->compute == DVTI_F32)
+        dvti_ew_f32(plan, (const float *)operand[0], (const float *)operand[1],
+                    (const float *)operand[2], (float *)to, n);
+    else if (plan->compute == DVTI_F64)
+        dvti_ew_f64(plan, (const double *)operand[0], (const double *)operand[1],
+                    (const double *)operand[2], (double *)to, n);
+    else
+        dvti_ew_i64(plan, (const int64_t *)operand[0], (const int64_t *)operand[1],
+                    (const int64_t *)operand[2], (int64_t *)to, n);
+}
+
+/* ---- blocks ---- */
+/* where's condition holds when it is nonzero in its own dtype, also where the class would make it 0 (0.5 among integers). */
+static void dvti_ew_load_condition(const dvti_ew_plan *plan, int64_t first, int64_t n, void *to) {
+    double value[DVTI_BLOCK];
+    uint8_t holds[DVTI_BLOCK];
+    dvti_view view;
+    memset(&view, 0, sizeof view);
+    dvti_load_block(&plan->in[0], first, n, DVTI_F64, value);
+    dvti_store_row_f64(holds, DVT_BOOL, 1, n, value);
+    view.data = holds;
+    view.dtype = DVT_BOOL;
+    view.ndim = 1;
+    view.dim[0] = n;
+    view.stride[0] = 1;
+    dvti_load_block(&view, 0, n, plan->compute, to);
+}
+
+static void dvti_ew_load(const dvti_ew_plan *plan, int which, int64_t first, int64_t n, void *to) {
+    if (plan->op == DVTI_OP_where && which == 0 && dvt_dtype_is_float(plan->in[0].dtype))
+        dvti_ew_load_condition(plan, first, n, to);
+    else
+        dvti_load_block(&plan->in[which], first, n, plan->compute, to);
+}
+
+static bool dvti_ew_repeats(const dvti_view *view) {
+    return view->ndim == 1 && view->stride[0] == 0;
+}
+
+static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
+    const dvti_ew_plan *plan = (const dvti_ew_plan *)user;
+    double buffer[3][DVTI_BLOCK], result[DVTI_BLOCK];
+    void *operand[3] = {NULL, NULL, NULL}, *to;
+    bool direct = dvti_block_direct(&plan->out, plan->compute, 0) != NULL;
+    int64_t at, n, block;
+    int k;
+    for (k = 0; k < plan->n_in; k++)
+        direct = direct && dvti_block_direct(&plan->in[k], plan->compute, 0);
+    block = direct ? end - begin : DVTI_BLOCK;
+    for (at = begin; at < end; at += n) {
+        n = DVTI_MIN(block, end - at);
+        for (k = 0; k < plan->n_in; k++) {
+            operand[k] = dvti_block_direct(&plan->in[k], plan->compute, at);
+            if (operand[k])
+                continue;
+            operand[k] = buffer[k];
+            if (at == begin || !dvti_ew_repeats(&plan->in[k]))
+                dvti_ew_load(plan, k, at, n, buffer[k]);
+        }
+        to = dvti_block_direct(&plan->out, plan->compute, at);
+        dvti_ew_loop(plan, operand, to ? to : result, n);
+        if (!to)
+            dvti_store_block(&plan->out, at, n, plan->compute, result);
+    }
+}
+
+/* ---- the launch ---- */
+/* The order of positions is free: following the result's memory makes transposed operands of one layout contiguous. */
+static void dvti_ew_swap_axes(dvti_view *view, int a, int b) {
+    int64_t dim = view->dim[a], stride = view->stride[a];
+    view->dim[a] = view->dim[b];
+    view->stride[a] = view->stride[b];
+    view->dim[b] = dim;
+    view->stride[b] = stride;
+}
+
+static int64_t dvti_ew_distance(int64_t stride) {
+    return stride < 0 ? -stride : stride;
+}
+
+static void dvti_ew_order_axes(dvti_ew_plan *plan) {
+    const dvti_view *out = &plan->out;
+    int i, j, k;
+    for (i = 1; i < out->ndim; i++)
+        for (j = i; j > 0; j--) {
+            if (dvti_ew_distance(out->stride[j - 1]) >= dvti_ew_distance(out->stride[j]))
+                break;
+            for (k = 0; k < plan->n_in; k++)
+                dvti_ew_swap_axes(&plan->in[k], j - 1, j);
+            dvti_ew_swap_axes(&plan->out, j - 1, j);
+        }
+}
+
+/* Bounds of an integer array, cut to what its dtype holds: min(max(x, 2.5), 7) without its fraction is min(max(x, 2), 7). */
+static int64_t dvti_ew_bound(double bound, dvt_dtype dtype) {
+    int64_t room = 0;
+    if (dtype == DVT_BOOL)
+        dtype = DVT_U8;
+    dvti_store_f64(&room, dtype, 0, bound);
+    return dvti_load_i64(&room, dtype, 0);
+}
+
+static int64_t dvti_ew_grain(const dvti_ew_plan *plan) {
+    switch (plan->op) {
+#define DVTI_GRAIN_SAME 32768
+#define DVTI_GRAIN_NOBOOL 32768
+#define DVTI_GRAIN_BOOL 32768
+#define DVTI_GRAIN_FLOAT 4096 /* some nanoseconds per element */
+#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_GRAIN_##rule;
+        DVTI_UNARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    case DVTI_OP_pow:
+    case DVTI_OP_atan2:
+    case DVTI_OP_hypot:
+    case DVTI_OP_mod:
+    case DVTI_OP_floor_div:
+        return DVTI_GRAIN_FLOAT;
+    default:
+        return DVTI_GRAIN_SAME;
+#undef DVTI_GRAIN_SAME
+#undef DVTI_GRAIN_NOBOOL
+#undef DVTI_GRAIN_BOOL
+#undef DVTI_GRAIN_FLOAT
+    }
+}
+
+DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
+    dvti_ew_plan plan;
+    int scalar = (int)launch->i[0] - 1, k;
+    int64_t size = dvti_view_size(&launch->out[0]);
+    if (size == 0)
+        return;
+    plan.op = launch->op;
+    plan.compute = launch->compute;
+    plan.n_in = launch->n_in;
+    plan.out = launch->out[0];
+    plan.low = launch->f[1];
+    plan.high = launch->f[2];
+    plan.low_int = dvti_ew_bound(plan.low, plan.out.dtype);
+    plan.high_int = dvti_ew_bound(plan.high, plan.out.dtype);
+    plan.f = launch->f[0];
+    plan.i = launch->i[1];
+    for (k = 0; k < plan.n_in; k++) {
+        plan.in[k] = launch->in[k];
+        if (k == scalar) {
+            bool integer = plan.compute == DVTI_I64;
+            plan.in[k] = plan.out;
+            memset(plan.in[k].stride, 0, sizeof plan.in[k].stride);
+            plan.in[k].data = integer ? (void *)&plan.i : (void *)&plan.f;
+            plan.in[k].dtype = integer ? DVT_I64 : DVT_F64;
+        }
+    }
+    dvti_ew_order_axes(&plan);
+    for (k = 0; k < plan.n_in; k++)
+        dvti_merge_axes(&plan.in[k]);
+    dvti_merge_axes(&plan.out);
+    dvti_parallel_for(size, dvti_ew_grain(&plan), dvti_ew_range, &plan);
+}
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/devtensor_spine.h"
+#line 32 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/ref/ref_fill.c"
 #endif
-/* fill, arange, eye. */
+/* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/ref/ref_fill.c"
 #endif
+
+typedef struct dvti_fill_call {
+    const dvti_launch *launch;
+    dvti_view out;
+    dvti_class compute;
+} dvti_fill_call;
+
+static void dvti_fill_range(void *user, int64_t begin, int64_t end) {
+    const dvti_fill_call *call = (const dvti_fill_call *)user;
+    const dvti_launch *launch = call->launch;
+    double f[DVTI_BLOCK];
+    int64_t i[DVTI_BLOCK], k, n = DVTI_MIN(end - begin, DVTI_BLOCK);
+    int64_t size = dvt_dtype_size(call->out.dtype);
+    bool integer = call->compute == DVTI_I64;
+    bool plain = call->out.ndim == 1 && call->out.stride[0] == 1;
+    const void *values;
+    for (k = 0; k < n; k++)
+        if (integer)
+            i[k] = launch->i[0];
+        else
+            f[k] = launch->f[0];
+    values = integer ? (const void *)i : (const void *)f;
+    dvti_store_block(&call->out, begin, n, call->compute, values);
+    for (k = begin + n; k < end; k += n)
+        if (plain) /* converted once is enough */
+            memcpy((char *)call->out.data + k * size, (char *)call->out.data + begin * size,
+                   (size_t)(DVTI_MIN(n, end - k) * size));
+        else
+            dvti_store_block(&call->out, k, DVTI_MIN(n, end - k), call->compute, values);
+}
+
+static void dvti_arange_range(void *user, int64_t begin, int64_t end) {
+    const dvti_fill_call *call = (const dvti_fill_call *)user;
+    const dvti_launch *launch = call->launch;
+    double f[DVTI_BLOCK];
+    int64_t i[DVTI_BLOCK], at, k, n;
+    bool integer = call->compute == DVTI_I64;
+    for (at = begin; at < end; at += n) {
+        n = DVTI_MIN(end - at, DVTI_BLOCK);
+        for (k = 0; k < n; k++)
+            if (integer)
+                i[k] =
+                    (int64_t)((uint64_t)launch->i[0] + (uint64_t)(at + k) * (uint64_t)launch->i[1]);
+            else
+                f[k] = launch->f[0] + (double)(at + k) * launch->f[1];
+        dvti_store_block(&call->out, at, n, call->compute,
+                         integer ? (const void *)i : (const void *)f);
+    }
+}
+
+static void dvti_eye_rows(void *user, int64_t begin, int64_t end) {
+    const dvti_fill_call *call = (const dvti_fill_call *)user;
+    const dvti_view *out = &call->launch->out[0];
+    int64_t row, column;
+    for (row = begin; row < end; row++)
+        for (column = 0; column < out->dim[1]; column++)
+            dvti_store_i64(out->data, out->dtype, row * out->stride[0] + column * out->stride[1],
+                           column - row == call->launch->i[0]);
+}
+
+DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
+    dvti_fill_call call;
+    int64_t size = dvti_view_size(&launch->out[0]);
+    call.launch = launch;
+    call.out = launch->out[0];
+    call.compute = dvt_dtype_is_float(call.out.dtype) ? DVTI_F64 : DVTI_I64;
+    dvti_merge_axes(&call.out);
+    if (launch->kernel == DVTI_K_EYE) {
+        dvti_parallel_for(call.launch->out[0].dim[0], 65536 / (launch->out[0].dim[1] + 1) + 1,
+                          dvti_eye_rows, &call);
+        return;
+    }
+    dvti_parallel_for(size, 65536,
+                      launch->kernel == DVTI_K_FILL ? dvti_fill_range : dvti_arange_range, &call);
+    if (launch->kernel == DVTI_K_ARANGE && launch->i[2] && size > 0)
+        dvti_store_f64(launch->out[0].data, launch->out[0].dtype, size - 1, launch->f[2]);
+}
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/devtensor_spine.h"
+#line 33 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -4824,7 +5669,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 #endif
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/devtensor_spine.h"
+#line 34 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -4836,7 +5681,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 #endif
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
+#line 35 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -4848,7 +5693,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 #endif
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
+#line 36 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -4860,7 +5705,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 #endif
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 37 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -4872,7 +5717,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 #endif
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_probe.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -4948,7 +5793,7 @@ DVTI_FN int dvti_cuda_driver_version(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_probe.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5124,7 +5969,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5260,7 +6105,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5272,7 +6117,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 #endif
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5355,7 +6200,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5551,7 +6396,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5821,7 +6666,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5833,7 +6678,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5845,7 +6690,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5857,7 +6702,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5869,7 +6714,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5881,7 +6726,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6232,7 +7077,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6280,7 +7125,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6292,7 +7137,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6304,7 +7149,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6316,7 +7161,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6328,7 +7173,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6340,7 +7185,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6352,7 +7197,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6377,7 +7222,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6389,7 +7234,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6401,7 +7246,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6413,7 +7258,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6425,7 +7270,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6437,7 +7282,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -6463,7 +7308,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6475,7 +7320,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6487,7 +7332,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6499,7 +7344,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6511,7 +7356,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6523,7 +7368,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6535,7 +7380,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6547,7 +7392,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6558,12 +7403,43 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #ifdef DEVTENSOR_LINES
 #line 1 "src/7_train/dvt_train_internal.h"
 #endif
-/* Training from the inside. */
+/* Training from the inside: what the files of this room share. */
 #ifndef DVTI_TRAIN_H
 #define DVTI_TRAIN_H
 #ifdef DEVTENSOR_LINES
 #line 5 "src/7_train/dvt_train_internal.h"
 #endif
+
+/* ---- optimisers and schedules ---- */
+DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule *schedule);
+/* All fields can be used; otherwise RANGE, naming the field. */
+DVTI_FN dvt_status dvti_optimizer_check(const char *function, const dvt_optimizer *optimizer);
+/* State arrays per copy of a parameter. */
+DVTI_FN int dvti_optimizer_states(const dvt_optimizer *optimizer);
+/* One step without its views: rate and decay of this parameter; count: which step of it this is, from 1. */
+DVTI_FN dvti_launch dvti_optimizer_launch(const dvt_optimizer *optimizer, double rate, double decay,
+                                          double rescale, int64_t count);
+
+/* ---- data ---- */
+typedef enum dvti_transform_kind {
+    DVTI_TRANSFORM_TO_TENSOR,
+    DVTI_TRANSFORM_NORMALIZE,
+    DVTI_TRANSFORM_COMPOSE,
+    DVTI_TRANSFORM_CUSTOM
+} dvti_transform_kind;
+
+/* Each result element depends on one pixel and its channel only: dvt_to_tensor, then any dvt_normalize. *as_tensor, false at
+   the start of a chain, tells whether dvt_to_tensor has been seen. */
+DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_tensor);
+
+/* Either two arrays, or another dataset and a transform of its first parts. */
+struct dvt_dataset {
+    dvti_object object;
+    int64_t length;
+    dvt_array *x, *y;
+    dvt_dataset *source;
+    dvt_transform *transform;
+};
 
 #endif
 /* ==== end src/7_train/dvt_train_internal.h ==== */
@@ -6572,19 +7448,272 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/7_train/dvt_dataset.c"
 #endif
-/* Datasets and transforms. */
+/* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
+   Immutable once made, so loader threads share them. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/7_train/dvt_dataset.c"
+#line 4 "src/7_train/dvt_dataset.c"
 #endif
+
+static void dvti_dataset_destroy(void *object) {
+    dvt_dataset *data = (dvt_dataset *)object;
+    dvt_release(data->x);
+    dvt_release(data->y);
+    dvt_release(data->source);
+    dvt_release(data->transform);
+    dvti_free(data);
+}
+
+static dvt_dataset *dvti_dataset_new(const char *function, int64_t length) {
+    dvt_dataset *data = (dvt_dataset *)dvti_alloc_zero(sizeof *data);
+    if (!data) {
+        dvti_fail_memory(function, (int64_t)sizeof *data);
+        return NULL;
+    }
+    if (!dvti_object_begin(data, dvti_dataset_destroy, function)) {
+        dvti_free(data);
+        return NULL;
+    }
+    data->length = length;
+    return data;
+}
+
+static bool dvti_dataset_part_ok(const char *function, const char *what, dvt_array *part) {
+    if (!part) {
+        dvti_null(function, what);
+        return false;
+    }
+    if (part->storage->ctx.type != DVT_DEVICE_CPU) {
+        dvti_fail(DVT_ERR_CONTEXT,
+                  "%s: %s is %s; samples are kept in main memory: copy it with "
+                  "dvt_copyto(%s, dvt_cpu())",
+                  function, what, dvti_describe(part), what);
+        return false;
+    }
+    if (part->shape.ndim < 1) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: %s is %s; expected one sample per entry of axis 0", function,
+                  what, dvti_describe(part));
+        return false;
+    }
+    return true;
+}
+
+DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y) {
+    static const char *const function = "dvt_dataset_arrays";
+    dvt_dataset *data;
+    if (!dvti_dataset_part_ok(function, "x", x) || !dvti_dataset_part_ok(function, "y", y))
+        return NULL;
+    if (x->shape.dim[0] != y->shape.dim[0]) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: x is %s and y is %s; expected as many samples as labels",
+                  function, dvti_describe(x), dvti_describe(y));
+        return NULL;
+    }
+    data = dvti_dataset_new(function, x->shape.dim[0]);
+    if (data) {
+        data->x = (dvt_array *)dvt_retain(x);
+        data->y = (dvt_array *)dvt_retain(y);
+    }
+    return data;
+}
+
+DVT_API dvt_dataset *dvt_transform_first(dvt_dataset *data, dvt_transform *transform) {
+    dvt_dataset *result;
+    if (!data || !transform) {
+        dvti_null("dvt_transform_first", data ? "transform" : "data");
+        return NULL;
+    }
+    result = dvti_dataset_new("dvt_transform_first", data->length);
+    if (result) {
+        result->source = (dvt_dataset *)dvt_retain(data);
+        result->transform = (dvt_transform *)dvt_retain(transform);
+    }
+    return result;
+}
+
+DVT_API int64_t dvt_dataset_len(const dvt_dataset *data) {
+    return data ? data->length : 0;
+}
+
+static bool dvti_dataset_sample(dvt_dataset *data, int64_t i, dvt_array **x, dvt_array **y) {
+    if (!data->source) {
+        *x = dvt_index(data->x, i);
+        *y = dvt_index(data->y, i);
+        return *x && *y;
+    }
+    if (!dvti_dataset_sample(data->source, i, x, y))
+        return false;
+    *x = dvt_transform_apply(data->transform, *x);
+    return *x != NULL;
+}
+
+DVT_API dvt_status dvt_dataset_get(dvt_dataset *data, int64_t i, dvt_array **x, dvt_array **y) {
+    dvt_array *sample = NULL, *label = NULL;
+    dvt_scope_guard scope;
+    bool ok;
+    if (x)
+        *x = NULL;
+    if (y)
+        *y = NULL;
+    if (!data || !x || !y)
+        return dvti_null("dvt_dataset_get", !data ? "data" : !x ? "x" : "y");
+    if (i < 0 || i >= data->length)
+        return dvti_fail(DVT_ERR_RANGE,
+                         "dvt_dataset_get: sample %lld of %lld; expected 0 or more and less than "
+                         "that",
+                         (long long)i, (long long)data->length);
+    scope = dvt_scope_begin();
+    ok = dvti_dataset_sample(data, i, &sample, &label);
+    if (ok) {
+        *x = (dvt_array *)dvt_keep(sample);
+        *y = (dvt_array *)dvt_keep(label);
+    }
+    dvt_scope_end(&scope);
+    return ok ? DVT_OK : dvt_error_code();
+}
+
+/* ---- files of MNIST's kind ---- */
+/* The images as (N, H, W, 1), the labels as int32. */
+static dvt_dataset *dvti_dataset_of_idx(const char *function, const char *images,
+                                        const char *labels, int64_t classes) {
+    dvt_array *x = dvt_load_idx(images, dvt_cpu());
+    dvt_array *y = x ? dvt_load_idx(labels, dvt_cpu()) : NULL;
+    const int32_t *label;
+    int64_t i;
+    if (!x || !y)
+        return NULL;
+    if (x->dtype != DVT_U8 || x->shape.ndim != 3) {
+        dvti_fail(DVT_ERR_FORMAT, "%s: %s holds %s; expected uint8 images (N, height, width)",
+                  function, images, dvti_describe(x));
+        return NULL;
+    }
+    if (!dvt_dtype_is_int(y->dtype) || y->shape.ndim != 1) {
+        dvti_fail(DVT_ERR_FORMAT, "%s: %s holds %s; expected whole numbers (N,)", function, labels,
+                  dvti_describe(y));
+        return NULL;
+    }
+    if (x->shape.dim[0] != y->shape.dim[0]) {
+        dvti_fail(DVT_ERR_FORMAT,
+                  "%s: %s holds %lld images and %s holds %lld labels; expected files that belong "
+                  "together",
+                  function, images, (long long)x->shape.dim[0], labels, (long long)y->shape.dim[0]);
+        return NULL;
+    }
+    y = dvt_astype(y, DVT_I32, false);
+    x = dvt_expand_dims(x, -1);
+    label = y ? (const int32_t *)dvt_data(y) : NULL;
+    if (!x || !label)
+        return NULL;
+    for (i = 0; i < y->shape.dim[0]; i++)
+        if (label[i] < 0 || (classes && label[i] >= classes)) {
+            dvti_fail(DVT_ERR_FORMAT, "%s: label %lld of %s is %d; expected 0 to %lld", function,
+                      (long long)i, labels, (int)label[i],
+                      (long long)(classes ? classes - 1 : INT32_MAX));
+            return NULL;
+        }
+    return dvt_dataset_arrays(x, y);
+}
+
+static dvt_dataset *dvti_dataset_of_files(const char *function, const char *images,
+                                          const char *labels, int64_t classes) {
+    dvt_record_guard record = dvt_record_begin(0, -1);
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_dataset *data =
+        (dvt_dataset *)dvt_keep(dvti_dataset_of_idx(function, images, labels, classes));
+    dvt_scope_end(&scope);
+    dvt_record_end(&record);
+    return data;
+}
+
+DVT_API dvt_dataset *dvt_dataset_idx(const char *images, const char *labels) {
+    if (!images || !labels) {
+        dvti_null("dvt_dataset_idx", images ? "labels" : "images");
+        return NULL;
+    }
+    return dvti_dataset_of_files("dvt_dataset_idx", images, labels, 0);
+}
+
+#if !defined(DEVTENSOR_NO_FILES)
+/* "folder/fashion-train-images-idx3-ubyte.gz", or with the other spellings; false when none is there. */
+static bool dvti_find_idx(char *path, size_t size, const char *folder, const char *prefix,
+                          const char *name) {
+    static const char *const ends[] = {".gz", ""};
+    int i;
+    for (i = 0; i < DVTI_LENGTH(ends); i++) {
+        FILE *file;
+        int length = snprintf(path, size, "%s/%s%s%s", folder, prefix, name, ends[i]);
+        if (length < 0 || (size_t)length >= size)
+            continue;
+        file = fopen(path, "rb");
+        if (file) {
+            fclose(file);
+            return true;
+        }
+    }
+    return false;
+}
+
+static dvt_dataset *dvti_dataset_find(const char *function, const char *folder, const char *prefix,
+                                      bool train) {
+    const char *images = train ? "train-images-idx3-ubyte" : "t10k-images-idx3-ubyte";
+    const char *labels = train ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte";
+    const char *prefixes[2];
+    dvt_dataset *data = NULL;
+    bool found = false;
+    size_t size;
+    char *path;
+    int i;
+    if (!folder) {
+        dvti_null(function, "folder");
+        return NULL;
+    }
+    size = strlen(folder) + strlen(prefix) + 64;
+    path = (char *)dvti_alloc(2 * size);
+    if (!path) {
+        dvti_fail_memory(function, (int64_t)(2 * size));
+        return NULL;
+    }
+    prefixes[0] = prefix;
+    prefixes[1] = "";
+    /* Images and labels must agree on the prefix: a folder may hold both data sets. */
+    for (i = 0; i < 2 && !found; i++)
+        found = dvti_find_idx(path, size, folder, prefixes[i], images) &&
+                dvti_find_idx(path + size, size, folder, prefixes[i], labels);
+    if (found)
+        data = dvti_dataset_of_files(function, path, path + size, 10);
+    else
+        dvti_fail(DVT_ERR_IO,
+                  "%s: no data in \"%s\"; looked for %s%s and %s%s, with and without .gz and "
+                  "\"%s\": put the files there, or name another folder (nothing is downloaded)",
+                  function, folder, prefix, images, prefix, labels, prefix);
+    dvti_free(path);
+    return data;
+}
+#else
+static dvt_dataset *dvti_dataset_find(const char *function, const char *folder, const char *prefix,
+                                      bool train) {
+    (void)folder;
+    (void)prefix;
+    (void)train;
+    dvti_fail(DVT_ERR_NOT_BUILT, "%s: left out of this build by DEVTENSOR_NO_FILES", function);
+    return NULL;
+}
+#endif
+
+DVT_API dvt_dataset *dvt_fashion_mnist(const char *folder, bool train) {
+    return dvti_dataset_find("dvt_fashion_mnist", folder, "fashion-", train);
+}
+
+DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
+    return dvti_dataset_find("dvt_mnist", folder, "mnist-", train);
+}
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6596,43 +7725,813 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/7_train/dvt_metric.c"
 #endif
-/* Metrics. */
+/* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
+   comes back. Nothing here is recorded. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/7_train/dvt_metric.c"
+#line 4 "src/7_train/dvt_metric.c"
 #endif
+
+typedef enum dvti_metric_kind {
+    DVTI_METRIC_ACCURACY,
+    DVTI_METRIC_TOP_K,
+    DVTI_METRIC_LOSS
+} dvti_metric_kind;
+
+struct dvt_metric {
+    dvti_object object;
+    dvti_metric_kind kind;
+    int k;
+    char name[40];
+    int64_t count, correct;
+    double sum;
+};
+
+static void dvti_metric_destroy(void *object) {
+    dvti_free(object);
+}
+
+static dvt_metric *dvti_metric_new(const char *function, dvti_metric_kind kind, const char *name,
+                                   int k) {
+    dvt_metric *metric = (dvt_metric *)dvti_alloc_zero(sizeof *metric);
+    if (!metric) {
+        dvti_fail_memory(function, (int64_t)sizeof *metric);
+        return NULL;
+    }
+    if (!dvti_object_begin(metric, dvti_metric_destroy, function)) {
+        dvti_free(metric);
+        return NULL;
+    }
+    metric->kind = kind;
+    metric->k = k;
+    if (k)
+        snprintf(metric->name, sizeof metric->name, "%s_%d", name, k);
+    else
+        snprintf(metric->name, sizeof metric->name, "%s", name);
+    return metric;
+}
+
+DVT_API dvt_metric *dvt_accuracy(void) {
+    return dvti_metric_new("dvt_accuracy", DVTI_METRIC_ACCURACY, "accuracy", 0);
+}
+
+DVT_API dvt_metric *dvt_top_k_accuracy(int k) {
+    if (k < 1) {
+        dvti_fail(DVT_ERR_RANGE, "dvt_top_k_accuracy: k is %d; expected at least 1", k);
+        return NULL;
+    }
+    return dvti_metric_new("dvt_top_k_accuracy", DVTI_METRIC_TOP_K, "top_k_accuracy", k);
+}
+
+DVT_API dvt_metric *dvt_mean_loss(void) {
+    return dvti_metric_new("dvt_mean_loss", DVTI_METRIC_LOSS, "loss", 0);
+}
+
+DVT_API const char *dvt_metric_name(const dvt_metric *metric) {
+    return metric ? metric->name : "";
+}
+
+DVT_API void dvt_metric_reset(dvt_metric *metric) {
+    if (!metric)
+        return;
+    metric->count = metric->correct = 0;
+    metric->sum = 0;
+}
+
+DVT_API double dvt_metric_get(const dvt_metric *metric) {
+    if (!metric) {
+        dvti_null("dvt_metric_get", "metric");
+        return (double)NAN;
+    }
+    if (!metric->count)
+        return (double)NAN;
+    return (metric->kind == DVTI_METRIC_LOSS ? metric->sum : (double)metric->correct) /
+           (double)metric->count;
+}
+
+/* Predictions of shape labels x classes, or with `same` also class numbers in the shape of the labels. */
+static dvt_status dvti_metric_shapes(dvt_array *labels, dvt_array *predictions, bool same) {
+    dvt_shape rows = predictions->shape;
+    if (same && dvt_shape_equal(rows, labels->shape))
+        return DVT_OK;
+    if (rows.ndim) {
+        rows.ndim--;
+        if (dvt_shape_equal(rows, labels->shape) && predictions->shape.dim[rows.ndim] > 0)
+            return DVT_OK;
+    }
+    return dvti_fail(
+        DVT_ERR_SHAPE,
+        "dvt_metric_update: labels are %s and predictions are %s; expected predictions "
+        "of the labels' shape and one more axis for the classes%s",
+        dvti_describe(labels), dvti_describe(predictions),
+        same ? ", or class numbers in the labels' shape" : "");
+}
+
+/* How many predictions are right, as an array of one int64. */
+static dvt_array *dvti_metric_right(dvt_array *labels, dvt_array *predictions) {
+    dvt_array *chosen = predictions;
+    if (!dvt_shape_equal(labels->shape, predictions->shape))
+        chosen = dvt_argmax(predictions, -1, false);
+    return dvt_sum(dvt_equal(chosen, labels), DVT_ALL, false);
+}
+
+/* The label is among the k largest when fewer than k classes stand before it. In the order of argmax: NaN is the largest, and
+   of equals the first. A label that is no class is never among them; its place is borrowed from class 0. */
+static dvt_array *dvti_metric_right_in_k(dvt_array *labels, dvt_array *predictions, int k) {
+    int64_t classes = predictions->shape.dim[predictions->shape.ndim - 1];
+    dvt_array *number = dvt_arange(0, (double)classes, 1, DVT_I64, predictions->storage->ctx);
+    dvt_array *label = dvt_expand_dims(dvt_astype(labels, DVT_I64, false), -1);
+    dvt_array *known = dvt_logical_and(dvt_greater_equal_scalar(label, 0),
+                                       dvt_less_scalar(label, (double)classes));
+    dvt_array *place = dvt_where(known, label, dvt_zeros_like(label));
+    dvt_array *own = dvt_take_along_axis(predictions, place, -1);
+    dvt_array *nan = dvt_isnan(predictions), *own_nan = dvt_isnan(own);
+    dvt_array *larger = dvt_logical_or(dvt_greater(predictions, own),
+                                       dvt_logical_and(nan, dvt_logical_not(own_nan)));
+    dvt_array *equal = dvt_logical_or(dvt_equal(predictions, own), dvt_logical_and(nan, own_nan));
+    dvt_array *before = dvt_logical_or(larger, dvt_logical_and(equal, dvt_less(number, label)));
+    dvt_array *rank = dvt_sum(before, DVT_AXES(-1), true);
+    return dvt_sum(dvt_logical_and(known, dvt_less_scalar(rank, k)), DVT_ALL, false);
+}
+
+static dvt_status dvti_metric_count(dvt_metric *metric, dvt_array *labels, dvt_array *predictions) {
+    dvt_array *in[2], *right;
+    int64_t correct = 0;
+    dvt_status status;
+    in[0] = labels;
+    in[1] = predictions;
+    if (!dvti_check("dvt_metric_update", in, 2))
+        return dvt_error_code();
+    status = dvti_metric_shapes(labels, predictions, metric->kind == DVTI_METRIC_ACCURACY);
+    if (status != DVT_OK)
+        return status;
+    right = metric->kind == DVTI_METRIC_TOP_K
+                ? dvti_metric_right_in_k(labels, predictions, metric->k)
+                : dvti_metric_right(labels, predictions);
+    if (!right)
+        return dvt_error_code();
+    status = dvti_read("dvt_metric_update", right, DVT_I64, &correct);
+    if (status != DVT_OK)
+        return status;
+    metric->correct += correct;
+    metric->count += dvt_size(labels);
+    return DVT_OK;
+}
+
+static dvt_status dvti_metric_add_loss(dvt_metric *metric, dvt_array *losses) {
+    dvt_array *total = dvt_sum(dvt_astype(losses, DVT_F64, false), DVT_ALL, false);
+    double sum = 0;
+    dvt_status status =
+        total ? dvti_read("dvt_metric_update", total, DVT_F64, &sum) : dvt_error_code();
+    if (status != DVT_OK)
+        return status;
+    metric->sum += sum;
+    metric->count += dvt_size(losses);
+    return DVT_OK;
+}
+
+DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
+                                     dvt_array *predictions) {
+    dvt_record_guard record;
+    dvt_scope_guard scope;
+    dvt_status status;
+    if (!metric)
+        return dvti_null("dvt_metric_update", "metric");
+    if (!predictions)
+        return dvti_null("dvt_metric_update", "predictions");
+    if (!labels && metric->kind != DVTI_METRIC_LOSS)
+        return dvti_null("dvt_metric_update", "labels");
+    record = dvt_record_begin(0, -1);
+    scope = dvt_scope_begin();
+    status = metric->kind == DVTI_METRIC_LOSS ? dvti_metric_add_loss(metric, predictions)
+                                              : dvti_metric_count(metric, labels, predictions);
+    dvt_scope_end(&scope);
+    dvt_record_end(&record);
+    return status;
+}
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/7_train/dvt_optimizer.c"
 #endif
-/* Optimisers and schedules. */
+/* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
+   The arithmetic itself is a kernel (DVTI_K_OPTIMIZER). */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/7_train/dvt_optimizer.c"
+#line 4 "src/7_train/dvt_optimizer.c"
 #endif
+
+/* The usual values, those of Gluon; fields that a kind does not use are harmless. */
+static dvt_optimizer dvti_optimizer_of(dvt_optimizer_kind kind, double learning_rate) {
+    dvt_optimizer optimizer;
+    memset(&optimizer, 0, sizeof optimizer);
+    optimizer.kind = kind;
+    optimizer.learning_rate = learning_rate;
+    optimizer.beta1 = 0.9;
+    optimizer.beta2 = 0.999;
+    optimizer.rho = 0.9;
+    optimizer.epsilon = kind == DVT_ADAGRAD ? 1e-7 : 1e-8;
+    return optimizer;
+}
+
+DVT_API dvt_optimizer dvt_sgd(double learning_rate) {
+    return dvti_optimizer_of(DVT_SGD, learning_rate);
+}
+
+DVT_API dvt_optimizer dvt_adam(double learning_rate) {
+    return dvti_optimizer_of(DVT_ADAM, learning_rate);
+}
+
+DVT_API dvt_optimizer dvt_adamw(double learning_rate, double weight_decay) {
+    dvt_optimizer optimizer = dvti_optimizer_of(DVT_ADAMW, learning_rate);
+    optimizer.weight_decay = weight_decay;
+    return optimizer;
+}
+
+DVT_API dvt_optimizer dvt_rmsprop(double learning_rate) {
+    return dvti_optimizer_of(DVT_RMSPROP, learning_rate);
+}
+
+DVT_API dvt_optimizer dvt_adagrad(double learning_rate) {
+    return dvti_optimizer_of(DVT_ADAGRAD, learning_rate);
+}
+
+static dvt_status dvti_optimizer_need(const char *function, bool ok, const char *name, double value,
+                                      const char *expected) {
+    return ok ? DVT_OK
+              : dvti_fail(DVT_ERR_RANGE, "%s: %s is %g; expected %s", function, name, value,
+                          expected);
+}
+
+DVTI_FN dvt_status dvti_optimizer_check(const char *function, const dvt_optimizer *optimizer) {
+    static const char *const size = "a finite number that is not negative";
+    static const char *const part = "at least 0 and below 1";
+
+    struct {
+        const char *name;
+        double value;
+        bool is_part;
+    } field[8];
+
+    dvt_status status = DVT_OK;
+    int i;
+    memset(field, 0, sizeof field);
+    field[0].name = "learning_rate";
+    field[0].value = optimizer->learning_rate;
+    field[1].name = "weight_decay";
+    field[1].value = optimizer->weight_decay;
+    field[2].name = "epsilon";
+    field[2].value = optimizer->epsilon;
+    field[3].name = "clip_gradient";
+    field[3].value = optimizer->clip_gradient;
+    field[4].name = "momentum";
+    field[4].value = optimizer->momentum;
+    field[5].name = "beta1";
+    field[5].value = optimizer->beta1;
+    field[6].name = "beta2";
+    field[6].value = optimizer->beta2;
+    field[7].name = "rho";
+    field[7].value = optimizer->rho;
+    for (i = 4; i < 8; i++)
+        field[i].is_part = true;
+    if ((int)optimizer->kind < 0 || optimizer->kind > DVT_ADAGRAD)
+        return dvti_fail(DVT_ERR_RANGE, "%s: optimizer.kind is %d, none of dvt_optimizer_kind",
+                         function, (int)optimizer->kind);
+    for (i = 0; i < 8 && status == DVT_OK; i++)
+        status = dvti_optimizer_need(
+            function,
+            field[i].value >= 0 &&
+                (field[i].is_part ? field[i].value < 1 : field[i].value <= DBL_MAX),
+            field[i].name, field[i].value, field[i].is_part ? part : size);
+    return status == DVT_OK ? dvti_schedule_check(function, &optimizer->schedule) : status;
+}
+
+DVTI_FN int dvti_optimizer_states(const dvt_optimizer *optimizer) {
+    switch (optimizer->kind) {
+    case DVT_SGD:
+        return optimizer->momentum != 0 ? 1 : 0;
+    case DVT_ADAM:
+    case DVT_ADAMW:
+        return 2;
+    case DVT_RMSPROP:
+        return optimizer->centered ? 3 : 1;
+    default:
+        return 1;
+    }
+}
+
+static dvti_op dvti_optimizer_op(dvt_optimizer_kind kind) {
+    switch (kind) {
+    case DVT_ADAM:
+        return DVTI_OP_adam;
+    case DVT_ADAMW:
+        return DVTI_OP_adamw;
+    case DVT_RMSPROP:
+        return DVTI_OP_rmsprop;
+    case DVT_ADAGRAD:
+        return DVTI_OP_adagrad;
+    default:
+        return DVTI_OP_sgd;
+    }
+}
+
+DVTI_FN dvti_launch dvti_optimizer_launch(const dvt_optimizer *optimizer, double rate, double decay,
+                                          double rescale, int64_t count) {
+    dvti_launch launch =
+        dvti_launch_begin("dvt_trainer_step", DVTI_K_OPTIMIZER, dvti_optimizer_op(optimizer->kind));
+    launch.f[0] = rate;
+    launch.f[1] = decay;
+    launch.f[2] = rescale;
+    launch.f[3] = optimizer->clip_gradient;
+    launch.f[6] = optimizer->epsilon;
+    switch (optimizer->kind) {
+    case DVT_SGD:
+        launch.f[4] = optimizer->momentum;
+        launch.i[0] = optimizer->nesterov;
+        break;
+    case DVT_ADAM:
+    case DVT_ADAMW:
+        launch.f[4] = optimizer->beta1;
+        launch.f[5] = optimizer->beta2;
+        launch.f[7] = rate * sqrt(1 - pow(optimizer->beta2, (double)count)) /
+                      (1 - pow(optimizer->beta1, (double)count));
+        break;
+    case DVT_RMSPROP:
+        launch.f[4] = optimizer->rho;
+        launch.f[5] = optimizer->momentum;
+        launch.i[0] = optimizer->centered;
+        break;
+    default:
+        break;
+    }
+    return launch;
+}
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/7_train/dvt_progress.c"
 #endif
-/* Progress on a terminal. */
+/* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
+   The line is made by a pure function of the state, the time and the width. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/7_train/dvt_progress.c"
+#line 4 "src/7_train/dvt_progress.c"
 #endif
+
+#define DVTI_PROGRESS_BAR 40
+#define DVTI_PROGRESS_LINES 10
+
+struct dvt_progress {
+    dvti_object object;
+    dvti_mutex lock;
+    char *title;
+    int64_t total, done;
+    double loss;
+    double start, drawn; /* seconds; when the last line was written, -1 for never */
+    int64_t drawn_at;    /* `done` of that line */
+    bool terminal, finished;
+};
+
+/* Columns of a text: continuation bytes of UTF-8 take none, characters from U+3000 on take two. */
+static int dvti_progress_columns(const char *text, size_t bytes) {
+    int columns = 0;
+    size_t i;
+    for (i = 0; i < bytes; i++) {
+        unsigned char c = (unsigned char)text[i];
+        columns += (c & 0xC0) == 0x80 ? 0 : c >= 0xE3 ? 2 : 1;
+    }
+    return columns;
+}
+
+/* The longest beginning that fits, never half a character. */
+static size_t dvti_progress_fit(const char *text, size_t bytes, int columns) {
+    while (bytes > 0 && dvti_progress_columns(text, bytes) > columns) {
+        bytes--;
+        while (bytes > 0 && ((unsigned char)text[bytes] & 0xC0) == 0x80)
+            bytes--;
+    }
+    return bytes;
+}
+
+static void dvti_progress_add_duration(dvti_text *text, double seconds) {
+    int64_t s = seconds < 3.6e8 ? (int64_t)(seconds + 0.5) : (int64_t)360000000;
+    if (s >= 3600)
+        dvti_text_add(text, "%lld:%02d:%02d", (long long)(s / 3600), (int)(s / 60 % 60),
+                      (int)(s % 60));
+    else
+        dvti_text_add(text, "%d:%02d", (int)(s / 60), (int)(s % 60));
+}
+
+/* "27000/60000  1234/s  loss 0.4321  0:12 left". */
+static void dvti_progress_add_numbers(dvti_text *text, const dvt_progress *p, double seconds) {
+    double rate = seconds > 0 ? (double)p->done / seconds : 0;
+    dvti_text_add(text, "%lld/%lld", (long long)p->done, (long long)p->total);
+    if (rate > 0)
+        dvti_text_add(text, "  %.*f/s", rate >= 100 ? 0 : rate >= 10 ? 1 : 2, rate);
+    if (p->loss == p->loss)
+        dvti_text_add(text, "  loss %.4f", p->loss);
+    if (p->done >= p->total) {
+        dvti_text_add(text, "  in ");
+        dvti_progress_add_duration(text, seconds);
+    } else if (rate > 0) {
+        dvti_text_add(text, "  ");
+        dvti_progress_add_duration(text, (double)(p->total - p->done) / rate);
+        dvti_text_add(text, " left");
+    }
+}
+
+static void dvti_progress_add_bar(dvti_text *text, double part, int columns) {
+    int filled = (int)(part * columns);
+    dvti_text_char(text, '[', 1);
+    dvti_text_char(text, '=', filled < columns ? filled : columns);
+    if (filled < columns)
+        dvti_text_char(text, '>', 1);
+    dvti_text_char(text, ' ', columns - filled - 1);
+    dvti_text_char(text, ']', 1);
+}
+
+DVT_API size_t dvt_progress_format(const dvt_progress *p, double seconds, int width, char *buffer,
+                                   size_t size) {
+    dvti_text text = dvti_text_begin(buffer, size), numbers;
+    char tail[160];
+    double part;
+    int room;
+    size_t title;
+    if (!p || p->total <= 0)
+        return 0;
+    part = (double)p->done / (double)p->total;
+    numbers = dvti_text_begin(tail, sizeof tail);
+    dvti_progress_add_numbers(&numbers, p, seconds > 0 ? seconds : 0);
+    title = strlen(p->title);
+    if (width <= 0) {
+        dvti_text_add(&text, "%s%s%3d%%  %s", p->title, title ? " " : "", (int)(part * 100), tail);
+        return text.length;
+    }
+    /* The numbers come first, then the title, then the bar. */
+    room = width - 4 - 2 - (int)strlen(tail);
+    if (room < 0) {
+        dvti_text_add(&text, "%.*s", width, tail);
+        return text.length;
+    }
+    title = dvti_progress_fit(p->title, title, room - 1);
+    if (title) {
+        dvti_text_add(&text, "%.*s ", (int)title, p->title);
+        room -= dvti_progress_columns(p->title, title) + 1;
+    }
+    dvti_text_add(&text, "%3d%%", (int)(part * 100));
+    if (room >= 8) {
+        dvti_text_char(&text, ' ', 1);
+        dvti_progress_add_bar(&text, part, DVTI_MIN(room - 3, DVTI_PROGRESS_BAR));
+    }
+    dvti_text_add(&text, "  %s", tail);
+    return text.length;
+}
+
+/* ---- drawing ---- */
+#if !defined(DEVTENSOR_NO_STDERR)
+/* A bar needs a terminal that can go back to the beginning of the line. */
+static bool dvti_stderr_is_terminal(void) {
+#if defined(_WIN32)
+    return _isatty(2) != 0;
+#else
+    const char *kind = getenv("TERM");
+    return isatty(2) && kind && strcmp(kind, "dumb") != 0;
+#endif
+}
+
+/* One column less than there are: a full line would wrap. */
+static int dvti_stderr_width(void) {
+    int width = 0;
+#if defined(_WIN32)
+    CONSOLE_SCREEN_BUFFER_INFO info;
+    if (GetConsoleScreenBufferInfo(GetStdHandle(STD_ERROR_HANDLE), &info))
+        width = info.srWindow.Right - info.srWindow.Left + 1;
+#elif defined(TIOCGWINSZ)
+    struct winsize size;
+    if (ioctl(2, TIOCGWINSZ, &size) == 0)
+        width = size.ws_col;
+#endif
+    return width > 1 ? width - 1 : 79;
+}
+
+static void dvti_progress_write(const dvt_progress *p, double seconds, bool last) {
+    char line[512];
+    size_t length =
+        dvt_progress_format(p, seconds, p->terminal ? dvti_stderr_width() : 0, line, sizeof line);
+    if (length && p->terminal) {
+        /* Blanks, not an escape sequence, over what a longer line left behind. */
+        int blank = dvti_stderr_width() - dvti_progress_columns(line, strlen(line));
+        fprintf(stderr, "\r%s%*s%s", line, blank > 0 ? blank : 0, "", last ? "\n" : "");
+    } else if (length) {
+        fprintf(stderr, "%s\n", line);
+    }
+    fflush(stderr);
+}
+#else
+static bool dvti_stderr_is_terminal(void) {
+    return false;
+}
+
+/* Nothing is printed in this build: a logger that is set may show it. */
+static void dvti_progress_write(const dvt_progress *p, double seconds, bool last) {
+    char line[512];
+    (void)last;
+    if (dvt_progress_format(p, seconds, 0, line, sizeof line))
+        dvti_log(DVT_LOG_INFO, "%s", line);
+}
+#endif
+
+/* On a terminal ten times a second; elsewhere at every tenth of the way, but not more than once a second. */
+static bool dvti_progress_due(const dvt_progress *p, double now) {
+    if (p->done >= p->total)
+        return p->drawn_at < p->total;
+    if (p->terminal)
+        return p->drawn < 0 || now - p->drawn >= 0.1;
+    return now - (p->drawn < 0 ? p->start : p->drawn) >= 1 &&
+           (double)(p->done - DVTI_MAX(p->drawn_at, 0)) >= (double)p->total / DVTI_PROGRESS_LINES;
+}
+
+static void dvti_progress_draw(dvt_progress *p, double now, bool last) {
+    dvti_progress_write(p, now - p->start, last);
+    p->drawn = now;
+    p->drawn_at = p->done;
+}
+
+static void dvti_progress_destroy(void *object) {
+    dvt_progress *p = (dvt_progress *)object;
+    dvti_free(p->title);
+    dvti_free(p);
+}
+
+DVT_API dvt_progress *dvt_progress_new(const char *title, int64_t total) {
+    static const dvti_mutex unlocked = DVTI_MUTEX_INIT;
+    dvt_progress *p = (dvt_progress *)dvti_alloc_zero(sizeof *p);
+    char *c;
+    if (p)
+        p->title = dvti_strdup(title ? title : "");
+    if (!p || !p->title) {
+        dvti_free(p);
+        dvti_fail_memory("dvt_progress_new", (int64_t)sizeof *p);
+        return NULL;
+    }
+    if (!dvti_object_begin(p, dvti_progress_destroy, "dvt_progress_new")) {
+        dvti_progress_destroy(p);
+        return NULL;
+    }
+    for (c = p->title; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7F)
+            *c = ' ';
+    memcpy(&p->lock, &unlocked, sizeof unlocked);
+    p->total = total;
+    p->loss = (double)NAN;
+    p->start = dvti_now();
+    p->drawn = -1;
+    p->drawn_at = -1;
+    p->terminal = dvti_stderr_is_terminal();
+    return p;
+}
+
+DVT_API void dvt_progress_update(dvt_progress *p, int64_t done, double loss) {
+    double now = dvti_now();
+    if (!p || p->total <= 0)
+        return;
+    dvti_mutex_lock(&p->lock);
+    p->done = DVTI_MAX(0, DVTI_MIN(done, p->total));
+    p->loss = loss;
+    if (!p->finished && dvti_progress_due(p, now))
+        dvti_progress_draw(p, now, false);
+    dvti_mutex_unlock(&p->lock);
+}
+
+DVT_API void dvt_progress_finish(dvt_progress *p) {
+    if (!p || p->total <= 0)
+        return;
+    dvti_mutex_lock(&p->lock);
+    if (!p->finished && (p->terminal || p->drawn_at != p->done))
+        dvti_progress_draw(p, dvti_now(), true);
+    p->finished = true;
+    dvti_mutex_unlock(&p->lock);
+}
+
+#undef DVTI_PROGRESS_BAR
+#undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_schedule.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/7_train/dvt_schedule.c"
+#endif
+/* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
+   steps from the end of it. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/7_train/dvt_schedule.c"
+#endif
+
+static dvt_schedule dvti_schedule_of(dvt_schedule_kind kind) {
+    dvt_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.kind = kind;
+    return schedule;
+}
+
+DVT_API dvt_schedule dvt_schedule_factor(int64_t every, double factor, double minimum) {
+    dvt_schedule schedule = dvti_schedule_of(DVT_SCHEDULE_FACTOR);
+    schedule.every = every;
+    schedule.factor = factor;
+    schedule.minimum = minimum;
+    return schedule;
+}
+
+DVT_API dvt_schedule dvt_schedule_multi_factor(const int64_t *at, int n, double factor) {
+    dvt_schedule schedule = dvti_schedule_of(DVT_SCHEDULE_MULTI_FACTOR);
+    int i;
+    schedule.factor = factor;
+    schedule.n_at = n;
+    if (!at && n > 0) {
+        dvti_null("dvt_schedule_multi_factor", "at");
+        schedule.n_at = 0;
+    } else if (n < 0 || n > DVTI_LENGTH(schedule.at)) {
+        dvti_fail(DVT_ERR_RANGE, "dvt_schedule_multi_factor: %d steps; expected 0 to %d", n,
+                  DVTI_LENGTH(schedule.at));
+        schedule.n_at = 0;
+    }
+    for (i = 0; i < schedule.n_at; i++)
+        schedule.at[i] = at[i];
+    return schedule;
+}
+
+DVT_API dvt_schedule dvt_schedule_poly(int64_t total, double power, double final) {
+    dvt_schedule schedule = dvti_schedule_of(DVT_SCHEDULE_POLY);
+    schedule.total = total;
+    schedule.power = power;
+    schedule.final = final;
+    return schedule;
+}
+
+DVT_API dvt_schedule dvt_schedule_cosine(int64_t total, double final) {
+    dvt_schedule schedule = dvti_schedule_of(DVT_SCHEDULE_COSINE);
+    schedule.total = total;
+    schedule.final = final;
+    return schedule;
+}
+
+/* How much of the way has been gone: 0 at the first step, 1 from `total` on. */
+static double dvti_schedule_part(const dvt_schedule *schedule, int64_t step) {
+    if (step >= schedule->total)
+        return 1;
+    return (double)step / (double)schedule->total;
+}
+
+static double dvti_schedule_multi(const dvt_schedule *schedule, double base, int64_t step) {
+    int i, passed = 0;
+    for (i = 0; i < schedule->n_at && i < DVTI_LENGTH(schedule->at); i++)
+        if (step >= schedule->at[i])
+            passed++;
+    return passed ? base * pow(schedule->factor, passed) : base;
+}
+
+static double dvti_schedule_stairs(const dvt_schedule *schedule, double base, int64_t step) {
+    int64_t stairs = schedule->every > 0 ? step / schedule->every : 0;
+    double rate = base;
+    if (stairs > 0)
+        rate *= pow(schedule->factor, (double)stairs);
+    /* A base that is below the minimum to begin with is left where it is. */
+    return rate < schedule->minimum ? DVTI_MIN(schedule->minimum, base) : rate;
+}
+
+DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int64_t step) {
+    double left;
+    if (!schedule) {
+        dvti_null("dvt_schedule_rate", "schedule");
+        return (double)NAN;
+    }
+    step = DVTI_MAX(step, 0);
+    if (step < schedule->warmup)
+        return schedule->warmup_begin +
+               (base - schedule->warmup_begin) * ((double)step / (double)schedule->warmup);
+    step -= DVTI_MAX(schedule->warmup, 0);
+    left = 1 - dvti_schedule_part(schedule, step);
+    switch (schedule->kind) {
+    case DVT_SCHEDULE_FACTOR:
+        return dvti_schedule_stairs(schedule, base, step);
+    case DVT_SCHEDULE_MULTI_FACTOR:
+        return dvti_schedule_multi(schedule, base, step);
+    case DVT_SCHEDULE_POLY:
+        return schedule->final + (base - schedule->final) * pow(left, schedule->power);
+    case DVT_SCHEDULE_COSINE:
+        return schedule->final +
+               (base - schedule->final) * (1 - cos(3.14159265358979323846 * left)) / 2;
+    default:
+        return base;
+    }
+}
+
+static bool dvti_schedule_usable(double x) {
+    return x >= 0 && x <= DBL_MAX;
+}
+
+DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule *schedule) {
+    const char *wrong = NULL;
+    if ((int)schedule->kind < 0 || schedule->kind > DVT_SCHEDULE_COSINE)
+        wrong = "kind is none of dvt_schedule_kind";
+    else if (schedule->warmup < 0 || !dvti_schedule_usable(schedule->warmup_begin))
+        wrong = "warmup and warmup_begin must be finite and not negative";
+    else if (schedule->kind == DVT_SCHEDULE_FACTOR && schedule->every < 1)
+        wrong = "every must be at least 1";
+    else if ((schedule->kind == DVT_SCHEDULE_FACTOR ||
+              schedule->kind == DVT_SCHEDULE_MULTI_FACTOR) &&
+             !(schedule->factor > 0 && schedule->factor <= 1))
+        wrong = "factor must be above 0 and at most 1";
+    else if (schedule->kind == DVT_SCHEDULE_MULTI_FACTOR &&
+             (schedule->n_at < 0 || schedule->n_at > DVTI_LENGTH(schedule->at)))
+        wrong = "n_at must be 0 to 16";
+    else if (schedule->kind >= DVT_SCHEDULE_POLY &&
+             (schedule->total < 1 || !dvti_schedule_usable(schedule->final)))
+        wrong = "total must be at least 1, and final finite and not negative";
+    else if (schedule->kind == DVT_SCHEDULE_POLY && !dvti_schedule_usable(schedule->power))
+        wrong = "power must be finite and not negative";
+    return wrong ? dvti_fail(DVT_ERR_RANGE, "%s: the learning-rate schedule cannot be used: %s",
+                             function, wrong)
+                 : DVT_OK;
+}
+/* ==== end src/7_train/dvt_schedule.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 80 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_split.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/7_train/dvt_split.c"
+#endif
+/* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_split.c"
+#endif
+
+static dvt_status dvti_split_check(const char *function, dvt_array *x, const dvt_ctx_list *ctxs,
+                                   bool even_split) {
+    char list[256];
+    if (!x)
+        return dvti_null(function, "x");
+    if (ctxs->n < 1 || ctxs->n > DVT_MAX_CONTEXTS)
+        return dvti_fail(DVT_ERR_RANGE, "%s: %d contexts; expected 1 to %d", function, ctxs->n,
+                         DVT_MAX_CONTEXTS);
+    if (x->shape.ndim < 1)
+        return dvti_fail(DVT_ERR_SHAPE, "%s: x (%s) has no axis that could be cut", function,
+                         dvti_describe(x));
+    if (!even_split || x->shape.dim[0] % ctxs->n == 0)
+        return DVT_OK;
+    dvt_ctx_list_format(*ctxs, list, sizeof list);
+    return dvti_fail(DVT_ERR_SHAPE,
+                     "%s: data with shape %s cannot be evenly split into %d slices along axis 0, "
+                     "one for each of %s; use a batch size that is a multiple of %d, or set "
+                     "even_split to false to allow uneven parts",
+                     function, dvti_shape_text(x->shape), ctxs->n, list, ctxs->n);
+}
+
+DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even_split,
+                                      dvt_array **out) {
+    static const char *const function = "dvt_split_and_load";
+    dvt_array *part[DVT_MAX_CONTEXTS];
+    dvt_status status;
+    dvt_scope_guard scope;
+    int64_t each, extra, start = 0;
+    int i;
+    if (!out)
+        return dvti_null(function, "out");
+    for (i = 0; i < ctxs.n && i < DVT_MAX_CONTEXTS; i++)
+        out[i] = NULL;
+    status = dvti_split_check(function, x, &ctxs, even_split);
+    if (status != DVT_OK)
+        return status;
+    each = x->shape.dim[0] / ctxs.n;
+    extra = x->shape.dim[0] % ctxs.n;
+    scope = dvt_scope_begin();
+    for (i = 0; i < ctxs.n && status == DVT_OK; i++) {
+        int64_t stop = start + each + (i < extra ? 1 : 0);
+        dvt_array *rows = ctxs.n == 1 ? x : dvt_rows(x, start, stop);
+        part[i] = rows ? dvt_as_in_ctx(rows, ctxs.ctx[i]) : NULL;
+        status = part[i] ? DVT_OK : dvt_error_code();
+        start = stop;
+    }
+    for (i = 0; i < ctxs.n && status == DVT_OK; i++)
+        out[i] = (dvt_array *)dvt_keep(part[i]);
+    dvt_scope_end(&scope);
+    return status;
+}
+/* ==== end src/7_train/dvt_split.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6644,7 +8543,235 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_transform.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/7_train/dvt_transform.c"
+#endif
+/* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
+   Everything here is written with public operations and runs where the sample is. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/7_train/dvt_transform.c"
+#endif
+
+struct dvt_transform {
+    dvti_object object;
+    dvti_transform_kind kind;
+    int n;                    /* of values, or of parts */
+    double *mean, *deviation; /* normalize */
+    dvt_transform **part;     /* compose; retained */
+    dvt_array *(*apply)(void *user, dvt_array *x);
+    void *user;
+};
+
+static void dvti_transform_destroy(void *object) {
+    dvt_transform *transform = (dvt_transform *)object;
+    int i;
+    for (i = 0; transform->part && i < transform->n; i++)
+        dvt_release(transform->part[i]);
+    dvti_free(transform->part);
+    dvti_free(transform->mean);
+    dvti_free(transform->deviation);
+    dvti_free(transform);
+}
+
+/* Room for n values or parts, all zero. */
+static dvt_transform *dvti_transform_new(const char *function, dvti_transform_kind kind, int n) {
+    dvt_transform *transform = (dvt_transform *)dvti_alloc_zero(sizeof *transform);
+    size_t room = (size_t)DVTI_MAX(n, 1);
+    bool ok = transform != NULL;
+    if (ok && kind == DVTI_TRANSFORM_NORMALIZE) {
+        transform->mean = (double *)dvti_alloc_zero(room * sizeof(double));
+        transform->deviation = (double *)dvti_alloc_zero(room * sizeof(double));
+        ok = transform->mean && transform->deviation;
+    }
+    if (ok && kind == DVTI_TRANSFORM_COMPOSE) {
+        transform->part = (dvt_transform **)dvti_alloc_zero(room * sizeof *transform->part);
+        ok = transform->part != NULL;
+    }
+    if (!ok)
+        dvti_fail_memory(function, (int64_t)(room * sizeof(double)));
+    if (!ok || !dvti_object_begin(transform, dvti_transform_destroy, function)) {
+        if (transform)
+            dvti_transform_destroy(transform);
+        return NULL;
+    }
+    transform->kind = kind;
+    transform->n = n;
+    return transform;
+}
+
+DVT_API dvt_transform *dvt_to_tensor(void) {
+    return dvti_transform_new("dvt_to_tensor", DVTI_TRANSFORM_TO_TENSOR, 0);
+}
+
+DVT_API dvt_transform *dvt_normalize(const double *mean, const double *deviation, int n) {
+    dvt_transform *transform;
+    int i;
+    if (!mean || !deviation) {
+        dvti_null("dvt_normalize", mean ? "deviation" : "mean");
+        return NULL;
+    }
+    if (n < 1) {
+        dvti_fail(DVT_ERR_RANGE, "dvt_normalize: n is %d; expected one value per channel, or 1", n);
+        return NULL;
+    }
+    for (i = 0; i < n; i++)
+        if (!(fabs(mean[i]) <= DBL_MAX) || !(deviation[i] > 0 && deviation[i] <= DBL_MAX)) {
+            dvti_fail(DVT_ERR_RANGE,
+                      "dvt_normalize: mean %g and deviation %g of channel %d; expected a finite "
+                      "mean and a positive, finite deviation",
+                      mean[i], deviation[i], i);
+            return NULL;
+        }
+    transform = dvti_transform_new("dvt_normalize", DVTI_TRANSFORM_NORMALIZE, n);
+    for (i = 0; transform && i < n; i++) {
+        transform->mean[i] = mean[i];
+        transform->deviation[i] = deviation[i];
+    }
+    return transform;
+}
+
+DVT_API dvt_transform *dvt_compose(dvt_transform *const *transforms, int n) {
+    dvt_transform *transform;
+    int i;
+    if (n < 0) {
+        dvti_fail(DVT_ERR_RANGE, "dvt_compose: n is %d; expected 0 or more", n);
+        return NULL;
+    }
+    for (i = 0; i < n; i++)
+        if (!transforms || !transforms[i]) {
+            dvti_null("dvt_compose", transforms ? "one of the transforms" : "transforms");
+            return NULL;
+        }
+    transform = dvti_transform_new("dvt_compose", DVTI_TRANSFORM_COMPOSE, n);
+    for (i = 0; transform && i < n; i++)
+        transform->part[i] = (dvt_transform *)dvt_retain(transforms[i]);
+    return transform;
+}
+
+DVT_API dvt_transform *dvt_transform_new(dvt_array *(*apply)(void *user, dvt_array *x),
+                                         void *user) {
+    dvt_transform *transform;
+    if (!apply) {
+        dvti_null("dvt_transform_new", "apply");
+        return NULL;
+    }
+    transform = dvti_transform_new("dvt_transform_new", DVTI_TRANSFORM_CUSTOM, 0);
+    if (transform) {
+        transform->apply = apply;
+        transform->user = user;
+    }
+    return transform;
+}
+
+/* ---- applying ---- */
+/* (H, W, C), or a stack of such, with the channels moved to the front. */
+static dvt_array *dvti_to_tensor(dvt_array *x) {
+    dvt_array *planes;
+    if (x->dtype != DVT_U8) {
+        dvti_fail(DVT_ERR_DTYPE, "dvt_to_tensor: x is %s; expected uint8 pixels", dvti_describe(x));
+        return NULL;
+    }
+    if (x->shape.ndim != 3 && x->shape.ndim != 4) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "dvt_to_tensor: x is %s; expected (height, width, channels), or several such as "
+                  "(N, height, width, channels)",
+                  dvti_describe(x));
+        return NULL;
+    }
+    planes = x->shape.ndim == 3 ? dvt_transpose(x, DVT_AXES(2, 0, 1))
+                                : dvt_transpose(x, DVT_AXES(0, 3, 1, 2));
+    return dvt_div_scalar(planes, 255);
+}
+
+/* One value per channel as an array that broadcasts along the height and the width. */
+static dvt_array *dvti_per_channel(const double *values, int n, dvt_array *x) {
+    return dvt_as_in_ctx(
+        dvt_astype(dvt_from_host(values, DVT_SHAPE(n, 1, 1), DVT_F64, dvt_cpu()), x->dtype, false),
+        x->storage->ctx);
+}
+
+static dvt_array *dvti_normalize(const dvt_transform *t, dvt_array *x) {
+    int channel = x->shape.ndim - 3;
+    if (!dvt_dtype_is_float(x->dtype)) {
+        dvti_fail(DVT_ERR_DTYPE,
+                  "dvt_normalize: x is %s; expected floats: apply dvt_to_tensor first",
+                  dvti_describe(x));
+        return NULL;
+    }
+    if (channel < 0 || (t->n > 1 && x->shape.dim[channel] != t->n)) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "dvt_normalize: x is %s and there are %d means; expected (channels, height, "
+                  "width) and one mean, or one per channel",
+                  dvti_describe(x), t->n);
+        return NULL;
+    }
+    if (t->n == 1)
+        return dvt_div_scalar(dvt_sub_scalar(x, t->mean[0]), t->deviation[0]);
+    return dvt_div(dvt_sub(x, dvti_per_channel(t->mean, t->n, x)),
+                   dvti_per_channel(t->deviation, t->n, x));
+}
+
+static dvt_array *dvti_transform_run(dvt_transform *t, dvt_array *x) {
+    dvt_array *y = x;
+    int i;
+    switch (t->kind) {
+    case DVTI_TRANSFORM_TO_TENSOR:
+        return dvti_to_tensor(x);
+    case DVTI_TRANSFORM_NORMALIZE:
+        return dvti_normalize(t, x);
+    case DVTI_TRANSFORM_COMPOSE:
+        for (i = 0; y && i < t->n; i++)
+            y = dvti_transform_run(t->part[i], y);
+        return y;
+    default:
+        y = t->apply(t->user, x);
+        if (!y && dvt_error_code() == DVT_OK)
+            dvti_fail(DVT_ERR_VALUE,
+                      "dvt_transform_apply: the function given to dvt_transform_new returned NULL "
+                      "for x (%s) without an error; expected an array",
+                      dvti_describe(x));
+        return y;
+    }
+}
+
+DVT_API dvt_array *dvt_transform_apply(dvt_transform *transform, dvt_array *x) {
+    dvt_scope_guard scope;
+    dvt_array *y;
+    if (!transform || !x) {
+        dvti_null("dvt_transform_apply", transform ? "x" : "transform");
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    y = (dvt_array *)dvt_keep(dvti_transform_run(transform, x));
+    dvt_scope_end(&scope);
+    return y;
+}
+
+DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_tensor) {
+    int i;
+    switch (transform->kind) {
+    case DVTI_TRANSFORM_TO_TENSOR:
+        if (*as_tensor)
+            return false;
+        *as_tensor = true;
+        return true;
+    case DVTI_TRANSFORM_NORMALIZE:
+        return *as_tensor;
+    case DVTI_TRANSFORM_COMPOSE:
+        for (i = 0; i < transform->n; i++)
+            if (!dvti_transform_by_pixel(transform->part[i], as_tensor))
+                return false;
+        return true;
+    default:
+        return false;
+    }
+}
+/* ==== end src/7_train/dvt_transform.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 83 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -6943,7 +9070,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

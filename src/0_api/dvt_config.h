@@ -9,6 +9,7 @@
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
    DEVTENSOR_NO_CALL_SITES    do not remember the file and line at which arrays were made
    DEVTENSOR_NO_STDERR        no default logger: nothing is ever printed unless a logger is set
+   DEVTENSOR_LINES            compiler messages and debuggers name the files of src/, not this one
 
    Environment, read once at first use:
    DEVTENSOR_VIRTUAL_GPUS     number of virtual GPUs (0 to 16)

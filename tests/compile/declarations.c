@@ -1,0 +1,33 @@
+/* The declarations alone, twice, with every macro that users write. Only compiled: nothing here is linked or run. */
+#include "devtensor.h"
+#include "devtensor.h"
+
+dvt_array *declarations(void);
+
+dvt_array *declarations(void) {
+    dvt_array *(*function)(dvt_array *, dvt_array *) = dvt_add;
+    dvt_array *x = DVT_ARRAY2(dvt_cpu(), float, 2, 2, {{1, 2}, {3, 4}}), *y = NULL;
+    dvt_ctx_list all = DVT_CONTEXTS(dvt_cpu(), dvt_gpu(1));
+    dvt_axes axes = DVT_AXES(0, -1);
+    int steps = 0;
+    DVT_SCOPE {
+        DVT_WITH_CTX(all.ctx[1]) {
+            DVT_RECORD {
+                DVT_PREDICT_MODE {
+                    y = (dvt_add)(dvt_sum(x, axes, true), dvt_zeros(DVT_SCALAR, DVT_F64, dvt_cpu()));
+                }
+            }
+            if (steps++)
+                break;
+        }
+        DVT_RECORD_PREDICT {
+            DVT_PAUSE {
+                DVT_TRAIN_MODE {
+                    y = function(y, DVT_ARRAY1(all.ctx[0], int32_t, 3, {1, 2, 3}));
+                }
+            }
+        }
+        dvt_keep(y);
+    }
+    return y;
+}

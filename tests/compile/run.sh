@@ -1,0 +1,127 @@
+#!/bin/sh
+# Every way in which devtensor.h may be compiled. A case is one small compilation; two run at a time, and each says what it did only
+# when it fails. Environment: BUILD, CC, CXX, LIBRARY, LIBS, as the Makefile sets them.
+. tests/lib.sh
+W="-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wvla -Werror"
+T=tests/compile
+D=$BUILD/compile
+JOBS=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+rm -rf "$D"
+mkdir -p "$D"
+
+# ---- cases run in the background, as many at a time as there are processors ----
+cases=""
+running=0
+start() { # name, function and its arguments
+    name=$1
+    shift
+    ( (set -e; "$@") >"$D/$name.log" 2>&1; echo $? >"$D/$name.rc") &
+    cases="$cases $name"
+    running=$((running + 1))
+    [ $((running % JOBS)) -ne 0 ] || wait
+}
+settle() {
+    wait
+    for name in $cases; do
+        if [ "$(cat "$D/$name.rc" 2>/dev/null)" = 0 ]; then pass; else
+            fail "$name" "$(head -n 12 "$D/$name.log")"
+        fi
+    done
+}
+
+# ---- what a case does: compiler and flags come last ----
+declarations() { "$@" $W -I. -fsyntax-only $T/declarations.c; }
+implementation() { out=$1; shift; "$@" $W -I. -c tests/implementation.c -Itests -o "$out"; }
+smoke() { # folder of its own, since it writes a file
+    mkdir -p "$1"
+    folder=$1
+    shift
+    "$@" -I. $T/smoke.c -o "$folder/smoke" $LIBS
+    (cd "$folder" && ./smoke)
+}
+silent() { # the smoke program provokes errors, and without a default logger none of them is printed
+    smoke "$@" >"$D/silent.txt" 2>&1
+    [ ! -s "$D/silent.txt" ]
+}
+program() { # output, sources, then the compiler
+    out=$1 sources=$2
+    shift 2
+    "$@" -I. $sources -o "$out" $LIBS
+    "$out"
+}
+two_units() {
+    out=$1 object=$2
+    shift 2
+    "$@" -I. -c $T/two.c -o "$out.1.o"
+    "$@" -I. -c $T/other.c -o "$out.2.o"
+    $CC "$out.1.o" "$out.2.o" $object -o "$out" $LIBS
+    "$out"
+}
+alone() { # the header in an empty folder, and the line of the README
+    mkdir -p "$D/alone"
+    cp devtensor.h $T/app.c "$D/alone"
+    (cd "$D/alone" && "$@" app.c -lm -ldl -lpthread && ./a.out | grep -q "NDArray 2x3")
+}
+
+# ---- every compiler and language ----
+for compiler in gcc clang; do
+    if ! has $compiler; then
+        skip "compile.$compiler" "$compiler is not installed"
+        continue
+    fi
+    for std in c99 c11 c17; do
+        start declarations.$compiler.$std declarations $compiler -std=$std -Wstrict-prototypes
+        start implementation.$compiler.$std implementation "$D/$compiler.$std.o" \
+            $compiler -std=$std -Wstrict-prototypes
+    done
+done
+for compiler in g++ clang++; do
+    if ! has $compiler; then
+        skip "compile.$compiler" "$compiler is not installed"
+        continue
+    fi
+    for std in c++11 c++14 c++17; do
+        start declarations.$compiler.$std declarations $compiler -x c++ -std=$std
+    done
+    start implementation.$compiler.c++17 implementation "$D/$compiler.o" $compiler -x c++ -std=c++17
+    start smoke.$compiler smoke "$D/smoke.$compiler" $compiler -x c++ -std=c++17
+    start later.$compiler program "$D/later.$compiler" $T/later.c $compiler -x c++ -std=c++17
+    start kernels.$compiler program "$D/kernels.$compiler" $T/kernels.c $compiler -x c++ -std=c++17
+done
+# Some warnings exist only where the compiler optimises.
+has gcc && start implementation.gcc.optimised implementation "$D/gcc.O2.o" gcc -std=c11 -O2
+
+# ---- several translation units ----
+start two_units two_units "$D/two" "$LIBRARY" $CC
+start static_twice two_units "$D/static" "" $CC -std=gnu99 -DDEVTENSOR_STATIC
+start later program "$D/later" $T/later.c $CC -std=gnu99
+start kernels program "$D/kernels" $T/kernels.c $CC $W
+start alone alone $CC
+has g++ && start two_units_cxx two_units "$D/two_cxx" "$LIBRARY" g++ -x c++ -std=c++11
+
+# ---- every switch alone, and all together ----
+switches="NO_THREADS NO_CUDA NO_FILES NO_NN NO_CALL_SITES NO_STDERR LINES"
+all=""
+for switch in $switches; do
+    start "smoke.$switch" smoke "$D/smoke.$switch" $CC -std=gnu99 $W -DDEVTENSOR_$switch
+    all="$all -DDEVTENSOR_$switch"
+done
+start smoke.all smoke "$D/smoke.all" $CC -std=gnu99 $W $all
+start silent silent "$D/silent" $CC -std=gnu99 -DDEVTENSOR_NO_STDERR
+start smoke.static smoke "$D/smoke.static" $CC -std=gnu99 $W -DDEVTENSOR_STATIC
+
+# ---- other machines, where the compiler knows them ----
+windows=x86_64-w64-mingw32-gcc
+if has $windows; then
+    start implementation.windows implementation "$D/windows.o" $windows -std=c11
+else
+    skip compile.windows "$windows is not installed"
+fi
+if echo 'int main(void) { return 0; }' | $CC -m32 -x c - -o "$D/m32" 2>/dev/null; then
+    start smoke.m32 smoke "$D/smoke.m32" $CC -std=gnu99 -m32
+else
+    skip compile.m32 "$CC cannot build 32-bit programs here"
+fi
+
+settle
+finish

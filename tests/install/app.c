@@ -1,0 +1,10 @@
+/* A program outside of the repository, as C and as C++, with its own implementation or with the package's. */
+#ifdef WITH_IMPLEMENTATION
+#define DEVTENSOR_IMPLEMENTATION
+#endif
+#include <devtensor.h>
+
+int main(void) {
+    dvt_array *x = dvt_arange(0, 5, 1, DVT_F32, dvt_cpu());
+    return dvt_item(dvt_sum(x, DVT_ALL, false)) == 10 ? 0 : 1;
+}
