@@ -30,6 +30,7 @@
 #include "3_cpu/ref/ref_element.c"
 #include "3_cpu/ref/ref_elementwise.c"
 #include "3_cpu/ref/ref_fill.c"
+#include "3_cpu/ref/ref_gemm.c"
 #include "3_cpu/ref/ref_index.c"
 #include "3_cpu/ref/ref_matmul.c"
 #include "3_cpu/ref/ref_optimizer.c"

@@ -404,3 +404,7 @@ DVT_API int dvt_num_threads(void) {
 }
 
 #endif
+
+DVTI_FN int dvti_parallel_width(void) {
+    return dvti_serial_depth ? 1 : dvt_num_threads();
+}

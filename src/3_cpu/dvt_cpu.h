@@ -52,4 +52,45 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64_t first);
 #define DVTI_BLOCK 512 /* elements: four operands of 8 bytes stay in the first-level cache */
 
+/* ---- the inside of a matrix product, shared by matmul and convolution (ref/ref_gemm.c) ----
+   A product is cut into tiles, and the sums of a tile into steps of at most plan.depth terms. Both factors of a step are
+   packed into panels: A by DVTI_GEMM_ROWS rows, B by plan.width columns; a panel is [k][lane], and lanes that the matrix does
+   not have are zeros. The sums of a tile wait in acc, [column panel][row panel][row][column]. So every sum is
+   formed in ascending k by one piece of code, and no cut and no thread count changes a bit. */
+#define DVTI_GEMM_ROWS 6
+
+typedef struct dvti_gemm {
+    dvti_class compute;
+    int64_t size, width;          /* bytes of an element; columns of a panel */
+    int64_t rows, cols, depth;    /* of the largest tile */
+    int64_t b_at, acc_at, row_at; /* where the parts of a tile's area start; a at 0 */
+    int64_t bytes;                /* of the area */
+} dvti_gemm;
+
+/* For a product of that size. The area also holds one row of max(cols, depth) elements. */
+DVTI_FN dvti_gemm dvti_gemm_plan(dvti_class compute, int64_t rows, int64_t cols, int64_t depth);
+/* Fills panels of `width` lanes from a strided matrix of any dtype. */
+DVTI_FN void dvti_gemm_pack(const dvti_gemm *plan, void *panels, int64_t width, int64_t lanes,
+                            int64_t depth, const void *data, dvt_dtype dtype, int64_t lane_stride,
+                            int64_t depth_stride);
+/* The same piece by piece, from contiguous elements of the class: one k of all lanes; one lane, all k. Lanes that the
+   matrix does not have are the caller's to clear. */
+DVTI_FN void dvti_gemm_put_k(const dvti_gemm *plan, void *panels, int64_t width, int64_t lanes,
+                             int64_t depth, int64_t k, const void *values);
+DVTI_FN void dvti_gemm_put_lane(const dvti_gemm *plan, void *panels, int64_t width, int64_t lane,
+                                int64_t depth, const void *values);
+/* acc += A * B, or acc = A * B when `first`. */
+DVTI_FN void dvti_gemm_multiply(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
+                                const void *a, const void *b, void *acc, bool first);
+/* Row r of acc, in C order. */
+DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, const void *acc,
+                           int64_t r, void *out);
+
+/* Tasks that each need an area of the workspace while they run: as many at once as there are areas. */
+typedef void (*dvti_task_fn)(void *user, int64_t task, void *area);
+/* Areas for a launch of `tasks` that cost `work` multiplications in all: 1 when threads would not pay. */
+DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work);
+DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64_t area_bytes,
+                            dvti_task_fn run, void *user);
+
 #endif

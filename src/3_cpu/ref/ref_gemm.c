@@ -1,0 +1,169 @@
+/* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
+   each. dvt_cpu.h says how the pieces fit together; ref_gemm.inl is the arithmetic. */
+#include "3_cpu/dvt_cpu.h"
+
+#define DVTI_T float
+#define DVTI_G(name) dvti_gemm_f32_##name
+#define DVTI_DTYPE DVT_F32
+#define DVTI_LOAD dvti_load_f64
+#include "3_cpu/ref/ref_gemm.inl"
+#undef DVTI_T
+#undef DVTI_G
+#undef DVTI_DTYPE
+
+#define DVTI_T double
+#define DVTI_G(name) dvti_gemm_f64_##name
+#define DVTI_DTYPE DVT_F64
+#include "3_cpu/ref/ref_gemm.inl"
+#undef DVTI_T
+#undef DVTI_G
+#undef DVTI_DTYPE
+#undef DVTI_LOAD
+
+/* Unsigned, so that sums wrap. */
+#define DVTI_T uint64_t
+#define DVTI_G(name) dvti_gemm_i64_##name
+#define DVTI_DTYPE DVT_I64
+#define DVTI_LOAD dvti_load_i64
+#include "3_cpu/ref/ref_gemm.inl"
+#undef DVTI_T
+#undef DVTI_G
+#undef DVTI_DTYPE
+#undef DVTI_LOAD
+
+static int64_t dvti_gemm_up(int64_t n, int64_t multiple) {
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+/* Cuts n into equal parts of at most `most`, each but the last a multiple. */
+static int64_t dvti_gemm_cut(int64_t n, int64_t most, int64_t multiple) {
+    int64_t parts = n > most ? (n - 1) / most + 1 : 1;
+    return n <= multiple ? multiple : dvti_gemm_up((n - 1) / parts + 1, multiple);
+}
+
+/* The largest tile: its panels of A (96 KB) and B (128 KB) and its sums stay in the second-level cache. */
+#define DVTI_GEMM_TILE_ROWS 96
+#define DVTI_GEMM_TILE_COLS 128
+#define DVTI_GEMM_TILE_DEPTH 256
+
+DVTI_FN dvti_gemm dvti_gemm_plan(dvti_class compute, int64_t rows, int64_t cols, int64_t depth) {
+    dvti_gemm plan;
+    plan.compute = compute;
+    if (compute == DVTI_F32) {
+        plan.size = sizeof(float);
+        plan.width = 2 * (int64_t)sizeof(dvti_gemm_f32_vector) / plan.size;
+    } else if (compute == DVTI_F64) {
+        plan.size = sizeof(double);
+        plan.width = 2 * (int64_t)sizeof(dvti_gemm_f64_vector) / plan.size;
+    } else {
+        plan.size = sizeof(uint64_t);
+        plan.width = 2 * (int64_t)sizeof(dvti_gemm_i64_vector) / plan.size;
+    }
+    plan.rows = dvti_gemm_cut(rows, DVTI_GEMM_TILE_ROWS, DVTI_GEMM_ROWS);
+    plan.cols = dvti_gemm_cut(cols, DVTI_GEMM_TILE_COLS, plan.width);
+    plan.depth = dvti_gemm_cut(depth, DVTI_GEMM_TILE_DEPTH, 1);
+    plan.b_at = dvti_gemm_up(plan.rows * plan.depth * plan.size, 64);
+    plan.acc_at = plan.b_at + dvti_gemm_up(plan.cols * plan.depth * plan.size, 64);
+    plan.row_at = plan.acc_at + dvti_gemm_up(plan.rows * plan.cols * plan.size, 64);
+    plan.bytes = plan.row_at + dvti_gemm_up(DVTI_MAX(plan.cols, plan.depth) * plan.size, 64);
+    return plan;
+}
+
+#undef DVTI_GEMM_TILE_ROWS
+#undef DVTI_GEMM_TILE_COLS
+#undef DVTI_GEMM_TILE_DEPTH
+
+DVTI_FN void dvti_gemm_pack(const dvti_gemm *plan, void *panels, int64_t width, int64_t lanes,
+                            int64_t depth, const void *data, dvt_dtype dtype, int64_t lane_stride,
+                            int64_t depth_stride) {
+    if (plan->compute == DVTI_F32)
+        dvti_gemm_f32_pack((float *)panels, width, lanes, depth, data, dtype, lane_stride,
+                           depth_stride);
+    else if (plan->compute == DVTI_F64)
+        dvti_gemm_f64_pack((double *)panels, width, lanes, depth, data, dtype, lane_stride,
+                           depth_stride);
+    else
+        dvti_gemm_i64_pack((uint64_t *)panels, width, lanes, depth, data, dtype, lane_stride,
+                           depth_stride);
+}
+
+DVTI_FN void dvti_gemm_put_k(const dvti_gemm *plan, void *panels, int64_t width, int64_t lanes,
+                             int64_t depth, int64_t k, const void *values) {
+    if (plan->compute == DVTI_F32)
+        dvti_gemm_f32_put_k((float *)panels, width, lanes, depth, k, (const float *)values);
+    else if (plan->compute == DVTI_F64)
+        dvti_gemm_f64_put_k((double *)panels, width, lanes, depth, k, (const double *)values);
+    else
+        dvti_gemm_i64_put_k((uint64_t *)panels, width, lanes, depth, k, (const uint64_t *)values);
+}
+
+DVTI_FN void dvti_gemm_put_lane(const dvti_gemm *plan, void *panels, int64_t width, int64_t lane,
+                                int64_t depth, const void *values) {
+    if (plan->compute == DVTI_F32)
+        dvti_gemm_f32_put_lane((float *)panels, width, lane, depth, (const float *)values);
+    else if (plan->compute == DVTI_F64)
+        dvti_gemm_f64_put_lane((double *)panels, width, lane, depth, (const double *)values);
+    else
+        dvti_gemm_i64_put_lane((uint64_t *)panels, width, lane, depth, (const uint64_t *)values);
+}
+
+DVTI_FN void dvti_gemm_multiply(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
+                                const void *a, const void *b, void *acc, bool first) {
+    if (first)
+        memset(acc, 0,
+               (size_t)(dvti_gemm_up(rows, DVTI_GEMM_ROWS) * dvti_gemm_up(cols, plan->width) *
+                        plan->size));
+    if (plan->compute == DVTI_F32)
+        dvti_gemm_f32_multiply(rows, cols, depth, (const float *)a, (const float *)b, (float *)acc);
+    else if (plan->compute == DVTI_F64)
+        dvti_gemm_f64_multiply(rows, cols, depth, (const double *)a, (const double *)b,
+                               (double *)acc);
+    else
+        dvti_gemm_i64_multiply(rows, cols, depth, (const uint64_t *)a, (const uint64_t *)b,
+                               (uint64_t *)acc);
+}
+
+DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, const void *acc,
+                           int64_t r, void *out) {
+    if (plan->compute == DVTI_F32)
+        dvti_gemm_f32_row(rows, cols, (const float *)acc, r, (float *)out);
+    else if (plan->compute == DVTI_F64)
+        dvti_gemm_f64_row(rows, cols, (const double *)acc, r, (double *)out);
+    else
+        dvti_gemm_i64_row(rows, cols, (const uint64_t *)acc, r, (uint64_t *)out);
+}
+
+/* ---- tasks ---- */
+DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work) {
+    /* Waking a thread costs about as much as 2^17 multiplications. */
+    return work < 131072 ? 1 : DVTI_MAX(1, DVTI_MIN(tasks, dvti_parallel_width()));
+}
+
+typedef struct dvti_task_run {
+    int64_t tasks, area_bytes;
+    char *workspace;
+    dvti_task_fn run;
+    void *user;
+    dvti_atomic next;
+} dvti_task_run;
+
+/* Whoever gets an area works through the tasks that are left, so a late thread delays nobody. */
+static void dvti_task_body(void *user, int64_t begin, int64_t end) {
+    dvti_task_run *run = (dvti_task_run *)user;
+    int64_t area, task;
+    for (area = begin; area < end; area++)
+        while ((task = dvti_atomic_add(&run->next, 1) - 1) < run->tasks)
+            run->run(run->user, task, run->workspace + area * run->area_bytes);
+}
+
+DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64_t area_bytes,
+                            dvti_task_fn run, void *user) {
+    dvti_task_run all;
+    all.tasks = tasks;
+    all.area_bytes = area_bytes;
+    all.workspace = (char *)workspace;
+    all.run = run;
+    all.user = user;
+    all.next = 0;
+    dvti_parallel_for(areas, 1, dvti_task_body, &all);
+}
