@@ -1,2 +1,345 @@
-/* NumPy .npy. */
+/* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
+   refused by name. What is written is byte for byte what NumPy writes for an array in C order. */
 #include "5_io/dvt_io_internal.h"
+
+/* NumPy's own limit for files that are not trusted. */
+#define DVTI_NPY_HEADER 10000
+/* NumPy leaves room for the first extent to grow to this many digits. */
+#define DVTI_NPY_GROWTH 21
+
+typedef struct dvti_npy_header {
+    dvti_stored stored;
+    bool fortran_order;
+    dvt_shape shape;
+    const unsigned char *data;
+    size_t left; /* bytes from data on */
+} dvti_npy_header;
+
+/* ---- the dictionary ---- */
+typedef struct dvti_literal {
+    const char *at, *end;
+    const char *wrong;
+} dvti_literal;
+
+static bool dvti_literal_fail(dvti_literal *in, const char *wrong) {
+    if (!in->wrong)
+        in->wrong = wrong;
+    return false;
+}
+
+static void dvti_literal_blanks(dvti_literal *in) {
+    while (in->at < in->end && (*in->at == ' ' || *in->at == '\t' || *in->at == '\n'))
+        in->at++;
+}
+
+/* The character, if it is next. */
+static bool dvti_literal_char(dvti_literal *in, char c) {
+    dvti_literal_blanks(in);
+    if (in->at >= in->end || *in->at != c)
+        return false;
+    in->at++;
+    return true;
+}
+
+/* A quoted text without escapes, of fewer than `size` characters. */
+static bool dvti_literal_text(dvti_literal *in, char *text, size_t size) {
+    const char *start;
+    char quote;
+    dvti_literal_blanks(in);
+    if (in->at >= in->end || (*in->at != '\'' && *in->at != '"'))
+        return false;
+    quote = *in->at++;
+    start = in->at;
+    while (in->at < in->end && *in->at != quote)
+        if (*in->at++ == '\\')
+            return false;
+    if (in->at >= in->end || (size_t)(in->at - start) >= size)
+        return false;
+    memcpy(text, start, (size_t)(in->at - start));
+    text[in->at - start] = 0;
+    in->at++;
+    return true;
+}
+
+static bool dvti_literal_word(dvti_literal *in, const char *word) {
+    size_t n = strlen(word);
+    dvti_literal_blanks(in);
+    if ((size_t)(in->end - in->at) < n || memcmp(in->at, word, n) != 0)
+        return false;
+    in->at += n;
+    return true;
+}
+
+/* Digits, with the L that Python 2 wrote behind them. */
+static bool dvti_literal_extent(dvti_literal *in, int64_t *value) {
+    int digits = 0;
+    *value = 0;
+    dvti_literal_blanks(in);
+    for (; in->at < in->end && *in->at >= '0' && *in->at <= '9'; in->at++, digits++)
+        if (!dvti_mul(*value, 10, value) || !dvti_sum(*value, *in->at - '0', value))
+            return dvti_literal_fail(in, "an extent does not fit in 63 bits");
+    if (in->at < in->end && *in->at == 'L' && digits)
+        in->at++;
+    return digits > 0;
+}
+
+static bool dvti_literal_shape(dvti_literal *in, dvt_shape *shape) {
+    bool comma = true;
+    if (!dvti_literal_char(in, '('))
+        return false;
+    while (!dvti_literal_char(in, ')')) {
+        int64_t extent;
+        if (!comma || !dvti_literal_extent(in, &extent))
+            return false;
+        if (shape->ndim == DVT_MAX_DIMS)
+            return dvti_literal_fail(in, "it has more than 8 axes");
+        shape->dim[shape->ndim++] = extent;
+        comma = dvti_literal_char(in, ',');
+    }
+    return shape->ndim != 1 || comma; /* (3) is a number, (3,) a tuple */
+}
+
+/* ---- the type ---- */
+static const char *dvti_descr_refusal(char kind) {
+    switch (kind) {
+    case 'O':
+        return "it holds pickled Python objects, which are programs and never loaded; save plain "
+               "numbers";
+    case 'U':
+    case 'S':
+    case 'a':
+        return "it holds text; save numbers";
+    case 'M':
+    case 'm':
+        return "it holds dates or times; convert them with .astype('int64') before saving";
+    case 'c':
+        return "it holds complex numbers; save .real and .imag";
+    case 'V':
+        return "it holds records or raw bytes; save each field as an array of its own";
+    default:
+        return "its dtype is unknown; convert it with .astype('float32') before saving";
+    }
+}
+
+static bool dvti_descr_parse(const char *descr, dvti_stored *stored, const char **wrong) {
+    static const struct {
+        const char *name;
+        dvt_dtype dtype;
+    } known[] = {{"b1", DVT_BOOL}, {"i1", DVT_I8},  {"u1", DVT_U8},  {"i2", DVT_I32},
+                 {"u2", DVT_I32},  {"i4", DVT_I32}, {"u4", DVT_I64}, {"i8", DVT_I64},
+                 {"u8", DVT_I64},  {"f2", DVT_F16}, {"f4", DVT_F32}, {"f8", DVT_F64}};
+
+    const char *name = descr;
+    int i;
+    stored->big_endian = *descr == '>';
+    if (*descr && strchr("<>|=", *descr))
+        name++;
+    for (i = 0; i < DVTI_LENGTH(known); i++)
+        if (strcmp(name, known[i].name) == 0) {
+            stored->kind = name[0];
+            stored->bytes = name[1] - '0';
+            stored->dtype = known[i].dtype;
+            return true;
+        }
+    *wrong = dvti_descr_refusal(name[0]);
+    return false;
+}
+
+/* ---- reading ---- */
+static bool dvti_npy_dictionary(dvti_literal *in, dvti_npy_header *header) {
+    char key[32], descr[32];
+    unsigned seen = 0;
+    bool comma = true;
+    if (!dvti_literal_char(in, '{'))
+        return false;
+    while (!dvti_literal_char(in, '}')) {
+        unsigned bit;
+        bool ok;
+        if (!comma || !dvti_literal_text(in, key, sizeof key) || !dvti_literal_char(in, ':'))
+            return false;
+        if (strcmp(key, "descr") == 0) {
+            bit = 1;
+            dvti_literal_blanks(in);
+            if (in->at < in->end && *in->at == '[')
+                return dvti_literal_fail(in, dvti_descr_refusal('V'));
+            ok = dvti_literal_text(in, descr, sizeof descr) &&
+                 dvti_descr_parse(descr, &header->stored, &in->wrong);
+        } else if (strcmp(key, "fortran_order") == 0) {
+            bit = 2;
+            header->fortran_order = dvti_literal_word(in, "True");
+            ok = header->fortran_order || dvti_literal_word(in, "False");
+        } else {
+            bit = 4;
+            ok = strcmp(key, "shape") == 0 && dvti_literal_shape(in, &header->shape);
+        }
+        if (!ok || seen & bit)
+            return false;
+        seen |= bit;
+        comma = dvti_literal_char(in, ',');
+    }
+    dvti_literal_blanks(in);
+    return seen == 7 && in->at == in->end;
+}
+
+static bool dvti_npy_fail(const char *function, const char *what, const char *wrong) {
+    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: %s", function, what, wrong);
+    return false;
+}
+
+static bool dvti_npy_parse(const char *function, const char *what, const void *bytes, size_t size,
+                           dvti_npy_header *header) {
+    dvti_source in = dvti_source_begin(bytes, size);
+    const unsigned char *magic = dvti_source_bytes(&in, 6), *text;
+    unsigned major = (unsigned)dvti_source_le(&in, 1), minor = (unsigned)dvti_source_le(&in, 1);
+    uint64_t length;
+    dvti_literal literal;
+    memset(header, 0, sizeof *header);
+    if (!magic || memcmp(magic, "\x93NUMPY", 6) != 0)
+        return dvti_npy_fail(function, what,
+                             "this is not an .npy file (those begin with \\x93NUMPY); check that "
+                             "the path names the right file");
+    if (in.failed || major < 1 || major > 3 || minor != 0)
+        return dvti_npy_fail(function, what,
+                             "the version is unknown; expected 1.0, 2.0 or 3.0: write the file "
+                             "again with numpy.save");
+    length = dvti_source_le(&in, major == 1 ? 2 : 4);
+    if (length > DVTI_NPY_HEADER)
+        return dvti_npy_fail(function, what,
+                             "the header is longer than 10000 bytes, which NumPy refuses too; the "
+                             "file is damaged, or holds records");
+    text = dvti_source_bytes(&in, length);
+    if (!text)
+        return dvti_npy_fail(function, what, "it ends within its header; fetch or write it again");
+    literal.at = (const char *)text;
+    literal.end = literal.at + length;
+    literal.wrong = NULL;
+    if (!dvti_npy_dictionary(&literal, header))
+        return dvti_npy_fail(function, what,
+                             literal.wrong ? literal.wrong
+                                           : "the header is not the dictionary that NumPy writes "
+                                             "(descr, fortran_order, shape); write it again with "
+                                             "numpy.save");
+    header->data = in.at;
+    header->left = in.left;
+    return true;
+}
+
+static dvt_shape dvti_shape_reversed(dvt_shape shape) {
+    dvt_shape reversed = shape;
+    int i;
+    for (i = 0; i < shape.ndim; i++)
+        reversed.dim[i] = shape.dim[shape.ndim - 1 - i];
+    return reversed;
+}
+
+/* Fortran order is C order of the reversed shape: read it so, look at it with its axes exchanged, and pack that. */
+static dvt_array *dvti_npy_fortran(const char *function, const dvti_npy_header *header,
+                                   dvt_ctx ctx) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_array *raw = dvti_stored_array(function, &header->stored, header->data,
+                                       dvti_shape_reversed(header->shape), ctx);
+    dvt_array *view = NULL, *result = NULL;
+    int64_t stride[DVT_MAX_DIMS];
+    int n = header->shape.ndim, i;
+    if (raw) {
+        for (i = 0; i < n; i++)
+            stride[i] = raw->stride[n - 1 - i];
+        view = dvti_view_new(function, raw, header->shape, stride, 0);
+        result = view ? dvti_array_new(function, header->shape, header->stored.dtype, ctx) : NULL;
+    }
+    if (result && dvti_copy_elements(function, result, view) != DVT_OK)
+        result = NULL;
+    dvt_keep(result);
+    dvt_scope_end(&scope);
+    return result;
+}
+
+static dvt_array *dvti_npy(const char *function, const char *what, const void *bytes, size_t size,
+                           dvt_ctx ctx) {
+    dvti_npy_header header;
+    int64_t need = 1;
+    int i;
+    bool fits = true;
+    if (!dvti_npy_parse(function, what, bytes, size, &header))
+        return NULL;
+    for (i = 0; i < header.shape.ndim; i++)
+        fits = fits && dvti_mul(need, header.shape.dim[i], &need);
+    if (!fits || !dvti_mul(need, header.stored.bytes, &need) || (uint64_t)need != header.left) {
+        dvti_fail(
+            DVT_ERR_FORMAT,
+            "%s: %.300s: the header says shape %s with %d bytes for an element, but %lld bytes "
+            "follow it; the file is cut off, damaged, or followed by something else: fetch or "
+            "write it again",
+            function, what, dvti_shape_text(header.shape), header.stored.bytes,
+            (long long)header.left);
+        return NULL;
+    }
+    if (header.fortran_order && header.shape.ndim > 1)
+        return dvti_npy_fortran(function, &header, ctx);
+    return dvti_stored_array(function, &header.stored, header.data, header.shape, ctx);
+}
+
+DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx) {
+    if (!data) {
+        dvti_null("dvt_read_npy", "data");
+        return NULL;
+    }
+    return dvti_npy("dvt_read_npy", "the data", data, bytes, ctx);
+}
+
+DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx) {
+    void *bytes;
+    size_t size;
+    dvt_array *result;
+    if (!dvti_file_read("dvt_load_npy", path, &bytes, &size))
+        return NULL;
+    result = dvti_npy("dvt_load_npy", path, bytes, size, ctx);
+    dvti_free(bytes);
+    return result;
+}
+
+/* ---- writing ---- */
+static void dvti_npy_write_header(dvti_file_out *out, dvt_dtype dtype, dvt_shape shape) {
+    static const char *const descr[DVT_DTYPE_COUNT] = {"<f4", "<f8", "<f2", "<f4", "|i1",
+                                                       "|u1", "<i4", "<i8", "|b1"};
+    char header[512], first[32];
+    dvti_text text = dvti_text_begin(header, sizeof header);
+    int64_t begin = 10;
+    dvti_text_add(&text, "%cNUMPY%c%c%c%c", 0x93, 1, 0, 0, 0);
+    dvti_text_add(&text, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr[dtype],
+                  dvti_shape_text(shape));
+    if (shape.ndim > 0) {
+        int digits = snprintf(first, sizeof first, "%lld", (long long)shape.dim[0]);
+        dvti_text_char(&text, ' ', DVTI_NPY_GROWTH - digits);
+    }
+    dvti_text_char(&text, ' ', 64 - (int64_t)((text.length + 1) % 64));
+    dvti_text_char(&text, '\n', 1);
+    begin = (int64_t)text.length - begin;
+    header[8] = (char)(begin & 255);
+    header[9] = (char)(begin >> 8);
+    dvti_file_write(out, header, text.length);
+}
+
+DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
+    dvt_dtype dtype;
+    dvt_scope_guard scope;
+    dvt_array *host;
+    dvti_file_out out;
+    dvt_status status;
+    if (!x)
+        return dvti_null("dvt_save_npy", "x");
+    dtype = x->dtype == DVT_BF16 ? DVT_F32 : x->dtype;
+    scope = dvt_scope_begin();
+    host = dvti_stored_host("dvt_save_npy", x, dtype);
+    if (host && dvti_file_begin(&out, "dvt_save_npy", path)) {
+        dvti_npy_write_header(&out, dtype, x->shape);
+        dvti_file_write(&out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
+        status = dvti_file_end(&out, true);
+    } else
+        status = dvt_error_code();
+    dvt_scope_end(&scope);
+    return status;
+}
+
+#undef DVTI_NPY_HEADER
+#undef DVTI_NPY_GROWTH

@@ -1,0 +1,82 @@
+/* Several named arrays, as a parameter file holds them. */
+#include "5_io/dvt_io_internal.h"
+
+static void dvti_array_list_destroy(void *object) {
+    dvt_array_list *list = (dvt_array_list *)object;
+    int i;
+    for (i = 0; i < list->n; i++) {
+        dvt_release(list->array[i]);
+        if (list->name)
+            dvti_free(list->name[i]);
+    }
+    dvti_free(list->array);
+    dvti_free(list->name);
+    dvti_free(list);
+}
+
+DVTI_FN dvt_array_list *dvti_array_list_new(const char *function, int n, bool named) {
+    dvt_array_list *list = (dvt_array_list *)dvti_alloc_zero(sizeof *list);
+    size_t bytes = sizeof(void *) * (size_t)n;
+    bool ok = list != NULL;
+    if (ok) {
+        list->n = n;
+        list->array = (dvt_array **)dvti_alloc_zero(bytes);
+        list->name = named ? (char **)dvti_alloc_zero(bytes) : NULL;
+        ok = list->array && (list->name || !named);
+    }
+    if (!ok)
+        dvti_fail_memory(function, (int64_t)bytes);
+    if (ok && dvti_object_begin(list, dvti_array_list_destroy, function))
+        return list;
+    if (list) {
+        dvti_free(list->array);
+        dvti_free(list->name);
+        dvti_free(list);
+    }
+    return NULL;
+}
+
+DVT_API int dvt_array_list_len(const dvt_array_list *list) {
+    return list ? list->n : 0;
+}
+
+static bool dvti_array_list_index(const char *function, const dvt_array_list *list, int i) {
+    if (!list) {
+        dvti_null(function, "list");
+        return false;
+    }
+    if (i >= 0 && i < list->n)
+        return true;
+    dvti_fail(DVT_ERR_RANGE, "%s: i is %d; expected 0 to %d, the list has %d arrays", function, i,
+              list->n - 1, list->n);
+    return false;
+}
+
+DVT_API dvt_array *dvt_array_list_at(dvt_array_list *list, int i) {
+    return dvti_array_list_index("dvt_array_list_at", list, i) ? list->array[i] : NULL;
+}
+
+DVT_API const char *dvt_array_list_name(const dvt_array_list *list, int i) {
+    if (!dvti_array_list_index("dvt_array_list_name", list, i) || !list->name)
+        return "";
+    return list->name[i];
+}
+
+DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
+    char known[512];
+    dvti_text text = dvti_text_begin(known, sizeof known);
+    int i;
+    if (!list || !name) {
+        dvti_null("dvt_array_list_find", list ? "name" : "list");
+        return NULL;
+    }
+    for (i = 0; list->name && i < list->n; i++)
+        if (strcmp(list->name[i], name) == 0)
+            return list->array[i];
+    for (i = 0; list->name && i < list->n; i++)
+        dvti_text_add(&text, "%s\"%.60s\"", i ? ", " : "", list->name[i]);
+    dvti_fail(DVT_ERR_NAME, "dvt_array_list_find: no array is named \"%.100s\"; the list %s%s%s",
+              name, list->name ? "has " : "has no names: use dvt_array_list_at", known,
+              text.length >= sizeof known ? "..." : "");
+    return NULL;
+}

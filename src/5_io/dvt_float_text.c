@@ -1,0 +1,327 @@
+/* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
+   ("How to print floating-point numbers accurately", 1990) with the scaling of Burger and Dybvig (1996), and the two
+   notations. Uses no printf, so neither the locale nor the C library's rounding matters. */
+#include "5_io/dvt_io_internal.h"
+
+/* 2^1077 * 10 is the largest number needed (the smallest float64). */
+#define DVTI_BIG_WORDS 36
+/* No float64 has more significant decimal digits than 767. */
+#define DVTI_DIGITS 800
+
+typedef struct dvti_big {
+    int n;
+    uint32_t word[DVTI_BIG_WORDS]; /* low words first; none above n */
+} dvti_big;
+
+static void dvti_big_set(dvti_big *x, uint64_t value) {
+    x->word[0] = (uint32_t)value;
+    x->word[1] = (uint32_t)(value >> 32);
+    x->n = value >> 32 ? 2 : value ? 1 : 0;
+}
+
+static void dvti_big_shift(dvti_big *x, int bits) {
+    int words = bits / 32, rest = bits % 32, i;
+    uint32_t carry = 0;
+    if (!x->n || !bits)
+        return;
+    for (i = 0; rest && i < x->n; i++) {
+        uint32_t w = x->word[i];
+        x->word[i] = w << rest | carry;
+        carry = w >> (32 - rest);
+    }
+    if (carry)
+        x->word[x->n++] = carry;
+    memmove(x->word + words, x->word, sizeof x->word[0] * (size_t)x->n);
+    memset(x->word, 0, sizeof x->word[0] * (size_t)words);
+    x->n += words;
+}
+
+static void dvti_big_times(dvti_big *x, uint32_t factor) {
+    uint64_t carry = 0;
+    int i;
+    for (i = 0; i < x->n; i++) {
+        carry += (uint64_t)x->word[i] * factor;
+        x->word[i] = (uint32_t)carry;
+        carry >>= 32;
+    }
+    if (carry)
+        x->word[x->n++] = (uint32_t)carry;
+}
+
+static void dvti_big_times_power_of_10(dvti_big *x, int power) {
+    for (; power >= 9; power -= 9)
+        dvti_big_times(x, 1000000000u);
+    for (; power > 0; power--)
+        dvti_big_times(x, 10);
+}
+
+static int dvti_big_compare(const dvti_big *a, const dvti_big *b) {
+    int i;
+    if (a->n != b->n)
+        return a->n < b->n ? -1 : 1;
+    for (i = a->n - 1; i >= 0; i--)
+        if (a->word[i] != b->word[i])
+            return a->word[i] < b->word[i] ? -1 : 1;
+    return 0;
+}
+
+static void dvti_big_add(dvti_big *x, const dvti_big *y) {
+    uint64_t carry = 0;
+    int i;
+    for (i = 0; i < x->n || i < y->n || carry; i++) {
+        carry += (uint64_t)(i < x->n ? x->word[i] : 0) + (i < y->n ? y->word[i] : 0);
+        x->word[i] = (uint32_t)carry;
+        carry >>= 32;
+        if (i >= x->n)
+            x->n = i + 1;
+    }
+}
+
+/* Only for x >= y. */
+static void dvti_big_subtract(dvti_big *x, const dvti_big *y) {
+    uint64_t borrow = 0;
+    int i;
+    for (i = 0; i < x->n; i++) {
+        uint64_t difference = (uint64_t)x->word[i] - (i < y->n ? y->word[i] : 0) - borrow;
+        x->word[i] = (uint32_t)difference;
+        borrow = difference >> 63;
+    }
+    while (x->n && !x->word[x->n - 1])
+        x->n--;
+}
+
+/* x / y, which is 0 to 9; the remainder stays in x. */
+static int dvti_big_digit(dvti_big *x, const dvti_big *y) {
+    int digit = 0;
+    for (; dvti_big_compare(x, y) >= 0; digit++)
+        dvti_big_subtract(x, y);
+    return digit;
+}
+
+/* ---- taking a float apart ---- */
+typedef struct dvti_float_layout {
+    int fraction_bits, exponent_bits;
+} dvti_float_layout;
+
+static dvti_float dvti_float_split(uint64_t bits, dvti_float_layout layout) {
+    int bias = (1 << (layout.exponent_bits - 1)) - 1 + layout.fraction_bits;
+    int exponent = (int)(bits >> layout.fraction_bits & ((1u << layout.exponent_bits) - 1));
+    uint64_t fraction = bits & (((uint64_t)1 << layout.fraction_bits) - 1);
+    dvti_float x;
+    memset(&x, 0, sizeof x);
+    x.negative = bits >> (layout.fraction_bits + layout.exponent_bits) & 1;
+    if (exponent == (1 << layout.exponent_bits) - 1) {
+        x.kind = fraction ? DVTI_NAN : DVTI_INFINITE;
+        return x;
+    }
+    x.kind = DVTI_FINITE;
+    x.lopsided = fraction == 0 && exponent > 1;
+    x.mantissa = exponent ? fraction | (uint64_t)1 << layout.fraction_bits : fraction;
+    x.exponent = (exponent ? exponent : 1) - bias;
+    return x;
+}
+
+DVTI_FN dvti_float dvti_float_read(dvt_dtype dtype, const void *at) {
+    static const dvti_float_layout f32 = {23, 8}, f64 = {52, 11}, f16 = {10, 5}, bf16 = {7, 8};
+    uint64_t bits64;
+    uint32_t bits32;
+    uint16_t bits16;
+    if (dtype == DVT_F64) {
+        memcpy(&bits64, at, sizeof bits64);
+        return dvti_float_split(bits64, f64);
+    }
+    if (dtype == DVT_F32) {
+        memcpy(&bits32, at, sizeof bits32);
+        return dvti_float_split(bits32, f32);
+    }
+    memcpy(&bits16, at, sizeof bits16);
+    return dvti_float_split(bits16, dtype == DVT_F16 ? f16 : bf16);
+}
+
+/* ---- digits ---- */
+typedef struct dvti_digits {
+    int n;
+    int exponent; /* of the first digit: d.ddd * 10^exponent */
+    char digit[DVTI_DIGITS];
+} dvti_digits;
+
+/* The value as value / scale, and half the distances to its neighbours in the same unit. */
+typedef struct dvti_ratio {
+    dvti_big value, scale, below, above;
+} dvti_ratio;
+
+static void dvti_ratio_times_10(dvti_ratio *r) {
+    dvti_big_times(&r->value, 10);
+    dvti_big_times(&r->below, 10);
+    dvti_big_times(&r->above, 10);
+}
+
+/* Brings value / scale to [1, 10) and returns the power of ten that this took; not below `floor`, where the first digit
+   may then be 0. */
+static int dvti_ratio_scale(dvti_ratio *r, const dvti_float *x, int floor_position) {
+    int up = x->lopsided ? 2 : 1, high = 0, position;
+    while (x->mantissa >> high > 1)
+        high++;
+    dvti_big_set(&r->value, x->mantissa);
+    dvti_big_set(&r->scale, 1);
+    dvti_big_set(&r->below, 1);
+    dvti_big_shift(&r->value, up + (x->exponent > 0 ? x->exponent : 0));
+    dvti_big_shift(&r->scale, up + (x->exponent < 0 ? -x->exponent : 0));
+    dvti_big_shift(&r->below, x->exponent > 0 ? x->exponent : 0);
+    r->above = r->below;
+    if (x->lopsided)
+        dvti_big_shift(&r->above, 1);
+    /* log10(2) times the binary exponent: right, or one too small */
+    position = (int)floor((high + x->exponent) * 0.30102999566398119 - 1e-9);
+    if (position < floor_position)
+        position = floor_position;
+    if (position > 0)
+        dvti_big_times_power_of_10(&r->scale, position);
+    else {
+        dvti_big_times_power_of_10(&r->value, -position);
+        dvti_big_times_power_of_10(&r->below, -position);
+        dvti_big_times_power_of_10(&r->above, -position);
+    }
+    {
+        dvti_big ten = r->scale;
+        dvti_big_times(&ten, 10);
+        if (dvti_big_compare(&r->value, &ten) >= 0) {
+            r->scale = ten;
+            position++;
+        }
+    }
+    return position;
+}
+
+/* Adds one to the last digit, carrying; 999 becomes 1 of the next higher power. */
+static void dvti_digits_round_up(dvti_digits *d) {
+    while (d->n > 0 && d->digit[d->n - 1] == '9')
+        d->n--;
+    if (d->n > 0)
+        d->digit[d->n - 1]++;
+    else {
+        d->digit[d->n++] = '1';
+        d->exponent++;
+    }
+}
+
+/* Digits until they tell x from its neighbours, but down to position `least` in any case and never below `last`; exact:
+   until nothing is left or `last` is reached. The last digit is rounded, ties to even. */
+static void dvti_digits_make(dvti_digits *d, const dvti_float *x,
+                             const dvti_number_format *format) {
+    bool even = !(x->mantissa & 1), down = false, up = false, relative = format->scientific;
+    int position, least, last, digit;
+    dvti_ratio r;
+    d->n = 0;
+    d->exponent = 0;
+    if (!x->mantissa) {
+        d->digit[d->n++] = '0';
+        return;
+    }
+    position =
+        dvti_ratio_scale(&r, x, relative || format->at_most < 0 ? INT_MIN / 2 : -format->at_most);
+    last = format->at_most < 0 ? INT_MIN / 2 : (relative ? position : 0) - format->at_most;
+    least = format->at_least < 0 ? INT_MAX : (relative ? position : 0) - format->at_least;
+    d->exponent = position;
+    for (;; position--) {
+        digit = dvti_big_digit(&r.value, &r.scale);
+        if (!format->exact) {
+            dvti_big top = r.value;
+            dvti_big_add(&top, &r.above);
+            down = dvti_big_compare(&r.value, &r.below) < (even ? 1 : 0);
+            up = dvti_big_compare(&top, &r.scale) > (even ? -1 : 0);
+        }
+        d->digit[d->n++] = (char)('0' + digit);
+        if (((down || up) && position <= least) || position <= last || d->n == DVTI_DIGITS ||
+            (format->exact && !r.value.n))
+            break;
+        dvti_ratio_times_10(&r);
+    }
+    if (down == up) { /* both neighbours are out of the way, or neither: the nearer digit */
+        int half;
+        dvti_big_shift(&r.value, 1);
+        half = dvti_big_compare(&r.value, &r.scale);
+        up = half > 0 || (half == 0 && digit & 1);
+    }
+    if (up)
+        dvti_digits_round_up(d);
+}
+
+/* ---- the two notations ---- */
+typedef struct dvti_pen {
+    char *at;
+    int n;
+} dvti_pen;
+
+static void dvti_pen_repeat(dvti_pen *pen, char c, int times) {
+    for (; times > 0; times--)
+        pen->at[pen->n++] = c;
+}
+
+static void dvti_pen_digits(dvti_pen *pen, const dvti_digits *d, int from, int to) {
+    int i;
+    for (i = from; i < to; i++)
+        pen->at[pen->n++] = i >= 0 && i < d->n ? d->digit[i] : '0';
+}
+
+/* The point and the digits from..to behind it, trimmed. Returns how many characters stand behind the point. */
+static int dvti_pen_fraction(dvti_pen *pen, const dvti_digits *d, int from,
+                             const dvti_number_format *format) {
+    int to = d->n, places;
+    if (format->trim == DVTI_TRIM_KEEP)
+        to = DVTI_MAX(to, from + format->at_least);
+    else
+        while (to > from && (to <= 0 || d->digit[to - 1] == '0'))
+            to--;
+    places = to > from ? to - from : 0;
+    if (!places && format->trim == DVTI_TRIM_ALL)
+        return 0;
+    pen->at[pen->n++] = '.';
+    dvti_pen_digits(pen, d, from, from + places);
+    if (!places && format->trim == DVTI_TRIM_ZERO) {
+        pen->at[pen->n++] = '0';
+        places = 1;
+    }
+    return places;
+}
+
+static void dvti_pen_exponent(dvti_pen *pen, int exponent, int least_digits) {
+    char digits[8];
+    int n = 0, left = exponent < 0 ? -exponent : exponent;
+    for (; left || n < least_digits || n < 2; left /= 10)
+        digits[n++] = (char)('0' + left % 10);
+    pen->at[pen->n++] = 'e';
+    pen->at[pen->n++] = exponent < 0 ? '-' : '+';
+    while (n)
+        pen->at[pen->n++] = digits[--n];
+}
+
+DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_number_format *format) {
+    dvti_digits digits;
+    dvti_pen pen;
+    int whole, places;
+    dvti_digits_make(&digits, x, format);
+    pen.at = buffer;
+    pen.n = 0;
+    whole = format->scientific || digits.exponent < 0 ? 1 : digits.exponent + 1;
+    dvti_pen_repeat(&pen, ' ', format->pad_left - whole - (x->negative ? 1 : 0));
+    if (x->negative)
+        pen.at[pen.n++] = '-';
+    if (format->scientific) {
+        dvti_pen_digits(&pen, &digits, 0, 1);
+        dvti_pen_fraction(&pen, &digits, 1, format);
+        dvti_pen_exponent(&pen, digits.exponent, format->exponent_digits);
+    } else {
+        if (digits.exponent < 0)
+            pen.at[pen.n++] = '0';
+        else
+            dvti_pen_digits(&pen, &digits, 0, whole);
+        places = dvti_pen_fraction(&pen, &digits, digits.exponent + 1, format);
+        dvti_pen_repeat(&pen, ' ', format->pad_right - places);
+    }
+    pen.at[pen.n] = 0;
+    return pen.n;
+}
+
+#undef DVTI_BIG_WORDS
+#undef DVTI_DIGITS
