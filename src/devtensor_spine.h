@@ -38,6 +38,7 @@
 #include "3_cpu/ref/ref_reduce.c"
 #include "3_cuda/dvt_cuda_probe.c"
 #include "4_ops/dvt_op_check.c"
+#include "4_ops/dvt_stream.c"
 #include "4_ops/dvt_tape.c"
 #include "4_ops/op_conv.c"
 #include "4_ops/op_copy.c"

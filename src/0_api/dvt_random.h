@@ -1,22 +1,27 @@
 /* [dvt:random] Random numbers: counter-based, the same bits for any number of threads.
 
    Creation functions, as in [dvt:array].  Copies: never.  Waits: no.  Errors: RANGE (bounds),
-   DTYPE. Streams: every context has one; dvt_seed(s) restarts them all, so the same program gives
-   the same numbers. Keys: explicit and without state, as in JAX. A key gives the same numbers
-   wherever and whenever it is used. */
+   DTYPE.
+   Streams: every context has one; dvt_seed(s) restarts them all, so the same program gives the same
+   numbers. Streams of different contexts and seeds never meet: the seed is the key, and the
+   context's type and id are the upper half of the 128-bit counter.
+   Keys: explicit and without state, as in JAX. A key gives the same numbers wherever and whenever
+   it is used. */
 
 /* Restarts the streams of all contexts, or of one. The seed of a fresh process is 0. */
 DVT_API void dvt_seed(uint64_t seed);
 DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx);
 
-/* Uniform on [low, high). Floating dtypes. */
+/* Uniform on [low, high), both rounded to the dtype first; low == high gives low. Floating dtypes. 24 random bits an element, 53
+   for float64. Errors: RANGE (low > high, NaN, or high - low too large for the dtype). */
 DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dtype dtype,
                                dvt_ctx ctx);
-/* Normal with that mean and standard deviation. Source: Box and Muller, 1958. Errors: RANGE
- * (deviation < 0). */
+/* Normal with that mean and standard deviation. Computed in float64, then rounded; float64 results may differ in their last bits
+   between machines whose log, sin and cos do. Source: Box and Muller, 1958. Errors: RANGE (deviation < 0). */
 DVT_API dvt_array *dvt_normal(double mean, double deviation, dvt_shape shape, dvt_dtype dtype,
                               dvt_ctx ctx);
-/* Integers of [low, high). Integer dtypes. Errors: RANGE (low >= high, or outside the dtype). */
+/* Integers of [low, high). Integer dtypes. Each has the probability 1 / (high - low) to within 2^-64.
+   Errors: RANGE (low >= high, or outside the dtype). */
 DVT_API dvt_array *dvt_randint(int64_t low, int64_t high, dvt_shape shape, dvt_dtype dtype,
                                dvt_ctx ctx);
 /* 1 with probability p, else 0. Any dtype. Errors: RANGE (p outside [0, 1]). */
@@ -29,7 +34,7 @@ typedef struct dvt_key {
 } dvt_key;
 
 DVT_API dvt_key dvt_key_new(uint64_t seed);
-/* n new keys from one, which should not be used again. */
+/* n new keys from one, which should not be used again. Errors: NULL_ARGUMENT, RANGE (n < 0). */
 DVT_API void dvt_key_split(dvt_key key, int n, dvt_key *out);
 /* A new key from one and a number, such as a step or a device. */
 DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number);
@@ -43,14 +48,21 @@ DVT_API dvt_array *dvt_key_bernoulli(dvt_key key, double p, dvt_shape shape, dvt
                                      dvt_ctx ctx);
 DVT_API dvt_array *dvt_key_permutation(dvt_key key, int64_t n, dvt_ctx ctx);
 
-/* Which generator the functions above use. The last two give the numbers that other libraries
- * print. */
+/* Which generator the functions above use. The last two give the numbers that other libraries print.
+
+   DVT_RNG_MXNET: float32 of dvt_uniform, bit for bit: mt19937 on cpu(i), one state for every 64 elements up to 1024; on gpu(i) its
+   Philox layout, four generators in turn, one subsequence for every 64 elements up to 32768. Everything else, and keys, are as
+   DVT_RNG_PHILOX.
+   DVT_RNG_JAX: keys, bit for bit: dvt_key_new, split, fold_in, uniform, bernoulli, randint and permutation, as
+   jax.random does with jax_threefry_partitionable off (randint and permutation: int64 as with jax_enable_x64). Normal uses the same
+   polynomial for the inverse error function, and agrees to 1e-6 relative, or 1e-12 in float64. Unlike there, uniform never
+   rounds up to high. Streams are as DVT_RNG_PHILOX. */
 typedef enum dvt_rng_engine {
     DVT_RNG_PHILOX, /* Philox 4x32-10 for streams and keys. Source: Salmon et al., 2011 */
-    DVT_RNG_MXNET,  /* dvt_uniform gives Apache MXNet 1.x's numbers: mt19937 on cpu(), its Philox
-                       layout on gpu(i) */
+    DVT_RNG_MXNET,  /* dvt_uniform gives Apache MXNet 1.x's numbers */
     DVT_RNG_JAX     /* keys give JAX's numbers: Threefry 2x32-20 in the original counter layout */
 } dvt_rng_engine;
 
-/* For the whole process; restarts all streams with their seeds. Returns the previous engine. */
+/* For the whole process; restarts all streams with their seeds. Returns the previous engine.
+   Errors: VALUE. */
 DVT_API dvt_rng_engine dvt_set_rng_engine(dvt_rng_engine engine);

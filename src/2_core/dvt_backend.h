@@ -66,9 +66,16 @@ typedef enum dvti_kernel {
     DVTI_K_TAKE_ALONG,
     /* out[0] (..., depth) contiguous; in[0] (...) contiguous int64; zeros for an index outside 0..depth-1. */
     DVTI_K_ONE_HOT,
-    /* out[0] contiguous. op: uniform (f[0] low, f[1] high), normal (f[0] mean, f[1] deviation), randint (i[4] low, i[5] high),
-       bernoulli (f[0] p), permutation (out int64). i[0] generator (dvti_rng in 1_base), i[1] key as two 32-bit words,
-       i[2] first counter, i[3] anything further the generator needs. */
+    /* out[0] contiguous, of i[6] > 0 elements. i[0] generator (dvti_rng in 1_base/dvt_rng.h), i[1] key (word 0 above word 1), i[2]
+       first counter, i[3] words 2 and 3 of every counter (word 2 above word 3).
+       op uniform: f[0] low, f[1] high, f[2] the largest result, all exact in out's dtype. normal: f[0] mean, f[1] deviation.
+       randint: i[4] low, i[5] high - low modulo 2^64. bernoulli: f[0] p. permutation: out int64.
+       Philox: counter i[2] + g gives element 4g + k its word k; two words, the first one above, for each element 2g + k of
+       randint and of float64 uniform, and for draw 2g + k of permutation; both words pairs together for a pair of float64 normals.
+       Threefry: JAX's layout, which needs no counter.
+       MT19937, uniform only: out[1] (i[4], 625) int32 are the states (dvti_mt19937) in main memory, which the launch changes; state t
+       gives elements t * step .. with step = ceil(i[6] / i[4]). Only on cpu(), where a launch runs in the call.
+       cuRAND, uniform only: the same with i[4] subsequences, which begin at word i[2], or at in[0][t] when there is in[0] (int64). */
     DVTI_K_RANDOM,
     /* One optimiser step, in place, all contiguous and of one shape. out[0] w, out[1..] state; in[0] gradient.
        f: 0 rate, 1 weight decay, 2 rescale, 3 clip (<= 0: none), 4.. as the op says.

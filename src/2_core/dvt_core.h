@@ -27,6 +27,9 @@ DVTI_FN uint16_t dvti_f32_to_bf16(float x);
 DVTI_FN float dvti_bf16_to_f32(uint16_t x);
 DVTI_FN uint16_t dvti_f64_to_f16(double x);  /* rounds once */
 DVTI_FN uint16_t dvti_f64_to_bf16(double x); /* rounds once */
+/* The nearest value of a floating dtype, and the largest one below. */
+DVTI_FN double dvti_round_as(dvt_dtype dtype, double x);
+DVTI_FN double dvti_below(dvt_dtype dtype, double x);
 /* Bytes of a shape; false with SHAPE set when an extent is negative, ndim is not 0..8, or the size overflows. */
 DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes);
 DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride);

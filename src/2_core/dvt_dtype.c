@@ -136,3 +136,30 @@ DVTI_FN uint16_t dvti_f64_to_f16(double x) {
 DVTI_FN uint16_t dvti_f64_to_bf16(double x) {
     return dvti_f32_to_bf16(dvti_round_to_odd(x));
 }
+
+DVTI_FN double dvti_round_as(dvt_dtype dtype, double x) {
+    if (dtype == DVT_F16)
+        return (double)dvti_f16_to_f32(dvti_f64_to_f16(x));
+    if (dtype == DVT_BF16)
+        return (double)dvti_bf16_to_f32(dvti_f64_to_bf16(x));
+    return dtype == DVT_F32 ? (double)(float)x : x;
+}
+
+/* Codes of one sign count upwards with the magnitude. */
+static uint16_t dvti_code_below(uint16_t code) {
+    if (code & 0x8000u)
+        return (uint16_t)(code + 1);
+    return code ? (uint16_t)(code - 1) : (uint16_t)0x8001u;
+}
+
+DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
+    double near = dvti_round_as(dtype, x);
+    if (near < x)
+        return near;
+    if (dtype == DVT_F16)
+        return (double)dvti_f16_to_f32(dvti_code_below(dvti_f64_to_f16(near)));
+    if (dtype == DVT_BF16)
+        return (double)dvti_bf16_to_f32(dvti_code_below(dvti_f64_to_bf16(near)));
+    return dtype == DVT_F32 ? (double)nextafterf((float)near, -(float)HUGE_VAL)
+                            : nextafter(near, -HUGE_VAL);
+}

@@ -20,6 +20,7 @@ DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch);
 DVTI_FN void dvti_ref_index(const dvti_launch *launch);
 DVTI_FN void dvti_ref_random(const dvti_launch *launch);
+DVTI_FN int64_t dvti_ref_random_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
 
 /* One element of a view, converted; the plain way that every family may use. `at` counts elements from view.data. */

@@ -1,0 +1,262 @@
+/* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
+   depends only on the key and counters that it is given. */
+#include "4_ops/dvt_stream.h"
+
+#define DVTI_MXNET_GENERATORS 4
+
+/* Philox: key = the seed, counter = (counter low, counter high, id, type). The other members serve DVT_RNG_MXNET on GPUs. */
+typedef struct dvti_stream {
+    dvt_ctx ctx;
+    uint64_t seed;
+    bool own; /* seeded for this context alone */
+    uint64_t counter;
+    uint64_t uses;
+    int64_t
+        *position[DVTI_MXNET_GENERATORS]; /* words drawn from each subsequence of each generator */
+    size_t positions[DVTI_MXNET_GENERATORS], capacity[DVTI_MXNET_GENERATORS];
+} dvti_stream;
+
+typedef struct dvti_streams {
+    dvti_mutex lock;
+    dvt_rng_engine engine;
+    uint64_t seed;
+    dvti_stream *stream;
+    size_t n, capacity;
+    uint64_t state_seed; /* DVT_RNG_MXNET: the states are shared by all cpu(i), as there */
+    dvti_mt19937 *state;
+    size_t states, states_capacity;
+} dvti_streams;
+
+static dvti_streams dvti_the_streams = {
+    DVTI_MUTEX_INIT, DVT_RNG_PHILOX, 0, NULL, 0, 0, 0, NULL, 0, 0};
+
+/* ---- with the lock held ---- */
+static void dvti_stream_restart(dvti_stream *stream) {
+    stream->counter = stream->uses = 0;
+    memset(stream->positions, 0, sizeof stream->positions);
+}
+
+static dvti_stream *dvti_stream_of(const char *function, dvt_ctx ctx) {
+    dvti_streams *all = &dvti_the_streams;
+    dvti_stream *stream;
+    size_t i;
+    for (i = 0; i < all->n; i++)
+        if (all->stream[i].ctx.type == ctx.type && all->stream[i].ctx.id == ctx.id)
+            return &all->stream[i];
+    if (!dvti_grow((void **)&all->stream, &all->capacity, all->n + 1, sizeof *all->stream)) {
+        dvti_fail_memory(function, (int64_t)((all->n + 1) * sizeof *all->stream));
+        return NULL;
+    }
+    stream = &all->stream[all->n++];
+    memset(stream, 0, sizeof *stream);
+    stream->ctx = ctx;
+    stream->seed = all->seed;
+    return stream;
+}
+
+DVT_API void dvt_seed(uint64_t seed) {
+    dvti_streams *all = &dvti_the_streams;
+    size_t i;
+    dvti_mutex_lock(&all->lock);
+    all->seed = all->state_seed = seed;
+    all->states = 0;
+    for (i = 0; i < all->n; i++) {
+        all->stream[i].seed = seed;
+        all->stream[i].own = false;
+        dvti_stream_restart(&all->stream[i]);
+    }
+    dvti_mutex_unlock(&all->lock);
+}
+
+DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx) {
+    dvti_streams *all = &dvti_the_streams;
+    dvti_stream *stream;
+    ctx = dvti_ctx(ctx);
+    dvti_mutex_lock(&all->lock);
+    stream = dvti_stream_of("dvt_seed_ctx", ctx);
+    if (stream) {
+        stream->seed = seed;
+        stream->own = true;
+        dvti_stream_restart(stream);
+    }
+    if (ctx.type == DVT_DEVICE_CPU) {
+        all->state_seed = seed;
+        all->states = 0;
+    }
+    dvti_mutex_unlock(&all->lock);
+}
+
+DVT_API dvt_rng_engine dvt_set_rng_engine(dvt_rng_engine engine) {
+    dvti_streams *all = &dvti_the_streams;
+    dvt_rng_engine previous;
+    size_t i;
+    dvti_mutex_lock(&all->lock);
+    previous = all->engine;
+    if ((int)engine >= DVT_RNG_PHILOX && (int)engine <= DVT_RNG_JAX) {
+        all->engine = engine;
+        all->states = 0;
+        for (i = 0; i < all->n; i++)
+            dvti_stream_restart(&all->stream[i]);
+    } else {
+        dvti_fail(DVT_ERR_VALUE,
+                  "dvt_set_rng_engine: %d is no engine; use DVT_RNG_PHILOX, DVT_RNG_MXNET or "
+                  "DVT_RNG_JAX",
+                  (int)engine);
+    }
+    dvti_mutex_unlock(&all->lock);
+    return previous;
+}
+
+DVTI_FN dvt_rng_engine dvti_rng_engine_now(void) {
+    dvt_rng_engine engine;
+    dvti_mutex_lock(&dvti_the_streams.lock);
+    engine = dvti_the_streams.engine;
+    dvti_mutex_unlock(&dvti_the_streams.lock);
+    return engine;
+}
+
+/* ---- drawing ---- */
+static uint64_t dvti_place(uint32_t word2, uint32_t word3) {
+    return (uint64_t)word2 << 32 | word3;
+}
+
+/* Takes `counters` from the stream of out's context. What a failing launch took is given back when nobody drew since. */
+static dvt_status dvti_draw_stream(dvt_array *out, dvti_launch *launch, uint64_t counters) {
+    dvt_ctx ctx = out->storage->ctx;
+    dvti_stream *stream;
+    dvt_status status;
+    uint64_t first;
+    dvti_mutex_lock(&dvti_the_streams.lock);
+    stream = dvti_stream_of(launch->name, ctx);
+    if (!stream) {
+        dvti_mutex_unlock(&dvti_the_streams.lock);
+        return DVT_ERR_HOST_MEMORY;
+    }
+    first = stream->counter;
+    stream->counter += counters;
+    launch->i[1] = (int64_t)stream->seed;
+    dvti_mutex_unlock(&dvti_the_streams.lock);
+    launch->i[0] = DVTI_RNG_PHILOX;
+    launch->i[2] = (int64_t)first;
+    launch->i[3] = (int64_t)dvti_place((uint32_t)ctx.id, (uint32_t)ctx.type);
+    status = dvti_run(out->storage->device, launch);
+    if (status != DVT_OK) {
+        dvti_mutex_lock(&dvti_the_streams.lock);
+        stream = dvti_stream_of(launch->name, ctx);
+        if (stream && stream->counter == first + counters)
+            stream->counter = first;
+        dvti_mutex_unlock(&dvti_the_streams.lock);
+    }
+    return status;
+}
+
+static dvt_status dvti_draw_key(dvt_array *out, dvti_launch *launch, dvt_key key) {
+    launch->i[0] = dvti_rng_engine_now() == DVT_RNG_JAX ? DVTI_RNG_THREEFRY : DVTI_RNG_PHILOX;
+    launch->i[1] = (int64_t)((uint64_t)key.word[0] << 32 | key.word[1]);
+    launch->i[3] = (int64_t)dvti_place(0, DVTI_COUNTER_KEYED);
+    return dvti_run(out->storage->device, launch);
+}
+
+/* ---- DVT_RNG_MXNET: n elements are cut over states, one for each 64 elements up to a limit ---- */
+static int64_t dvti_mxnet_threads(int64_t n, int64_t limit) {
+    return DVTI_MIN((n - 1) / 64 + 1, limit);
+}
+
+/* Seeds there are 32 bits wide: the user's times 127, plus 16 for each generator and 1 for each device. */
+static uint32_t dvti_mxnet_seed(uint64_t seed, int generator, int id) {
+    return (uint32_t)seed * 127u + (uint32_t)generator * 16u + (uint32_t)id;
+}
+
+/* With the lock held, because the launch changes the states. */
+static dvt_status dvti_draw_mxnet_cpu(dvt_array *out, dvti_launch *launch) {
+    dvti_streams *all = &dvti_the_streams;
+    size_t threads = (size_t)dvti_mxnet_threads(launch->i[6], 1024);
+    dvti_view *states = &launch->out[1];
+    if (!dvti_grow((void **)&all->state, &all->states_capacity, threads, sizeof *all->state))
+        return dvti_fail_memory(launch->name, (int64_t)(threads * sizeof *all->state));
+    for (; all->states < threads; all->states++)
+        dvti_mt19937_seed(&all->state[all->states],
+                          dvti_mxnet_seed(all->state_seed, 0, 0) + (uint32_t)all->states);
+    states->data = all->state;
+    states->dtype = DVT_I32;
+    states->ndim = 2;
+    states->dim[0] = (int64_t)threads;
+    states->dim[1] = states->stride[0] = (int64_t)(sizeof *all->state / 4);
+    states->stride[1] = 1;
+    launch->n_out = 2;
+    launch->i[0] = DVTI_RNG_MT19937;
+    launch->i[4] = (int64_t)threads;
+    return dvti_run(out->storage->device, launch);
+}
+
+/* The places where the subsequences of one generator stand: one number when there is one, else an array on the device. */
+static bool dvti_mxnet_positions(dvt_array *out, dvti_launch *launch, dvti_stream *stream, int g) {
+    size_t threads = (size_t)launch->i[4];
+    dvt_array *positions;
+    if (!dvti_grow((void **)&stream->position[g], &stream->capacity[g], threads, 8)) {
+        dvti_fail_memory(launch->name, launch->i[4] * 8);
+        return false;
+    }
+    for (; stream->positions[g] < threads; stream->positions[g]++)
+        stream->position[g][stream->positions[g]] = 0;
+    launch->i[2] = stream->position[g][0];
+    if (threads == 1)
+        return true;
+    positions = dvti_array_new(launch->name, DVT_SHAPE(launch->i[4]), DVT_I64, out->storage->ctx);
+    if (!positions || dvti_write_host(launch->name, positions, stream->position[g]) != DVT_OK)
+        return false;
+    launch->in[0] = dvti_view_of(positions);
+    launch->n_in = 1;
+    return true;
+}
+
+/* Generators take turns, beginning with number 1. With the lock held. */
+static dvt_status dvti_draw_mxnet_gpu(dvt_array *out, dvti_launch *launch) {
+    dvt_ctx ctx = out->storage->ctx;
+    dvti_stream *stream = dvti_stream_of(launch->name, ctx);
+    int64_t n = launch->i[6], threads = dvti_mxnet_threads(n, 32768), t;
+    int64_t step = (n + threads - 1) / threads, words = out->dtype == DVT_F64 ? 2 : 1;
+    dvt_status status;
+    int g;
+    if (!stream)
+        return DVT_ERR_HOST_MEMORY;
+    g = (int)((stream->uses + 1) % DVTI_MXNET_GENERATORS);
+    launch->i[0] = DVTI_RNG_CURAND;
+    launch->i[1] = (int64_t)dvti_mxnet_seed(stream->seed, g, stream->own ? 0 : ctx.id);
+    launch->i[4] = threads;
+    if (!dvti_mxnet_positions(out, launch, stream, g))
+        return dvt_error_code();
+    status = dvti_run(out->storage->device, launch);
+    if (status == DVT_OK) {
+        stream->uses++;
+        for (t = 0; t < threads && t * step < n; t++)
+            stream->position[g][t] += DVTI_MIN(step, n - t * step) * words;
+    }
+    return status;
+}
+
+static dvt_status dvti_draw_mxnet(dvt_array *out, dvti_launch *launch) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_status status;
+    dvti_mutex_lock(&dvti_the_streams.lock);
+    status = out->storage->ctx.type == DVT_DEVICE_CPU ? dvti_draw_mxnet_cpu(out, launch)
+                                                      : dvti_draw_mxnet_gpu(out, launch);
+    dvti_mutex_unlock(&dvti_the_streams.lock);
+    dvt_scope_end(&scope);
+    return status;
+}
+
+DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key *key, int words) {
+    int per = 4 / words;
+    int64_t n = dvt_shape_size(out->shape);
+    launch->out[0] = dvti_view_of(out);
+    launch->n_out = 1;
+    launch->i[6] = n;
+    if (key)
+        return dvti_draw_key(out, launch, *key);
+    if (launch->op == DVTI_OP_uniform && dvti_rng_engine_now() == DVT_RNG_MXNET)
+        return dvti_draw_mxnet(out, launch);
+    return dvti_draw_stream(out, launch, (uint64_t)((n - 1) / per + 1));
+}
+
+#undef DVTI_MXNET_GENERATORS
