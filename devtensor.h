@@ -2012,6 +2012,8 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text);
    smaller than `grain`. Nested calls, and calls from device queues, run in the caller. Never fails. */
 typedef void (*dvti_range_fn)(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, void *user);
+/* How many threads may take part in a dvti_parallel_for that this thread starts. */
+DVTI_FN int dvti_parallel_width(void);
 /* This thread runs everything itself from now on (device queues, loader workers). */
 DVTI_FN void dvti_parallel_off(void);
 DVTI_FN int dvti_cpu_count(void);
@@ -2860,6 +2862,10 @@ DVT_API int dvt_num_threads(void) {
 }
 
 #endif
+
+DVTI_FN int dvti_parallel_width(void) {
+    return dvti_serial_depth ? 1 : dvt_num_threads();
+}
 /* ==== end src/1_base/dvt_thread.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 19 "src/devtensor_spine.h"
@@ -4776,6 +4782,47 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64_t first);
 #define DVTI_BLOCK 512 /* elements: four operands of 8 bytes stay in the first-level cache */
 
+/* ---- the inside of a matrix product, shared by matmul and convolution (ref/ref_gemm.c) ----
+   A product is cut into tiles, and the sums of a tile into steps of at most plan.depth terms. Both factors of a step are
+   packed into panels: A by DVTI_GEMM_ROWS rows, B by plan.width columns; a panel is [k][lane], and lanes that the matrix does
+   not have are zeros. The sums of a tile wait in acc, [column panel][row panel][row][column]. So every sum is
+   formed in ascending k by one piece of code, and no cut and no thread count changes a bit. */
+#define DVTI_GEMM_ROWS 6
+
+typedef struct dvti_gemm {
+    dvti_class compute;
+    int64_t size, width;          /* bytes of an element; columns of a panel */
+    int64_t rows, cols, depth;    /* of the largest tile */
+    int64_t b_at, acc_at, row_at; /* where the parts of a tile's area start; a at 0 */
+    int64_t bytes;                /* of the area */
+} dvti_gemm;
+
+/* For a product of that size. The area also holds one row of max(cols, depth) elements. */
+DVTI_FN dvti_gemm dvti_gemm_plan(dvti_class compute, int64_t rows, int64_t cols, int64_t depth);
+/* Fills panels of `width` lanes from a strided matrix of any dtype. */
+DVTI_FN void dvti_gemm_pack(const dvti_gemm *plan, void *panels, int64_t width, int64_t lanes,
+                            int64_t depth, const void *data, dvt_dtype dtype, int64_t lane_stride,
+                            int64_t depth_stride);
+/* The same piece by piece, from contiguous elements of the class: one k of all lanes; one lane, all k. Lanes that the
+   matrix does not have are the caller's to clear. */
+DVTI_FN void dvti_gemm_put_k(const dvti_gemm *plan, void *panels, int64_t width, int64_t lanes,
+                             int64_t depth, int64_t k, const void *values);
+DVTI_FN void dvti_gemm_put_lane(const dvti_gemm *plan, void *panels, int64_t width, int64_t lane,
+                                int64_t depth, const void *values);
+/* acc += A * B, or acc = A * B when `first`. */
+DVTI_FN void dvti_gemm_multiply(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
+                                const void *a, const void *b, void *acc, bool first);
+/* Row r of acc, in C order. */
+DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, const void *acc,
+                           int64_t r, void *out);
+
+/* Tasks that each need an area of the workspace while they run: as many at once as there are areas. */
+typedef void (*dvti_task_fn)(void *user, int64_t task, void *area);
+/* Areas for a launch of `tasks` that cost `work` multiplications in all: 1 when threads would not pay. */
+DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work);
+DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64_t area_bytes,
+                            dvti_task_fn run, void *user);
+
 #endif
 /* ==== end src/3_cpu/dvt_cpu.h ==== */
 #ifdef DEVTENSOR_LINES
@@ -5659,6 +5706,563 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 #ifdef DEVTENSOR_LINES
 #line 33 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_gemm.c"
+#endif
+/* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
+   each. dvt_cpu.h says how the pieces fit together; ref_gemm.inl is the arithmetic. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/ref/ref_gemm.c"
+#endif
+
+#define DVTI_T float
+#define DVTI_G(name) dvti_gemm_f32_##name
+#define DVTI_DTYPE DVT_F32
+#define DVTI_LOAD dvti_load_f64
+/* ==== begin src/3_cpu/ref/ref_gemm.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_gemm.inl"
+#endif
+/* The packed matrix product for one element type. Pasted by ref_gemm.c with
+     DVTI_T        the element type      DVTI_G(name)  `name` for that type
+     DVTI_DTYPE    its dtype             DVTI_LOAD(data, dtype, at)  one element of another dtype
+
+   micro: a 6 x 2-vector block of sums in 12 registers, one multiplication and one addition per term. Vectors are the
+   compiler's own (16 bytes, which every 64-bit target has), else single elements: the same text either way. Measured on a
+   2.5 GHz Skylake with gcc 12 and clang 14, -O2 without further flags: 24.4 GFLOP/s both; 4 x 8 from
+   plain loops 23.6 with gcc and 14.0 with clang, 1.6 at -O1 (this: 12.7). */
+
+#if defined(__GNUC__) || defined(__clang__)
+typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__));
+#else
+typedef DVTI_T DVTI_G(vector);
+#endif
+
+#define DVTI_WIDTH ((int64_t)(2 * sizeof(DVTI_G(vector)) / sizeof(DVTI_T)))
+#define DVTI_ROW_LOAD(i) DVTI_G(vector) c##i##0 = acc[2 * i], c##i##1 = acc[2 * i + 1];
+#define DVTI_ROW_STEP(i)                                                                           \
+    c##i##0 += a[i] * b0;                                                                          \
+    c##i##1 += a[i] * b1;
+#define DVTI_ROW_STORE(i)                                                                          \
+    acc[2 * i] = c##i##0;                                                                          \
+    acc[2 * i + 1] = c##i##1;
+#define DVTI_EACH_ROW(M) M(0) M(1) M(2) M(3) M(4) M(5)
+
+static void DVTI_G(micro)(int64_t depth, const DVTI_T *a, const DVTI_G(vector) * b,
+                          DVTI_G(vector) * acc) {
+    int64_t k;
+    DVTI_EACH_ROW(DVTI_ROW_LOAD)
+    for (k = 0; k < depth; k++) {
+        DVTI_G(vector) b0 = b[0], b1 = b[1];
+        DVTI_EACH_ROW(DVTI_ROW_STEP)
+        a += DVTI_GEMM_ROWS;
+        b += 2;
+    }
+    DVTI_EACH_ROW(DVTI_ROW_STORE)
+}
+
+#undef DVTI_ROW_LOAD
+#undef DVTI_ROW_STEP
+#undef DVTI_ROW_STORE
+#undef DVTI_EACH_ROW
+
+/* One panel of B stays in the first-level cache while the panels of A pass by. */
+static void DVTI_G(multiply)(int64_t rows, int64_t cols, int64_t depth, const DVTI_T *a,
+                             const DVTI_T *b, DVTI_T *acc) {
+    int64_t i, j;
+    for (j = 0; j < cols; j += DVTI_WIDTH)
+        for (i = 0; i < rows; i += DVTI_GEMM_ROWS) {
+            DVTI_G(micro)
+            (depth, a + i * depth, (const DVTI_G(vector) *)(const void *)(b + j * depth),
+             (DVTI_G(vector) *)(void *)acc);
+            acc += DVTI_GEMM_ROWS * DVTI_WIDTH;
+        }
+}
+
+static void DVTI_G(row)(int64_t rows, int64_t cols, const DVTI_T *acc, int64_t r, DVTI_T *out) {
+    int64_t panels = (rows + DVTI_GEMM_ROWS - 1) / DVTI_GEMM_ROWS, j, l;
+    const DVTI_T *at =
+        acc + (r / DVTI_GEMM_ROWS * DVTI_GEMM_ROWS + r % DVTI_GEMM_ROWS) * DVTI_WIDTH;
+    for (j = 0; j + DVTI_WIDTH <= cols; j += DVTI_WIDTH) {
+        for (l = 0; l < DVTI_WIDTH; l++)
+            out[j + l] = at[l];
+        at += panels * DVTI_GEMM_ROWS * DVTI_WIDTH;
+    }
+    for (l = 0; j + l < cols; l++)
+        out[j + l] = at[l];
+}
+
+static void DVTI_G(put_k)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t depth, int64_t k,
+                          const DVTI_T *values) {
+    int64_t j, l;
+    panels += k * width;
+    if (width == DVTI_WIDTH)
+        for (; lanes >= DVTI_WIDTH; lanes -= DVTI_WIDTH) {
+            for (l = 0; l < DVTI_WIDTH; l++)
+                panels[l] = values[l];
+            panels += DVTI_WIDTH * depth;
+            values += DVTI_WIDTH;
+        }
+    for (j = 0; j < lanes; j += width, panels += width * depth)
+        for (l = 0; l < width && j + l < lanes; l++)
+            panels[l] = values[j + l];
+}
+
+static void DVTI_G(put_lane)(DVTI_T *panels, int64_t width, int64_t lane, int64_t depth,
+                             const DVTI_T *values) {
+    int64_t k;
+    panels += lane / width * width * depth + lane % width;
+    for (k = 0; k < depth; k++)
+        panels[k * width] = values[k];
+}
+
+static void DVTI_G(pack)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t depth,
+                         const void *data, dvt_dtype dtype, int64_t lane_stride,
+                         int64_t depth_stride) {
+    int64_t k, l;
+    if (lanes % width)
+        memset(panels + lanes / width * width * depth, 0, (size_t)(width * depth) * sizeof(DVTI_T));
+    if (dtype == DVTI_DTYPE && lane_stride == 1) {
+        for (k = 0; k < depth; k++)
+            DVTI_G(put_k)
+        (panels, width, lanes, depth, k, (const DVTI_T *)data + k * depth_stride);
+        return;
+    }
+    for (l = 0; l < lanes; l++) {
+        DVTI_T *to = panels + l / width * width * depth + l % width;
+        if (dtype == DVTI_DTYPE) {
+            const DVTI_T *from = (const DVTI_T *)data + l * lane_stride;
+            for (k = 0; k < depth; k++)
+                to[k * width] = from[k * depth_stride];
+        } else {
+            for (k = 0; k < depth; k++)
+                to[k * width] = (DVTI_T)DVTI_LOAD(data, dtype, l * lane_stride + k * depth_stride);
+        }
+    }
+}
+
+#undef DVTI_WIDTH
+/* ==== end src/3_cpu/ref/ref_gemm.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 10 "src/3_cpu/ref/ref_gemm.c"
+#endif
+#undef DVTI_T
+#undef DVTI_G
+#undef DVTI_DTYPE
+
+#define DVTI_T double
+#define DVTI_G(name) dvti_gemm_f64_##name
+#define DVTI_DTYPE DVT_F64
+/* ==== begin src/3_cpu/ref/ref_gemm.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_gemm.inl"
+#endif
+/* The packed matrix product for one element type. Pasted by ref_gemm.c with
+     DVTI_T        the element type      DVTI_G(name)  `name` for that type
+     DVTI_DTYPE    its dtype             DVTI_LOAD(data, dtype, at)  one element of another dtype
+
+   micro: a 6 x 2-vector block of sums in 12 registers, one multiplication and one addition per term. Vectors are the
+   compiler's own (16 bytes, which every 64-bit target has), else single elements: the same text either way. Measured on a
+   2.5 GHz Skylake with gcc 12 and clang 14, -O2 without further flags: 24.4 GFLOP/s both; 4 x 8 from
+   plain loops 23.6 with gcc and 14.0 with clang, 1.6 at -O1 (this: 12.7). */
+
+#if defined(__GNUC__) || defined(__clang__)
+typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__));
+#else
+typedef DVTI_T DVTI_G(vector);
+#endif
+
+#define DVTI_WIDTH ((int64_t)(2 * sizeof(DVTI_G(vector)) / sizeof(DVTI_T)))
+#define DVTI_ROW_LOAD(i) DVTI_G(vector) c##i##0 = acc[2 * i], c##i##1 = acc[2 * i + 1];
+#define DVTI_ROW_STEP(i)                                                                           \
+    c##i##0 += a[i] * b0;                                                                          \
+    c##i##1 += a[i] * b1;
+#define DVTI_ROW_STORE(i)                                                                          \
+    acc[2 * i] = c##i##0;                                                                          \
+    acc[2 * i + 1] = c##i##1;
+#define DVTI_EACH_ROW(M) M(0) M(1) M(2) M(3) M(4) M(5)
+
+static void DVTI_G(micro)(int64_t depth, const DVTI_T *a, const DVTI_G(vector) * b,
+                          DVTI_G(vector) * acc) {
+    int64_t k;
+    DVTI_EACH_ROW(DVTI_ROW_LOAD)
+    for (k = 0; k < depth; k++) {
+        DVTI_G(vector) b0 = b[0], b1 = b[1];
+        DVTI_EACH_ROW(DVTI_ROW_STEP)
+        a += DVTI_GEMM_ROWS;
+        b += 2;
+    }
+    DVTI_EACH_ROW(DVTI_ROW_STORE)
+}
+
+#undef DVTI_ROW_LOAD
+#undef DVTI_ROW_STEP
+#undef DVTI_ROW_STORE
+#undef DVTI_EACH_ROW
+
+/* One panel of B stays in the first-level cache while the panels of A pass by. */
+static void DVTI_G(multiply)(int64_t rows, int64_t cols, int64_t depth, const DVTI_T *a,
+                             const DVTI_T *b, DVTI_T *acc) {
+    int64_t i, j;
+    for (j = 0; j < cols; j += DVTI_WIDTH)
+        for (i = 0; i < rows; i += DVTI_GEMM_ROWS) {
+            DVTI_G(micro)
+            (depth, a + i * depth, (const DVTI_G(vector) *)(const void *)(b + j * depth),
+             (DVTI_G(vector) *)(void *)acc);
+            acc += DVTI_GEMM_ROWS * DVTI_WIDTH;
+        }
+}
+
+static void DVTI_G(row)(int64_t rows, int64_t cols, const DVTI_T *acc, int64_t r, DVTI_T *out) {
+    int64_t panels = (rows + DVTI_GEMM_ROWS - 1) / DVTI_GEMM_ROWS, j, l;
+    const DVTI_T *at =
+        acc + (r / DVTI_GEMM_ROWS * DVTI_GEMM_ROWS + r % DVTI_GEMM_ROWS) * DVTI_WIDTH;
+    for (j = 0; j + DVTI_WIDTH <= cols; j += DVTI_WIDTH) {
+        for (l = 0; l < DVTI_WIDTH; l++)
+            out[j + l] = at[l];
+        at += panels * DVTI_GEMM_ROWS * DVTI_WIDTH;
+    }
+    for (l = 0; j + l < cols; l++)
+        out[j + l] = at[l];
+}
+
+static void DVTI_G(put_k)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t depth, int64_t k,
+                          const DVTI_T *values) {
+    int64_t j, l;
+    panels += k * width;
+    if (width == DVTI_WIDTH)
+        for (; lanes >= DVTI_WIDTH; lanes -= DVTI_WIDTH) {
+            for (l = 0; l < DVTI_WIDTH; l++)
+                panels[l] = values[l];
+            panels += DVTI_WIDTH * depth;
+            values += DVTI_WIDTH;
+        }
+    for (j = 0; j < lanes; j += width, panels += width * depth)
+        for (l = 0; l < width && j + l < lanes; l++)
+            panels[l] = values[j + l];
+}
+
+static void DVTI_G(put_lane)(DVTI_T *panels, int64_t width, int64_t lane, int64_t depth,
+                             const DVTI_T *values) {
+    int64_t k;
+    panels += lane / width * width * depth + lane % width;
+    for (k = 0; k < depth; k++)
+        panels[k * width] = values[k];
+}
+
+static void DVTI_G(pack)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t depth,
+                         const void *data, dvt_dtype dtype, int64_t lane_stride,
+                         int64_t depth_stride) {
+    int64_t k, l;
+    if (lanes % width)
+        memset(panels + lanes / width * width * depth, 0, (size_t)(width * depth) * sizeof(DVTI_T));
+    if (dtype == DVTI_DTYPE && lane_stride == 1) {
+        for (k = 0; k < depth; k++)
+            DVTI_G(put_k)
+        (panels, width, lanes, depth, k, (const DVTI_T *)data + k * depth_stride);
+        return;
+    }
+    for (l = 0; l < lanes; l++) {
+        DVTI_T *to = panels + l / width * width * depth + l % width;
+        if (dtype == DVTI_DTYPE) {
+            const DVTI_T *from = (const DVTI_T *)data + l * lane_stride;
+            for (k = 0; k < depth; k++)
+                to[k * width] = from[k * depth_stride];
+        } else {
+            for (k = 0; k < depth; k++)
+                to[k * width] = (DVTI_T)DVTI_LOAD(data, dtype, l * lane_stride + k * depth_stride);
+        }
+    }
+}
+
+#undef DVTI_WIDTH
+/* ==== end src/3_cpu/ref/ref_gemm.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 18 "src/3_cpu/ref/ref_gemm.c"
+#endif
+#undef DVTI_T
+#undef DVTI_G
+#undef DVTI_DTYPE
+#undef DVTI_LOAD
+
+/* Unsigned, so that sums wrap. */
+#define DVTI_T uint64_t
+#define DVTI_G(name) dvti_gemm_i64_##name
+#define DVTI_DTYPE DVT_I64
+#define DVTI_LOAD dvti_load_i64
+/* ==== begin src/3_cpu/ref/ref_gemm.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_gemm.inl"
+#endif
+/* The packed matrix product for one element type. Pasted by ref_gemm.c with
+     DVTI_T        the element type      DVTI_G(name)  `name` for that type
+     DVTI_DTYPE    its dtype             DVTI_LOAD(data, dtype, at)  one element of another dtype
+
+   micro: a 6 x 2-vector block of sums in 12 registers, one multiplication and one addition per term. Vectors are the
+   compiler's own (16 bytes, which every 64-bit target has), else single elements: the same text either way. Measured on a
+   2.5 GHz Skylake with gcc 12 and clang 14, -O2 without further flags: 24.4 GFLOP/s both; 4 x 8 from
+   plain loops 23.6 with gcc and 14.0 with clang, 1.6 at -O1 (this: 12.7). */
+
+#if defined(__GNUC__) || defined(__clang__)
+typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__));
+#else
+typedef DVTI_T DVTI_G(vector);
+#endif
+
+#define DVTI_WIDTH ((int64_t)(2 * sizeof(DVTI_G(vector)) / sizeof(DVTI_T)))
+#define DVTI_ROW_LOAD(i) DVTI_G(vector) c##i##0 = acc[2 * i], c##i##1 = acc[2 * i + 1];
+#define DVTI_ROW_STEP(i)                                                                           \
+    c##i##0 += a[i] * b0;                                                                          \
+    c##i##1 += a[i] * b1;
+#define DVTI_ROW_STORE(i)                                                                          \
+    acc[2 * i] = c##i##0;                                                                          \
+    acc[2 * i + 1] = c##i##1;
+#define DVTI_EACH_ROW(M) M(0) M(1) M(2) M(3) M(4) M(5)
+
+static void DVTI_G(micro)(int64_t depth, const DVTI_T *a, const DVTI_G(vector) * b,
+                          DVTI_G(vector) * acc) {
+    int64_t k;
+    DVTI_EACH_ROW(DVTI_ROW_LOAD)
+    for (k = 0; k < depth; k++) {
+        DVTI_G(vector) b0 = b[0], b1 = b[1];
+        DVTI_EACH_ROW(DVTI_ROW_STEP)
+        a += DVTI_GEMM_ROWS;
+        b += 2;
+    }
+    DVTI_EACH_ROW(DVTI_ROW_STORE)
+}
+
+#undef DVTI_ROW_LOAD
+#undef DVTI_ROW_STEP
+#undef DVTI_ROW_STORE
+#undef DVTI_EACH_ROW
+
+/* One panel of B stays in the first-level cache while the panels of A pass by. */
+static void DVTI_G(multiply)(int64_t rows, int64_t cols, int64_t depth, const DVTI_T *a,
+                             const DVTI_T *b, DVTI_T *acc) {
+    int64_t i, j;
+    for (j = 0; j < cols; j += DVTI_WIDTH)
+        for (i = 0; i < rows; i += DVTI_GEMM_ROWS) {
+            DVTI_G(micro)
+            (depth, a + i * depth, (const DVTI_G(vector) *)(const void *)(b + j * depth),
+             (DVTI_G(vector) *)(void *)acc);
+            acc += DVTI_GEMM_ROWS * DVTI_WIDTH;
+        }
+}
+
+static void DVTI_G(row)(int64_t rows, int64_t cols, const DVTI_T *acc, int64_t r, DVTI_T *out) {
+    int64_t panels = (rows + DVTI_GEMM_ROWS - 1) / DVTI_GEMM_ROWS, j, l;
+    const DVTI_T *at =
+        acc + (r / DVTI_GEMM_ROWS * DVTI_GEMM_ROWS + r % DVTI_GEMM_ROWS) * DVTI_WIDTH;
+    for (j = 0; j + DVTI_WIDTH <= cols; j += DVTI_WIDTH) {
+        for (l = 0; l < DVTI_WIDTH; l++)
+            out[j + l] = at[l];
+        at += panels * DVTI_GEMM_ROWS * DVTI_WIDTH;
+    }
+    for (l = 0; j + l < cols; l++)
+        out[j + l] = at[l];
+}
+
+static void DVTI_G(put_k)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t depth, int64_t k,
+                          const DVTI_T *values) {
+    int64_t j, l;
+    panels += k * width;
+    if (width == DVTI_WIDTH)
+        for (; lanes >= DVTI_WIDTH; lanes -= DVTI_WIDTH) {
+            for (l = 0; l < DVTI_WIDTH; l++)
+                panels[l] = values[l];
+            panels += DVTI_WIDTH * depth;
+            values += DVTI_WIDTH;
+        }
+    for (j = 0; j < lanes; j += width, panels += width * depth)
+        for (l = 0; l < width && j + l < lanes; l++)
+            panels[l] = values[j + l];
+}
+
+static void DVTI_G(put_lane)(DVTI_T *panels, int64_t width, int64_t lane, int64_t depth,
+                             const DVTI_T *values) {
+    int64_t k;
+    panels += lane / width * width * depth + lane % width;
+    for (k = 0; k < depth; k++)
+        panels[k * width] = values[k];
+}
+
+static void DVTI_G(pack)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t depth,
+                         const void *data, dvt_dtype dtype, int64_t lane_stride,
+                         int64_t depth_stride) {
+    int64_t k, l;
+    if (lanes % width)
+        memset(panels + lanes / width * width * depth, 0, (size_t)(width * depth) * sizeof(DVTI_T));
+    if (dtype == DVTI_DTYPE && lane_stride == 1) {
+        for (k = 0; k < depth; k++)
+            DVTI_G(put_k)
+        (panels, width, lanes, depth, k, (const DVTI_T *)data + k * depth_stride);
+        return;
+    }
+    for (l = 0; l < lanes; l++) {
+        DVTI_T *to = panels + l / width * width * depth + l % width;
+        if (dtype == DVTI_DTYPE) {
+            const DVTI_T *from = (const DVTI_T *)data + l * lane_stride;
+            for (k = 0; k < depth; k++)
+                to[k * width] = from[k * depth_stride];
+        } else {
+            for (k = 0; k < depth; k++)
+                to[k * width] = (DVTI_T)DVTI_LOAD(data, dtype, l * lane_stride + k * depth_stride);
+        }
+    }
+}
+
+#undef DVTI_WIDTH
+/* ==== end src/3_cpu/ref/ref_gemm.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 29 "src/3_cpu/ref/ref_gemm.c"
+#endif
+#undef DVTI_T
+#undef DVTI_G
+#undef DVTI_DTYPE
+#undef DVTI_LOAD
+
+static int64_t dvti_gemm_up(int64_t n, int64_t multiple) {
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+/* Cuts n into equal parts of at most `most`, each but the last a multiple. */
+static int64_t dvti_gemm_cut(int64_t n, int64_t most, int64_t multiple) {
+    int64_t parts = n > most ? (n - 1) / most + 1 : 1;
+    return n <= multiple ? multiple : dvti_gemm_up((n - 1) / parts + 1, multiple);
+}
+
+/* The largest tile: its panels of A (96 KB) and B (128 KB) and its sums stay in the second-level cache. */
+#define DVTI_GEMM_TILE_ROWS 96
+#define DVTI_GEMM_TILE_COLS 128
+#define DVTI_GEMM_TILE_DEPTH 256
+
+DVTI_FN dvti_gemm dvti_gemm_plan(dvti_class compute, int64_t rows, int64_t cols, int64_t depth) {
+    dvti_gemm plan;
+    plan.compute = compute;
+    if (compute == DVTI_F32) {
+        plan.size = sizeof(float);
+        plan.width = 2 * (int64_t)sizeof(dvti_gemm_f32_vector) / plan.size;
+    } else if (compute == DVTI_F64) {
+        plan.size = sizeof(double);
+        plan.width = 2 * (int64_t)sizeof(dvti_gemm_f64_vector) / plan.size;
+    } else {
+        plan.size = sizeof(uint64_t);
+        plan.width = 2 * (int64_t)sizeof(dvti_gemm_i64_vector) / plan.size;
+    }
+    plan.rows = dvti_gemm_cut(rows, DVTI_GEMM_TILE_ROWS, DVTI_GEMM_ROWS);
+    plan.cols = dvti_gemm_cut(cols, DVTI_GEMM_TILE_COLS, plan.width);
+    plan.depth = dvti_gemm_cut(depth, DVTI_GEMM_TILE_DEPTH, 1);
+    plan.b_at = dvti_gemm_up(plan.rows * plan.depth * plan.size, 64);
+    plan.acc_at = plan.b_at + dvti_gemm_up(plan.cols * plan.depth * plan.size, 64);
+    plan.row_at = plan.acc_at + dvti_gemm_up(plan.rows * plan.cols * plan.size, 64);
+    plan.bytes = plan.row_at + dvti_gemm_up(DVTI_MAX(plan.cols, plan.depth) * plan.size, 64);
+    return plan;
+}
+
+#undef DVTI_GEMM_TILE_ROWS
+#undef DVTI_GEMM_TILE_COLS
+#undef DVTI_GEMM_TILE_DEPTH
+
+DVTI_FN void dvti_gemm_pack(const dvti_gemm *plan, void *panels, int64_t width, int64_t lanes,
+                            int64_t depth, const void *data, dvt_dtype dtype, int64_t lane_stride,
+                            int64_t depth_stride) {
+    if (plan->compute == DVTI_F32)
+        dvti_gemm_f32_pack((float *)panels, width, lanes, depth, data, dtype, lane_stride,
+                           depth_stride);
+    else if (plan->compute == DVTI_F64)
+        dvti_gemm_f64_pack((double *)panels, width, lanes, depth, data, dtype, lane_stride,
+                           depth_stride);
+    else
+        dvti_gemm_i64_pack((uint64_t *)panels, width, lanes, depth, data, dtype, lane_stride,
+                           depth_stride);
+}
+
+DVTI_FN void dvti_gemm_put_k(const dvti_gemm *plan, void *panels, int64_t width, int64_t lanes,
+                             int64_t depth, int64_t k, const void *values) {
+    if (plan->compute == DVTI_F32)
+        dvti_gemm_f32_put_k((float *)panels, width, lanes, depth, k, (const float *)values);
+    else if (plan->compute == DVTI_F64)
+        dvti_gemm_f64_put_k((double *)panels, width, lanes, depth, k, (const double *)values);
+    else
+        dvti_gemm_i64_put_k((uint64_t *)panels, width, lanes, depth, k, (const uint64_t *)values);
+}
+
+DVTI_FN void dvti_gemm_put_lane(const dvti_gemm *plan, void *panels, int64_t width, int64_t lane,
+                                int64_t depth, const void *values) {
+    if (plan->compute == DVTI_F32)
+        dvti_gemm_f32_put_lane((float *)panels, width, lane, depth, (const float *)values);
+    else if (plan->compute == DVTI_F64)
+        dvti_gemm_f64_put_lane((double *)panels, width, lane, depth, (const double *)values);
+    else
+        dvti_gemm_i64_put_lane((uint64_t *)panels, width, lane, depth, (const uint64_t *)values);
+}
+
+DVTI_FN void dvti_gemm_multiply(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
+                                const void *a, const void *b, void *acc, bool first) {
+    if (first)
+        memset(acc, 0,
+               (size_t)(dvti_gemm_up(rows, DVTI_GEMM_ROWS) * dvti_gemm_up(cols, plan->width) *
+                        plan->size));
+    if (plan->compute == DVTI_F32)
+        dvti_gemm_f32_multiply(rows, cols, depth, (const float *)a, (const float *)b, (float *)acc);
+    else if (plan->compute == DVTI_F64)
+        dvti_gemm_f64_multiply(rows, cols, depth, (const double *)a, (const double *)b,
+                               (double *)acc);
+    else
+        dvti_gemm_i64_multiply(rows, cols, depth, (const uint64_t *)a, (const uint64_t *)b,
+                               (uint64_t *)acc);
+}
+
+DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, const void *acc,
+                           int64_t r, void *out) {
+    if (plan->compute == DVTI_F32)
+        dvti_gemm_f32_row(rows, cols, (const float *)acc, r, (float *)out);
+    else if (plan->compute == DVTI_F64)
+        dvti_gemm_f64_row(rows, cols, (const double *)acc, r, (double *)out);
+    else
+        dvti_gemm_i64_row(rows, cols, (const uint64_t *)acc, r, (uint64_t *)out);
+}
+
+/* ---- tasks ---- */
+DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work) {
+    /* Waking a thread costs about as much as 2^17 multiplications. */
+    return work < 131072 ? 1 : DVTI_MAX(1, DVTI_MIN(tasks, dvti_parallel_width()));
+}
+
+typedef struct dvti_task_run {
+    int64_t tasks, area_bytes;
+    char *workspace;
+    dvti_task_fn run;
+    void *user;
+    dvti_atomic next;
+} dvti_task_run;
+
+/* Whoever gets an area works through the tasks that are left, so a late thread delays nobody. */
+static void dvti_task_body(void *user, int64_t begin, int64_t end) {
+    dvti_task_run *run = (dvti_task_run *)user;
+    int64_t area, task;
+    for (area = begin; area < end; area++)
+        while ((task = dvti_atomic_add(&run->next, 1) - 1) < run->tasks)
+            run->run(run->user, task, run->workspace + area * run->area_bytes);
+}
+
+DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64_t area_bytes,
+                            dvti_task_fn run, void *user) {
+    dvti_task_run all;
+    all.tasks = tasks;
+    all.area_bytes = area_bytes;
+    all.workspace = (char *)workspace;
+    all.run = run;
+    all.user = user;
+    all.next = 0;
+    dvti_parallel_for(areas, 1, dvti_task_body, &all);
+}
+/* ==== end src/3_cpu/ref/ref_gemm.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 34 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/ref/ref_index.c"
@@ -5669,19 +6273,199 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 #endif
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
+#line 35 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/ref/ref_matmul.c"
 #endif
-/* Matrix product. */
+/* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
+   ref_gemm.c, and vectors without packing. Every sum runs over k in ascending order. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/ref/ref_matmul.c"
+#line 4 "src/3_cpu/ref/ref_matmul.c"
 #endif
+
+typedef struct dvti_matmul {
+    const dvti_launch *launch;
+    dvti_gemm plan;
+    int64_t n, m, k, batch;
+    int64_t tasks, row_tiles, col_tiles; /* col_tiles: pieces of the result, for vectors */
+    bool vector;                         /* n or m is 1 */
+} dvti_matmul;
+
+/* Columns of one task of a vector product, and those summed side by side. */
+#define DVTI_MATVEC_TASK 512
+#define DVTI_MATVEC_BLOCK 64
+#define DVTI_MATVEC_STREAMS 8
+
+static dvti_class dvti_matmul_class(dvt_dtype dtype) {
+    return dtype == DVT_F64 ? DVTI_F64 : dvt_dtype_is_float(dtype) ? DVTI_F32 : DVTI_I64;
+}
+
+static dvti_matmul dvti_matmul_plan(const dvti_launch *launch) {
+    const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
+    dvti_matmul p;
+    bool plain = out->dtype == DVT_F32 || out->dtype == DVT_F64 || out->dtype == DVT_I64;
+    int i;
+    p.launch = launch;
+    p.n = out->dim[out->ndim - 2];
+    p.m = out->dim[out->ndim - 1];
+    p.k = a->dim[a->ndim - 1];
+    p.batch = 1;
+    for (i = 0; i < out->ndim - 2; i++)
+        p.batch *= out->dim[i];
+    p.plan = dvti_gemm_plan(dvti_matmul_class(out->dtype), p.n, p.m, p.k);
+    p.vector = plain && a->dtype == out->dtype && b->dtype == out->dtype && (p.n == 1 || p.m == 1);
+    p.row_tiles = p.vector ? 1 : (p.n + p.plan.rows - 1) / p.plan.rows;
+    p.col_tiles = p.vector ? (DVTI_MAX(p.n, p.m) + DVTI_MATVEC_TASK - 1) / DVTI_MATVEC_TASK
+                           : (p.m + p.plan.cols - 1) / p.plan.cols;
+    p.tasks = p.batch * p.row_tiles * p.col_tiles;
+    return p;
+}
+
+static int64_t dvti_matmul_areas(const dvti_matmul *p) {
+    return dvti_task_areas(p->tasks, (double)p->batch * (double)p->n * (double)p->m * (double)p->k);
+}
+
+DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch) {
+    dvti_matmul p = dvti_matmul_plan(launch);
+    return p.vector ? 0 : p.plan.bytes * dvti_matmul_areas(&p);
+}
+
+/* Where matrix number `batch` starts in a factor, in elements. */
+static int64_t dvti_matmul_offset(const dvti_view *out, const dvti_view *in, int64_t batch) {
+    int64_t offset = 0;
+    int i;
+    for (i = out->ndim - 3; i >= 0; i--) {
+        offset += batch % out->dim[i] * in->stride[i];
+        batch /= out->dim[i];
+    }
+    return offset;
+}
+
+static void *dvti_matmul_at(const dvti_view *view, int64_t offset) {
+    return (char *)view->data + offset * dvt_dtype_size(view->dtype);
+}
+
+static void dvti_matmul_store(const dvti_matmul *p, int64_t rows, int64_t cols, const void *acc,
+                              void *row, int64_t at) {
+    const dvti_view *out = &p->launch->out[0];
+    bool plain = out->dtype == DVT_F32 || p->plan.size == dvt_dtype_size(out->dtype);
+    int64_t r, j;
+    for (r = 0; r < rows; r++, at += p->m) {
+        if (plain) {
+            dvti_gemm_row(&p->plan, rows, cols, acc, r, dvti_matmul_at(out, at));
+            continue;
+        }
+        dvti_gemm_row(&p->plan, rows, cols, acc, r, row);
+        for (j = 0; j < cols; j++)
+            if (p->plan.compute == DVTI_F32)
+                dvti_store_f64(out->data, out->dtype, at + j, ((const float *)row)[j]);
+            else
+                dvti_store_i64(out->data, out->dtype, at + j, ((const int64_t *)row)[j]);
+    }
+}
+
+static void dvti_matmul_tile(void *user, int64_t task, void *area) {
+    const dvti_matmul *p = (const dvti_matmul *)user;
+    const dvti_gemm *plan = &p->plan;
+    const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
+    int64_t tiles = p->row_tiles * p->col_tiles, batch = task / tiles;
+    int64_t i = task % tiles / p->col_tiles * plan->rows, j = task % p->col_tiles * plan->cols;
+    int64_t rows = DVTI_MIN(plan->rows, p->n - i), cols = DVTI_MIN(plan->cols, p->m - j), k;
+    int64_t a_row = a->stride[a->ndim - 2], a_k = a->stride[a->ndim - 1];
+    int64_t b_k = b->stride[b->ndim - 2], b_col = b->stride[b->ndim - 1];
+    int64_t a_at = dvti_matmul_offset(out, a, batch) + i * a_row;
+    int64_t b_at = dvti_matmul_offset(out, b, batch) + j * b_col;
+    char *pa = (char *)area, *pb = pa + plan->b_at, *acc = pa + plan->acc_at;
+    if (p->k == 0)
+        dvti_gemm_multiply(plan, rows, cols, 0, pa, pb, acc, true);
+    for (k = 0; k < p->k; k += plan->depth) {
+        int64_t depth = DVTI_MIN(plan->depth, p->k - k);
+        dvti_gemm_pack(plan, pa, DVTI_GEMM_ROWS, rows, depth, dvti_matmul_at(a, a_at + k * a_k),
+                       a->dtype, a_row, a_k);
+        dvti_gemm_pack(plan, pb, plan->width, cols, depth, dvti_matmul_at(b, b_at + k * b_k),
+                       b->dtype, b_col, b_k);
+        dvti_gemm_multiply(plan, rows, cols, depth, pa, pb, acc, k == 0);
+    }
+    dvti_matmul_store(p, rows, cols, acc, pa + plan->row_at, (batch * p->n + i) * p->m + j);
+}
+
+/* y[j] = sum over k of x[k] * w[k][j], for `count` columns j. Neighbours side by side: w is read along its rows.
+   Else several columns at a time, so that the additions of one column do not wait for each other's. */
+#define DVTI_MATVEC(T, suffix)                                                                     \
+    static void dvti_matvec_##suffix(int64_t count, int64_t depth, const T *x, int64_t x_k,        \
+                                     const T *w, int64_t w_k, int64_t w_col, T *y) {               \
+        T sum[DVTI_MATVEC_BLOCK];                                                                  \
+        int64_t most = w_col == 1 ? DVTI_MATVEC_BLOCK : DVTI_MATVEC_STREAMS, n, j, k;              \
+        for (; count > 0; count -= n, y += n, w += n * w_col) {                                    \
+            n = DVTI_MIN(most, count);                                                             \
+            memset(sum, 0, sizeof sum);                                                            \
+            for (k = 0; k < depth; k++) {                                                          \
+                const T *row = w + k * w_k;                                                        \
+                T factor = x[k * x_k];                                                             \
+                if (w_col == 1 && n == DVTI_MATVEC_BLOCK)                                          \
+                    for (j = 0; j < DVTI_MATVEC_BLOCK; j++)                                        \
+                        sum[j] += factor * row[j];                                                 \
+                else if (w_col != 1 && n == DVTI_MATVEC_STREAMS)                                   \
+                    for (j = 0; j < DVTI_MATVEC_STREAMS; j++)                                      \
+                        sum[j] += factor * row[j * w_col];                                         \
+                else                                                                               \
+                    for (j = 0; j < n; j++)                                                        \
+                        sum[j] += factor * row[j * w_col];                                         \
+            }                                                                                      \
+            memcpy(y, sum, (size_t)n * sizeof(T));                                                 \
+        }                                                                                          \
+    }
+
+DVTI_MATVEC(float, f32)
+DVTI_MATVEC(double, f64)
+DVTI_MATVEC(uint64_t, i64)
+
+#undef DVTI_MATVEC
+
+/* Of a column, the transposed product: its rows are then the columns. */
+static void dvti_matmul_vector(void *user, int64_t task, void *area) {
+    const dvti_matmul *p = (const dvti_matmul *)user;
+    const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
+    const dvti_view *x = p->n == 1 ? a : b, *w = p->n == 1 ? b : a;
+    int x_axis = p->n == 1 ? x->ndim - 1 : x->ndim - 2,
+        w_axis = p->n == 1 ? w->ndim - 2 : w->ndim - 1;
+    int64_t length = DVTI_MAX(p->n, p->m), batch = task / p->col_tiles;
+    int64_t j = task % p->col_tiles * DVTI_MATVEC_TASK;
+    int64_t count = DVTI_MIN(DVTI_MATVEC_TASK, length - j);
+    int64_t x_k = x->stride[x_axis], w_k = w->stride[w_axis];
+    int64_t w_col = w->stride[2 * w->ndim - 3 - w_axis];
+    const void *from = dvti_matmul_at(x, dvti_matmul_offset(out, x, batch));
+    const void *with = dvti_matmul_at(w, dvti_matmul_offset(out, w, batch) + j * w_col);
+    void *to = dvti_matmul_at(out, batch * length + j);
+    (void)area;
+    if (out->dtype == DVT_F32)
+        dvti_matvec_f32(count, p->k, (const float *)from, x_k, (const float *)with, w_k, w_col,
+                        (float *)to);
+    else if (out->dtype == DVT_F64)
+        dvti_matvec_f64(count, p->k, (const double *)from, x_k, (const double *)with, w_k, w_col,
+                        (double *)to);
+    else
+        dvti_matvec_i64(count, p->k, (const uint64_t *)from, x_k, (const uint64_t *)with, w_k,
+                        w_col, (uint64_t *)to);
+}
+
+#undef DVTI_MATVEC_TASK
+#undef DVTI_MATVEC_BLOCK
+#undef DVTI_MATVEC_STREAMS
+
+DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
+    dvti_matmul p = dvti_matmul_plan(launch);
+    if (p.vector)
+        dvti_run_tasks(p.tasks, NULL, dvti_matmul_areas(&p), 0, dvti_matmul_vector, &p);
+    else
+        dvti_run_tasks(p.tasks, launch->workspace, launch->workspace_bytes / p.plan.bytes,
+                       p.plan.bytes, dvti_matmul_tile, &p);
+}
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
+#line 36 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5693,7 +6477,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 #endif
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 37 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5705,7 +6489,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 #endif
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5717,7 +6501,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 #endif
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_probe.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5793,7 +6577,7 @@ DVTI_FN int dvti_cuda_driver_version(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_probe.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -5969,7 +6753,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6105,7 +6889,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6117,7 +6901,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 #endif
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6200,7 +6984,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6396,7 +7180,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6666,7 +7450,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6678,7 +7462,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6690,7 +7474,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6702,7 +7486,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6714,7 +7498,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6726,7 +7510,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7077,7 +7861,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7125,7 +7909,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7137,7 +7921,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7149,7 +7933,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7161,7 +7945,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7173,7 +7957,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7185,7 +7969,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7197,7 +7981,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7222,7 +8006,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7234,7 +8018,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7246,7 +8030,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7258,7 +8042,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7270,7 +8054,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7282,7 +8066,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -7308,7 +8092,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7320,7 +8104,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7332,7 +8116,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7344,7 +8128,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7356,7 +8140,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7368,7 +8152,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7380,7 +8164,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7392,7 +8176,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7448,7 +8232,7 @@ struct dvt_dataset {
 #endif
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7713,7 +8497,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7725,7 +8509,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 #endif
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7916,7 +8700,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8075,7 +8859,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const dvt_optimizer *optimizer, double
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8326,7 +9110,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8467,7 +9251,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8531,7 +9315,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8543,7 +9327,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 #endif
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8771,7 +9555,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -9070,7 +9854,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

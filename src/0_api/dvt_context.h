@@ -45,6 +45,7 @@ typedef struct dvt_ctx_guard {
     int once;
 } dvt_ctx_guard;
 
+/* What DVT_WITH_CTX calls; by hand, end what was begun, innermost first. */
 DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx);
 DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
 #define DVT_WITH_CTX(context)                                                                      \
@@ -87,6 +88,7 @@ typedef struct dvt_stats {
     int64_t arrays, blocks_of_memory; /* alive now: array objects, device and host buffers */
 } dvt_stats;
 
+/* The counters now. Waits: no. */
 DVT_API dvt_stats dvt_get_stats(void);
 /* Sets the counters to 0 (not those of what is alive). */
 DVT_API void dvt_reset_stats(void);

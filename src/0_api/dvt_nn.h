@@ -31,6 +31,7 @@ typedef struct dvt_init {
     bool gaussian; /* Xavier: normal instead of uniform */
 } dvt_init;
 
+/* U(-scale, scale), and the normal distribution N(0, sigma). */
 DVT_API dvt_init dvt_init_uniform(double scale);
 DVT_API dvt_init dvt_init_normal(double sigma);
 /* U(-c, c), c = sqrt(3 / ((fan_in + fan_out) / 2)). Source: Glorot and Bengio, 2010. */
@@ -89,6 +90,7 @@ typedef enum dvt_activation {
     DVT_GELU
 } dvt_activation;
 
+/* Blocks one after the other; empty at first. */
 DVT_API dvt_block *dvt_sequential(void);
 /* Appends up to 16 blocks: DVT_ADD(net, a, b, c). The net then owns them. A NULL among them is an
  * error. */
@@ -118,6 +120,7 @@ typedef struct dvt_dense_desc {
     dvt_dtype dtype;
 } dvt_dense_desc;
 
+/* The same, with every choice. */
 DVT_API dvt_block *dvt_dense_with(const dvt_dense_desc *desc);
 
 /* channels filters of kernel x kernel. */
@@ -134,6 +137,7 @@ typedef struct dvt_conv2d_desc {
     dvt_dtype dtype;
 } dvt_conv2d_desc;
 
+/* The same, with every choice. */
 DVT_API dvt_block *dvt_conv2d_with(const dvt_conv2d_desc *desc);
 
 /* stride 0 means size. */
@@ -157,6 +161,7 @@ typedef struct dvt_batch_norm_desc {
     int64_t in_channels;
 } dvt_batch_norm_desc;
 
+/* The same, with every choice. */
 DVT_API dvt_block *dvt_batch_norm_with(const dvt_batch_norm_desc *desc);
 /* Over the last axis, epsilon 1e-5. */
 DVT_API dvt_block *dvt_layer_norm_block(void);
@@ -176,6 +181,7 @@ typedef struct dvt_block_desc {
     void *user;
 } dvt_block_desc;
 
+/* A block from its description, which is copied. */
 DVT_API dvt_block *dvt_block_new(const dvt_block_desc *desc);
 /* Registers a parameter under a short name ("weight"); extents of 0 are inferred. Owns: the block.
  */
@@ -185,6 +191,7 @@ DVT_API dvt_status dvt_param_set_shape(dvt_param *p, dvt_shape shape);
 /* Registers a child; the block then owns it. */
 DVT_API dvt_status dvt_block_add_child(dvt_block *self, dvt_block *child);
 
+/* The number of children. */
 DVT_API int dvt_block_len(const dvt_block *net);
 /* net[i], negative i from the end. Owns: the net. Errors: RANGE. */
 DVT_API dvt_block *dvt_block_at(dvt_block *net, int i);

@@ -33,6 +33,7 @@ typedef struct dvt_key {
     uint32_t word[2];
 } dvt_key;
 
+/* A key from a number. */
 DVT_API dvt_key dvt_key_new(uint64_t seed);
 /* n new keys from one, which should not be used again. Errors: NULL_ARGUMENT, RANGE (n < 0). */
 DVT_API void dvt_key_split(dvt_key key, int n, dvt_key *out);

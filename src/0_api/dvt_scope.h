@@ -16,6 +16,7 @@ typedef struct dvt_scope_guard {
     int once;
 } dvt_scope_guard;
 
+/* What DVT_SCOPE calls; by hand, end what was begun, innermost first. */
 DVT_API dvt_scope_guard dvt_scope_begin(void);
 DVT_API void dvt_scope_end(dvt_scope_guard *guard);
 

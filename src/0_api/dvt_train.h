@@ -20,6 +20,7 @@ typedef struct dvt_schedule {
     double warmup_begin; /* rate at its start */
 } dvt_schedule;
 
+/* The fields of each kind, named above. */
 DVT_API dvt_schedule dvt_schedule_factor(int64_t every, double factor, double minimum);
 DVT_API dvt_schedule dvt_schedule_multi_factor(const int64_t *at, int n, double factor);
 DVT_API dvt_schedule dvt_schedule_poly(int64_t total, double power, double final);
@@ -118,6 +119,7 @@ typedef struct dvt_loader_desc {
     uint64_t seed;   /* of the shuffling */
 } dvt_loader_desc;
 
+/* Retains the data. Errors: RANGE (batch_size). */
 DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *desc);
 /* Batches per epoch. */
 DVT_API int64_t dvt_loader_len(const dvt_loader *loader);

@@ -43,10 +43,12 @@ typedef struct dvt_axes {
     int axis[DVT_MAX_DIMS];
 } dvt_axes;
 
+/* What DVT_SHAPE and DVT_AXES below call: the first n of the numbers. */
 DVT_API dvt_shape dvt_shape_make(int ndim, int64_t d0, int64_t d1, int64_t d2, int64_t d3,
                                  int64_t d4, int64_t d5, int64_t d6, int64_t d7);
 DVT_API dvt_axes dvt_axes_make(int n, int a0, int a1, int a2, int a3, int a4, int a5, int a6,
                                int a7);
+/* The same number of axes, and the same extents. */
 DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b);
 /* The product of the extents; -1 when it does not fit in an int64_t or an extent is negative. */
 DVT_API int64_t dvt_shape_size(dvt_shape shape);

@@ -14,7 +14,8 @@ dvt_array *declarations(void) {
         DVT_WITH_CTX(all.ctx[1]) {
             DVT_RECORD {
                 DVT_PREDICT_MODE {
-                    y = (dvt_add)(dvt_sum(x, axes, true), dvt_zeros(DVT_SCALAR, DVT_F64, dvt_cpu()));
+                    y = (dvt_add)(dvt_sum(x, axes, true),
+                                  dvt_zeros(DVT_SCALAR, DVT_F64, dvt_cpu()));
                 }
             }
             if (steps++)
