@@ -12,6 +12,9 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     case DVTI_K_ELEMENTWISE:
         dvti_ref_elementwise(launch);
         break;
+    case DVTI_K_MATMUL:
+        dvti_ref_matmul(launch);
+        break;
     default:
         break;
     }
@@ -19,8 +22,7 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
 
 DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch) {
     (void)device;
-    (void)launch;
-    return 0;
+    return launch->kernel == DVTI_K_MATMUL ? dvti_ref_matmul_workspace(launch) : 0;
 }
 
 /* Two threads that grow `used` at once must not both miss the peak. */

@@ -1,2 +1,215 @@
-/* Matrix products. */
+/* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
+   forms are views around it. */
 #include "4_ops/dvt_op.h"
+
+/* One array's extents as a factor: rows x columns after the optional exchange. */
+typedef struct dvti_factor {
+    int64_t rows, columns;
+} dvti_factor;
+
+static dvti_factor dvti_factor_of(const dvt_array *x, bool transpose) {
+    dvti_factor f;
+    int n = x->shape.ndim;
+    f.rows = x->shape.dim[transpose ? n - 1 : n - 2];
+    f.columns = x->shape.dim[transpose ? n - 2 : n - 1];
+    return f;
+}
+
+static dvt_shape dvti_batch_shape(const dvt_array *x) {
+    dvt_shape shape = x->shape;
+    shape.ndim -= 2;
+    return shape;
+}
+
+/* Rows and columns of x behind the batch axes of the result, exchanged when asked. */
+static dvti_view dvti_factor_view(const dvt_array *x, dvt_shape batch, bool transpose) {
+    dvt_shape shape = batch;
+    dvti_view view;
+    int n = x->shape.ndim, last = batch.ndim + 1;
+    shape.ndim += 2;
+    shape.dim[last - 1] = x->shape.dim[n - 2];
+    shape.dim[last] = x->shape.dim[n - 1];
+    view = dvti_view_broadcast(x, shape);
+    if (transpose) {
+        int64_t dim = view.dim[last], stride = view.stride[last];
+        view.dim[last] = view.dim[last - 1];
+        view.stride[last] = view.stride[last - 1];
+        view.dim[last - 1] = dim;
+        view.stride[last - 1] = stride;
+    }
+    return view;
+}
+
+static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_array *b,
+                              dvt_shape *batch) {
+    dvt_shape x = dvti_batch_shape(a), y = dvti_batch_shape(b);
+    int i;
+    for (i = 1; i <= DVTI_MIN(x.ndim, y.ndim); i++) {
+        int64_t p = x.dim[x.ndim - i], q = y.dim[y.ndim - i];
+        if (p != q && p != 1 && q != 1) {
+            dvti_fail(DVT_ERR_SHAPE,
+                      "%s: a is %s and b is %s; expected batch axes that broadcast, but %lld "
+                      "meets %lld; reshape or slice one of them",
+                      name, dvti_describe(a), dvti_describe(b), (long long)p, (long long)q);
+            return false;
+        }
+    }
+    return dvti_broadcast(name, x, y, batch);
+}
+
+/* a and b have one dtype and at least two axes. */
+static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array *b,
+                                       bool transpose_a, bool transpose_b) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_MATMUL, DVTI_OP_matmul);
+    dvti_factor fa = dvti_factor_of(a, transpose_a), fb = dvti_factor_of(b, transpose_b);
+    dvti_attr attr = dvti_attr_none();
+    dvt_array *out, *in[2];
+    dvt_shape batch, shape;
+    if (!dvti_matmul_batch(name, a, b, &batch))
+        return NULL;
+    shape = batch;
+    shape.dim[shape.ndim++] = fa.rows;
+    shape.dim[shape.ndim++] = fb.columns;
+    out = dvti_array_new(name, shape, a->dtype, a->storage->ctx);
+    if (!out)
+        return NULL;
+    launch.in[0] = dvti_factor_view(a, batch, transpose_a);
+    launch.in[1] = dvti_factor_view(b, batch, transpose_b);
+    launch.n_in = 2;
+    launch.out[0] = dvti_view_of(out);
+    launch.n_out = 1;
+    if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+        return NULL;
+    attr.i[0] = transpose_a;
+    attr.i[1] = transpose_b;
+    in[0] = a;
+    in[1] = b;
+    return dvti_finish(out, DVTI_OP_matmul, name, in, 2, &attr);
+}
+
+static bool dvti_inner_ok(const char *name, const dvt_array *a, const dvt_array *b, int64_t ka,
+                          int64_t kb) {
+    if (ka == kb)
+        return true;
+    dvti_fail(DVT_ERR_SHAPE,
+              "%s: a is %s and b is %s; expected equal extents where they meet, but a has %lld "
+              "and b has %lld; reshape or transpose one of them",
+              name, dvti_describe(a), dvti_describe(b), (long long)ka, (long long)kb);
+    return false;
+}
+
+/* The rule of NumPy: an argument of one axis becomes a row (a) or a column (b), and that axis leaves the result. */
+static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
+                                  bool transpose_b, dvt_dtype dtype) {
+    bool row = a->shape.ndim == 1, column = b->shape.ndim == 1;
+    dvt_array *out;
+    dvt_shape shape;
+    int n;
+    if (row)
+        transpose_a = false;
+    if (column)
+        transpose_b = false;
+    if (!dvti_inner_ok(name, a, b, row ? a->shape.dim[0] : dvti_factor_of(a, transpose_a).columns,
+                       column ? b->shape.dim[0] : dvti_factor_of(b, transpose_b).rows))
+        return NULL;
+    a = dvt_astype(a, dtype, false);
+    b = dvt_astype(b, dtype, false);
+    if (row)
+        a = dvt_expand_dims(a, 0);
+    if (column)
+        b = dvt_expand_dims(b, 1);
+    if (!a || !b)
+        return NULL;
+    out = dvti_matmul_recorded(name, a, b, transpose_a, transpose_b);
+    if (!out || !(row || column))
+        return out;
+    shape = out->shape;
+    n = shape.ndim;
+    if (row)
+        shape.dim[n - 2] = shape.dim[n - 1];
+    shape.ndim -= (row ? 1 : 0) + (column ? 1 : 0);
+    return dvt_reshape(out, shape);
+}
+
+static dvt_dtype dvti_matmul_dtype(const dvt_array *a, const dvt_array *b) {
+    dvt_dtype dtype = dvt_promote(a->dtype, b->dtype);
+    return dtype == DVT_BOOL ? DVT_I64 : dtype;
+}
+
+static dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
+                              bool transpose_b) {
+    dvt_scope_guard scope;
+    dvt_array *in[2], *out;
+    in[0] = a;
+    in[1] = b;
+    if (!dvti_check(name, in, 2))
+        return NULL;
+    if (a->shape.ndim == 0 || b->shape.ndim == 0) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: a is %s and b is %s; expected at least one axis; use dvt_mul for scalars",
+                  name, dvti_describe(a), dvti_describe(b));
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    out = (dvt_array *)dvt_keep(
+        dvti_matmul_any(name, a, b, transpose_a, transpose_b, dvti_matmul_dtype(a, b)));
+    dvt_scope_end(&scope);
+    return out;
+}
+
+DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b) {
+    return dvti_matmul("dvt_matmul", a, b, false, false);
+}
+
+DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b) {
+    return dvti_matmul("dvt_matmul_t", a, b, transpose_a, transpose_b);
+}
+
+/* Two arrays of at least two axes, b more than two: every row of a meets every matrix of b, so b's matrices stand
+   side by side as one. */
+static dvt_array *dvti_dot_wide(dvt_array *a, dvt_array *b) {
+    dvt_shape flat = DVT_SHAPE(1, a->shape.dim[a->shape.ndim - 1]), shape = a->shape;
+    dvt_axes order = DVT_ALL;
+    int64_t columns = 1;
+    int i, k_axis = b->shape.ndim - 2;
+    if (!dvti_inner_ok("dvt_dot", a, b, flat.dim[1], b->shape.dim[k_axis]))
+        return NULL;
+    if (a->shape.ndim + b->shape.ndim - 2 > DVT_MAX_DIMS) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "dvt_dot: a is %s and b is %s, whose product has %d axes; at most %d are "
+                  "possible: use dvt_matmul, or reshape",
+                  dvti_describe(a), dvti_describe(b), a->shape.ndim + b->shape.ndim - 2,
+                  DVT_MAX_DIMS);
+        return NULL;
+    }
+    shape.ndim--;
+    for (i = 0; i < shape.ndim; i++)
+        flat.dim[0] *= shape.dim[i];
+    order.axis[order.n++] = k_axis;
+    for (i = 0; i < b->shape.ndim; i++)
+        if (i != k_axis) {
+            order.axis[order.n++] = i;
+            shape.dim[shape.ndim++] = b->shape.dim[i];
+            columns *= b->shape.dim[i];
+        }
+    a = dvt_reshape(a, flat);
+    b = dvt_reshape(dvt_transpose(b, order), DVT_SHAPE(flat.dim[1], columns));
+    return dvt_reshape(dvti_matmul("dvt_dot", a, b, false, false), shape);
+}
+
+DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
+    dvt_scope_guard scope;
+    dvt_array *in[2], *out;
+    in[0] = a;
+    in[1] = b;
+    if (!dvti_check("dvt_dot", in, 2))
+        return NULL;
+    if (a->shape.ndim == 0 || b->shape.ndim == 0)
+        return dvt_mul(a, b);
+    if (a->shape.ndim == 1 || b->shape.ndim <= 2)
+        return dvti_matmul("dvt_dot", a, b, false, false);
+    scope = dvt_scope_begin();
+    out = (dvt_array *)dvt_keep(dvti_dot_wide(a, b));
+    dvt_scope_end(&scope);
+    return out;
+}

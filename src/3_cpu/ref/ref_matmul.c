@@ -2,13 +2,13 @@
    ref_gemm.c, and vectors without packing. Every sum runs over k in ascending order. */
 #include "3_cpu/dvt_cpu.h"
 
-typedef struct dvti_matmul {
+typedef struct dvti_matmul_job {
     const dvti_launch *launch;
     dvti_gemm plan;
     int64_t n, m, k, batch;
     int64_t tasks, row_tiles, col_tiles; /* col_tiles: pieces of the result, for vectors */
     bool vector;                         /* n or m is 1 */
-} dvti_matmul;
+} dvti_matmul_job;
 
 /* Columns of one task of a vector product, and those summed side by side. */
 #define DVTI_MATVEC_TASK 512
@@ -19,9 +19,9 @@ static dvti_class dvti_matmul_class(dvt_dtype dtype) {
     return dtype == DVT_F64 ? DVTI_F64 : dvt_dtype_is_float(dtype) ? DVTI_F32 : DVTI_I64;
 }
 
-static dvti_matmul dvti_matmul_plan(const dvti_launch *launch) {
+static dvti_matmul_job dvti_matmul_plan(const dvti_launch *launch) {
     const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
-    dvti_matmul p;
+    dvti_matmul_job p;
     bool plain = out->dtype == DVT_F32 || out->dtype == DVT_F64 || out->dtype == DVT_I64;
     int i;
     p.launch = launch;
@@ -40,12 +40,12 @@ static dvti_matmul dvti_matmul_plan(const dvti_launch *launch) {
     return p;
 }
 
-static int64_t dvti_matmul_areas(const dvti_matmul *p) {
+static int64_t dvti_matmul_areas(const dvti_matmul_job *p) {
     return dvti_task_areas(p->tasks, (double)p->batch * (double)p->n * (double)p->m * (double)p->k);
 }
 
 DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch) {
-    dvti_matmul p = dvti_matmul_plan(launch);
+    dvti_matmul_job p = dvti_matmul_plan(launch);
     return p.vector ? 0 : p.plan.bytes * dvti_matmul_areas(&p);
 }
 
@@ -64,7 +64,7 @@ static void *dvti_matmul_at(const dvti_view *view, int64_t offset) {
     return (char *)view->data + offset * dvt_dtype_size(view->dtype);
 }
 
-static void dvti_matmul_store(const dvti_matmul *p, int64_t rows, int64_t cols, const void *acc,
+static void dvti_matmul_store(const dvti_matmul_job *p, int64_t rows, int64_t cols, const void *acc,
                               void *row, int64_t at) {
     const dvti_view *out = &p->launch->out[0];
     bool plain = out->dtype == DVT_F32 || p->plan.size == dvt_dtype_size(out->dtype);
@@ -84,7 +84,7 @@ static void dvti_matmul_store(const dvti_matmul *p, int64_t rows, int64_t cols, 
 }
 
 static void dvti_matmul_tile(void *user, int64_t task, void *area) {
-    const dvti_matmul *p = (const dvti_matmul *)user;
+    const dvti_matmul_job *p = (const dvti_matmul_job *)user;
     const dvti_gemm *plan = &p->plan;
     const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
     int64_t tiles = p->row_tiles * p->col_tiles, batch = task / tiles;
@@ -143,7 +143,7 @@ DVTI_MATVEC(uint64_t, i64)
 
 /* Of a column, the transposed product: its rows are then the columns. */
 static void dvti_matmul_vector(void *user, int64_t task, void *area) {
-    const dvti_matmul *p = (const dvti_matmul *)user;
+    const dvti_matmul_job *p = (const dvti_matmul_job *)user;
     const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
     const dvti_view *x = p->n == 1 ? a : b, *w = p->n == 1 ? b : a;
     int x_axis = p->n == 1 ? x->ndim - 1 : x->ndim - 2,
@@ -173,7 +173,7 @@ static void dvti_matmul_vector(void *user, int64_t task, void *area) {
 #undef DVTI_MATVEC_STREAMS
 
 DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
-    dvti_matmul p = dvti_matmul_plan(launch);
+    dvti_matmul_job p = dvti_matmul_plan(launch);
     if (p.vector)
         dvti_run_tasks(p.tasks, NULL, dvti_matmul_areas(&p), 0, dvti_matmul_vector, &p);
     else
