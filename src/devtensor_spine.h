@@ -36,6 +36,7 @@
 #include "3_cpu/ref/ref_optimizer.c"
 #include "3_cpu/ref/ref_random.c"
 #include "3_cpu/ref/ref_reduce.c"
+#include "3_cpu/ref/ref_softmax.c"
 #include "3_cuda/dvt_cuda_probe.c"
 #include "4_ops/dvt_op_check.c"
 #include "4_ops/dvt_stream.c"

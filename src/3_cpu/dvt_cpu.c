@@ -15,6 +15,20 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     case DVTI_K_MATMUL:
         dvti_ref_matmul(launch);
         break;
+    case DVTI_K_REDUCE:
+        dvti_ref_reduce(launch);
+        break;
+    case DVTI_K_SOFTMAX:
+        dvti_ref_softmax(launch);
+        break;
+    case DVTI_K_TAKE:
+    case DVTI_K_TAKE_ALONG:
+    case DVTI_K_ONE_HOT:
+        dvti_ref_index(launch);
+        break;
+    case DVTI_K_RANDOM:
+        dvti_ref_random(launch);
+        break;
     default:
         break;
     }
@@ -22,7 +36,17 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
 
 DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch) {
     (void)device;
-    return launch->kernel == DVTI_K_MATMUL ? dvti_ref_matmul_workspace(launch) : 0;
+    switch (launch->kernel) {
+    case DVTI_K_REDUCE:
+        return dvti_ref_reduce_workspace(launch);
+    case DVTI_K_MATMUL:
+        return dvti_ref_matmul_workspace(launch);
+    case DVTI_K_TAKE:
+    case DVTI_K_TAKE_ALONG:
+        return dvti_ref_index_workspace(launch);
+    default:
+        return 0;
+    }
 }
 
 /* Two threads that grow `used` at once must not both miss the peak. */

@@ -12,6 +12,7 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
 DVTI_FN void dvti_ref_fill(const dvti_launch *launch);
 DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch);
 DVTI_FN void dvti_ref_reduce(const dvti_launch *launch);
+DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_softmax(const dvti_launch *launch);
 DVTI_FN void dvti_ref_matmul(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch);
@@ -19,6 +20,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch);
 DVTI_FN void dvti_ref_index(const dvti_launch *launch);
+DVTI_FN int64_t dvti_ref_index_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_random(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_random_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
@@ -51,6 +53,16 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
                               const void *src);
 /* The memory itself when it is contiguous and of the class's own dtype, so that no block is needed; else NULL. */
 DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64_t first);
+
+/* Where a position of a merged view stands: the index on every axis, and the element's distance from view.data. */
+typedef struct dvti_cursor {
+    int64_t index[DVT_MAX_DIMS];
+    int64_t at;
+} dvti_cursor;
+
+DVTI_FN dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position);
+/* n positions further, not beyond the end of the last axis. */
+DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n);
 #define DVTI_BLOCK 512 /* elements: four operands of 8 bytes stay in the first-level cache */
 
 /* ---- the inside of a matrix product, shared by matmul and convolution (ref/ref_gemm.c) ----

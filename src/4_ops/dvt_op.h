@@ -61,6 +61,10 @@ DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into);
 /* g put into zeros of extent `extent` along an axis, at start, start + step, ...: the gradient of dvt_slice. Recorded. */
 DVTI_FN dvt_array *dvti_unslice(dvt_array *g, int axis, int64_t start, int64_t step,
                                 int64_t extent);
+/* The gradients of dvt_take and dvt_take_along_axis: g added at the indices into zeros of extent n along the axis. index is int64, as
+   the recorded operation holds it. Recorded: their own gradients are dvt_take and dvt_take_along_axis. */
+DVTI_FN dvt_array *dvti_take_add(dvt_array *g, dvt_array *index, int axis, int64_t n);
+DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis, int64_t n);
 /* The dtype of a FLOAT operation's result: integers and bool become float32. */
 DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
 /* The axes of a reduction as a bit mask; false with AXIS set (out of range, repeated). */

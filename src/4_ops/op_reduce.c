@@ -1,2 +1,211 @@
-/* Reductions, softmax. */
+/* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
+   reduced axes and i[1] is keepdims; for softmax and log_softmax i[0] is the axis, not negative. var and std are composed
+   of recorded operations, and int64 and bool results are never recorded. */
 #include "4_ops/dvt_op.h"
+
+/* The result's shape, and the kernel's view of it, which has the kept axes only. */
+static dvt_shape dvti_reduced_shape(dvt_shape x, unsigned mask, bool keepdims) {
+    dvt_shape shape = DVT_SCALAR;
+    int i;
+    for (i = 0; i < x.ndim; i++)
+        if (!(mask & 1u << i))
+            shape.dim[shape.ndim++] = x.dim[i];
+        else if (keepdims)
+            shape.dim[shape.ndim++] = 1;
+    return shape;
+}
+
+static dvti_view dvti_reduced_view(const dvt_array *out, dvt_shape x, unsigned mask) {
+    dvt_shape kept = dvti_reduced_shape(x, mask, false);
+    dvti_view view = dvti_view_of(out);
+    view.ndim = kept.ndim;
+    memcpy(view.dim, kept.dim, sizeof view.dim);
+    dvti_strides_c(kept, view.stride);
+    return view;
+}
+
+/* The kept axes first, then the reduced ones. Returns how many elements make one result. */
+static int64_t dvti_reduction_view(const dvt_array *x, unsigned mask, dvti_view *view) {
+    int64_t count = 1;
+    int pass, i, to = 0;
+    *view = dvti_view_of(x);
+    for (pass = 0; pass < 2; pass++)
+        for (i = 0; i < x->shape.ndim; i++)
+            if ((int)(mask >> i & 1u) == pass) {
+                view->dim[to] = x->shape.dim[i];
+                view->stride[to++] = x->stride[i];
+                if (pass)
+                    count *= x->shape.dim[i];
+            }
+    return count;
+}
+
+static bool dvti_needs_elements(dvti_op op) {
+    return op == DVTI_OP_min || op == DVTI_OP_max || op == DVTI_OP_argmin || op == DVTI_OP_argmax;
+}
+
+static dvt_dtype dvti_reduction_dtype(dvti_op op, dvt_dtype dtype) {
+    switch (op) {
+    case DVTI_OP_any:
+    case DVTI_OP_all:
+        return DVT_BOOL;
+    case DVTI_OP_argmin:
+    case DVTI_OP_argmax:
+        return DVT_I64;
+    case DVTI_OP_min:
+    case DVTI_OP_max:
+        return dtype;
+    case DVTI_OP_sum:
+    case DVTI_OP_prod:
+        return dvt_dtype_is_float(dtype) ? dtype : DVT_I64;
+    default:
+        return dvti_float_dtype(dtype);
+    }
+}
+
+static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, unsigned mask,
+                                   bool keepdims) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_REDUCE, op);
+    dvti_attr attr = dvti_attr_none();
+    dvt_shape shape = dvti_reduced_shape(x->shape, mask, keepdims);
+    int64_t count = dvti_reduction_view(x, mask, &launch.in[0]);
+    dvt_array *out;
+    if (count == 0 && dvti_needs_elements(op)) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: x is %s and a reduced axis is empty; nothing is the extreme of no elements: "
+                  "give at least one",
+                  name, dvti_describe(x));
+        return NULL;
+    }
+    out = dvti_array_new(name, shape, dvti_reduction_dtype(op, x->dtype), x->storage->ctx);
+    if (!out)
+        return NULL;
+    launch.compute = dvti_class_of(x->dtype);
+    launch.n_in = launch.n_out = 1;
+    launch.out[0] = dvti_reduced_view(out, x->shape, mask);
+    launch.i[0] = launch.out[0].ndim;
+    launch.f[0] = (double)count;
+    if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+        return NULL;
+    attr.i[0] = mask;
+    attr.i[1] = keepdims;
+    return dvti_finish(out, op, name, &x, 1, &attr);
+}
+
+static dvt_array *dvti_reduce(const char *name, dvti_op op, dvt_array *x, dvt_axes axes,
+                              bool keepdims) {
+    unsigned mask;
+    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, x->shape.ndim, &mask))
+        return NULL;
+    return dvti_reduce_mask(name, op, x, mask, keepdims);
+}
+
+#define DVTI_REDUCTION(name)                                                                       \
+    DVT_API dvt_array *dvt_##name(dvt_array *x, dvt_axes axes, bool keepdims) {                    \
+        return dvti_reduce("dvt_" #name, DVTI_OP_##name, x, axes, keepdims);                       \
+    }
+DVTI_REDUCTION(sum)
+DVTI_REDUCTION(prod)
+DVTI_REDUCTION(mean)
+DVTI_REDUCTION(min)
+DVTI_REDUCTION(max)
+DVTI_REDUCTION(any)
+DVTI_REDUCTION(all)
+DVTI_REDUCTION(norm)
+DVTI_REDUCTION(logsumexp)
+#undef DVTI_REDUCTION
+
+static dvt_array *dvti_arg_extreme(const char *name, dvti_op op, dvt_array *x, int axis,
+                                   bool keepdims) {
+    if (!dvti_check(name, &x, 1))
+        return NULL;
+    if (axis == DVT_FLAT)
+        return dvti_reduce(name, op, x, DVT_ALL, keepdims);
+    if (!dvti_axis(name, &axis, x->shape.ndim))
+        return NULL;
+    return dvti_reduce_mask(name, op, x, 1u << axis, keepdims);
+}
+
+DVT_API dvt_array *dvt_argmin(dvt_array *x, int axis, bool keepdims) {
+    return dvti_arg_extreme("dvt_argmin", DVTI_OP_argmin, x, axis, keepdims);
+}
+
+DVT_API dvt_array *dvt_argmax(dvt_array *x, int axis, bool keepdims) {
+    return dvti_arg_extreme("dvt_argmax", DVTI_OP_argmax, x, axis, keepdims);
+}
+
+/* ---- spread ---- */
+/* The mean of squared distances from the mean, in at least float32: squares leave a 16-bit float's range early. A negative
+   divisor counts as 0, as in NumPy. */
+static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, double ddof,
+                              bool keepdims, bool root) {
+    dvt_array *out = NULL, *wide;
+    dvt_scope_guard scope;
+    dvt_dtype dtype;
+    dvti_view view;
+    unsigned mask;
+    double divisor;
+    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, x->shape.ndim, &mask))
+        return NULL;
+    if (ddof != ddof) {
+        dvti_fail(DVT_ERR_VALUE, "%s: ddof is NaN; expected a number such as 0 or 1", name);
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    dtype = dvti_float_dtype(x->dtype);
+    divisor = (double)dvti_reduction_view(x, mask, &view) - ddof;
+    wide = dvt_astype(x, dtype == DVT_F64 ? DVT_F64 : DVT_F32, false);
+    out = dvt_square(dvt_sub(wide, dvt_mean(wide, axes, true)));
+    out = dvt_div_scalar(dvt_sum(out, axes, keepdims), DVTI_MAX(divisor, 0));
+    out = dvt_astype(root ? dvt_sqrt(out) : out, dtype, false);
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    return out;
+}
+
+DVT_API dvt_array *dvt_var(dvt_array *x, dvt_axes axes, double ddof, bool keepdims) {
+    return dvti_spread("dvt_var", x, axes, ddof, keepdims, false);
+}
+
+DVT_API dvt_array *dvt_std(dvt_array *x, dvt_axes axes, double ddof, bool keepdims) {
+    return dvti_spread("dvt_std", x, axes, ddof, keepdims, true);
+}
+
+/* ---- softmax ---- */
+static void dvti_axis_last(dvti_view *view, int axis) {
+    int last = view->ndim - 1;
+    int64_t dim = view->dim[axis], stride = view->stride[axis];
+    view->dim[axis] = view->dim[last];
+    view->stride[axis] = view->stride[last];
+    view->dim[last] = dim;
+    view->stride[last] = stride;
+}
+
+static dvt_array *dvti_softmax(const char *name, dvti_op op, dvt_array *x, int axis) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_SOFTMAX, op);
+    dvti_attr attr = dvti_attr_none();
+    dvt_array *out;
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
+        return NULL;
+    out = dvti_array_new(name, x->shape, dvti_float_dtype(x->dtype), x->storage->ctx);
+    if (!out)
+        return NULL;
+    launch.compute = dvti_class_of(out->dtype);
+    launch.n_in = launch.n_out = 1;
+    launch.in[0] = dvti_view_of(x);
+    launch.out[0] = dvti_view_of(out);
+    dvti_axis_last(&launch.in[0], axis);
+    dvti_axis_last(&launch.out[0], axis);
+    if (dvt_size(out) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+        return NULL;
+    attr.i[0] = axis;
+    return dvti_finish(out, op, name, &x, 1, &attr);
+}
+
+DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis) {
+    return dvti_softmax("dvt_softmax", DVTI_OP_softmax, x, axis);
+}
+
+DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
+    return dvti_softmax("dvt_log_softmax", DVTI_OP_log_softmax, x, axis);
+}

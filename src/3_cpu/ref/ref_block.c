@@ -61,13 +61,7 @@ static void dvti_store_row(void *dst, dvt_dtype dtype, int64_t step, int64_t n, 
         dvti_store_row_i64(dst, dtype, step, n, (const int64_t *)src);
 }
 
-/* Where a run of positions stands: the index on every axis, and the element's distance from view.data. */
-typedef struct dvti_cursor {
-    int64_t index[DVT_MAX_DIMS];
-    int64_t at;
-} dvti_cursor;
-
-static dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position) {
+DVTI_FN dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position) {
     dvti_cursor cursor;
     int i;
     cursor.at = 0;
@@ -81,8 +75,7 @@ static dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position) {
     return cursor;
 }
 
-/* n positions further, which do not go beyond the end of the last axis. */
-static void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n) {
+DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n) {
     int i = view->ndim - 1;
     cursor->index[i] += n;
     cursor->at += n * view->stride[i];
