@@ -44,6 +44,8 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
         return dvti_ref_index_workspace(launch);
+    case DVTI_K_RANDOM:
+        return dvti_ref_random_workspace(launch);
     default:
         return 0;
     }
