@@ -144,21 +144,26 @@ static void NTAPI dvti_run_fiber_end(void *hook) {
 #endif
 
 DVTI_FN void dvti_at_thread_end(void (*run)(void)) {
+    static dvti_mutex lock = DVTI_MUTEX_INIT;
     static bool registered;
+#if defined(_WIN32)
+    static DWORD slot = FLS_OUT_OF_INDEXES;
+#endif
     if (dvti_thread_end_hook)
         return;
     dvti_thread_end_hook = run;
+    dvti_mutex_lock(&lock);
     if (!registered) {
         registered = true;
         atexit(dvti_run_exit);
-    }
 #if defined(_WIN32)
-    {
-        static DVTI_TLS DWORD slot;
         slot = FlsAlloc(dvti_run_fiber_end);
-        if (slot != FLS_OUT_OF_INDEXES)
-            FlsSetValue(slot, (void *)1);
+#endif
     }
+    dvti_mutex_unlock(&lock);
+#if defined(_WIN32)
+    if (slot != FLS_OUT_OF_INDEXES)
+        FlsSetValue(slot, (void *)1);
 #endif
 }
 #endif

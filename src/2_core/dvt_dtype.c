@@ -117,16 +117,16 @@ DVTI_FN uint16_t dvti_f32_to_f16(float x) {
 
 /* Through float32 a double would be rounded twice. Rounding to odd first makes the second rounding exact. */
 static float dvti_round_to_odd(double x) {
-    float near = (float)x;
-    if ((double)near != x && x == x && near - near == 0.0f && !(dvti_bits(near) & 1u)) {
-        bool up = (double)near < x;
-        uint32_t bits = dvti_bits(near);
-        if (near == 0.0f)
+    float nearest = (float)x;
+    if ((double)nearest != x && x == x && nearest - nearest == 0.0f && !(dvti_bits(nearest) & 1u)) {
+        bool up = (double)nearest < x;
+        uint32_t bits = dvti_bits(nearest);
+        if (nearest == 0.0f)
             return dvti_from_bits((x < 0 ? 0x80000000u : 0u) | 1u);
-        bits = (near > 0) == up ? bits + 1 : bits - 1;
+        bits = (nearest > 0) == up ? bits + 1 : bits - 1;
         return dvti_from_bits(bits);
     }
-    return near;
+    return nearest;
 }
 
 DVTI_FN uint16_t dvti_f64_to_f16(double x) {
@@ -153,13 +153,13 @@ static uint16_t dvti_code_below(uint16_t code) {
 }
 
 DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
-    double near = dvti_round_as(dtype, x);
-    if (near < x)
-        return near;
+    double nearest = dvti_round_as(dtype, x);
+    if (nearest < x)
+        return nearest;
     if (dtype == DVT_F16)
-        return (double)dvti_f16_to_f32(dvti_code_below(dvti_f64_to_f16(near)));
+        return (double)dvti_f16_to_f32(dvti_code_below(dvti_f64_to_f16(nearest)));
     if (dtype == DVT_BF16)
-        return (double)dvti_bf16_to_f32(dvti_code_below(dvti_f64_to_bf16(near)));
-    return dtype == DVT_F32 ? (double)nextafterf((float)near, -(float)HUGE_VAL)
-                            : nextafter(near, -HUGE_VAL);
+        return (double)dvti_bf16_to_f32(dvti_code_below(dvti_f64_to_bf16(nearest)));
+    return dtype == DVT_F32 ? (double)nextafterf((float)nearest, -(float)HUGE_VAL)
+                            : nextafter(nearest, -HUGE_VAL);
 }
