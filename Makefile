@@ -89,7 +89,7 @@ unit: $B/unit/tests
 test-long: $B/unit/tests $(if $(LONG),$B/long/tests)
 	@$(ENVIRONMENT) sh tests/run.sh $B/unit/tests $(if $(LONG),$B/long/tests)
 
-check:
+check: $(LIBRARY)
 	@$(ENVIRONMENT) sh tests/check/run.sh
 
 header:

@@ -266,10 +266,12 @@ typedef struct dvt_axes {
     int axis[DVT_MAX_DIMS];
 } dvt_axes;
 
+/* What DVT_SHAPE and DVT_AXES below call: the first n of the numbers. */
 DVT_API dvt_shape dvt_shape_make(int ndim, int64_t d0, int64_t d1, int64_t d2, int64_t d3,
                                  int64_t d4, int64_t d5, int64_t d6, int64_t d7);
 DVT_API dvt_axes dvt_axes_make(int n, int a0, int a1, int a2, int a3, int a4, int a5, int a6,
                                int a7);
+/* The same number of axes, and the same extents. */
 DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b);
 /* The product of the extents; -1 when it does not fit in an int64_t or an extent is negative. */
 DVT_API int64_t dvt_shape_size(dvt_shape shape);
@@ -347,6 +349,7 @@ typedef struct dvt_scope_guard {
     int once;
 } dvt_scope_guard;
 
+/* What DVT_SCOPE calls; by hand, end what was begun, innermost first. */
 DVT_API dvt_scope_guard dvt_scope_begin(void);
 DVT_API void dvt_scope_end(dvt_scope_guard *guard);
 
@@ -438,6 +441,7 @@ typedef struct dvt_ctx_guard {
     int once;
 } dvt_ctx_guard;
 
+/* What DVT_WITH_CTX calls; by hand, end what was begun, innermost first. */
 DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx);
 DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
 #define DVT_WITH_CTX(context)                                                                      \
@@ -480,6 +484,7 @@ typedef struct dvt_stats {
     int64_t arrays, blocks_of_memory; /* alive now: array objects, device and host buffers */
 } dvt_stats;
 
+/* The counters now. Waits: no. */
 DVT_API dvt_stats dvt_get_stats(void);
 /* Sets the counters to 0 (not those of what is alive). */
 DVT_API void dvt_reset_stats(void);
@@ -885,22 +890,27 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 /* [dvt:random] Random numbers: counter-based, the same bits for any number of threads.
 
    Creation functions, as in [dvt:array].  Copies: never.  Waits: no.  Errors: RANGE (bounds),
-   DTYPE. Streams: every context has one; dvt_seed(s) restarts them all, so the same program gives
-   the same numbers. Keys: explicit and without state, as in JAX. A key gives the same numbers
-   wherever and whenever it is used. */
+   DTYPE.
+   Streams: every context has one; dvt_seed(s) restarts them all, so the same program gives the same
+   numbers. Streams of different contexts and seeds never meet: the seed is the key, and the
+   context's type and id are the upper half of the 128-bit counter.
+   Keys: explicit and without state, as in JAX. A key gives the same numbers wherever and whenever
+   it is used. */
 
 /* Restarts the streams of all contexts, or of one. The seed of a fresh process is 0. */
 DVT_API void dvt_seed(uint64_t seed);
 DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx);
 
-/* Uniform on [low, high). Floating dtypes. */
+/* Uniform on [low, high), both rounded to the dtype first; low == high gives low. Floating dtypes. 24 random bits an element, 53
+   for float64. Errors: RANGE (low > high, NaN, or high - low too large for the dtype). */
 DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dtype dtype,
                                dvt_ctx ctx);
-/* Normal with that mean and standard deviation. Source: Box and Muller, 1958. Errors: RANGE
- * (deviation < 0). */
+/* Normal with that mean and standard deviation. Computed in float64, then rounded; float64 results may differ in their last bits
+   between machines whose log, sin and cos do. Source: Box and Muller, 1958. Errors: RANGE (deviation < 0). */
 DVT_API dvt_array *dvt_normal(double mean, double deviation, dvt_shape shape, dvt_dtype dtype,
                               dvt_ctx ctx);
-/* Integers of [low, high). Integer dtypes. Errors: RANGE (low >= high, or outside the dtype). */
+/* Integers of [low, high). Integer dtypes. Each has the probability 1 / (high - low) to within 2^-64.
+   Errors: RANGE (low >= high, or outside the dtype). */
 DVT_API dvt_array *dvt_randint(int64_t low, int64_t high, dvt_shape shape, dvt_dtype dtype,
                                dvt_ctx ctx);
 /* 1 with probability p, else 0. Any dtype. Errors: RANGE (p outside [0, 1]). */
@@ -912,8 +922,9 @@ typedef struct dvt_key {
     uint32_t word[2];
 } dvt_key;
 
+/* A key from a number. */
 DVT_API dvt_key dvt_key_new(uint64_t seed);
-/* n new keys from one, which should not be used again. */
+/* n new keys from one, which should not be used again. Errors: NULL_ARGUMENT, RANGE (n < 0). */
 DVT_API void dvt_key_split(dvt_key key, int n, dvt_key *out);
 /* A new key from one and a number, such as a step or a device. */
 DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number);
@@ -927,16 +938,23 @@ DVT_API dvt_array *dvt_key_bernoulli(dvt_key key, double p, dvt_shape shape, dvt
                                      dvt_ctx ctx);
 DVT_API dvt_array *dvt_key_permutation(dvt_key key, int64_t n, dvt_ctx ctx);
 
-/* Which generator the functions above use. The last two give the numbers that other libraries
- * print. */
+/* Which generator the functions above use. The last two give the numbers that other libraries print.
+
+   DVT_RNG_MXNET: float32 of dvt_uniform, bit for bit: mt19937 on cpu(i), one state for every 64 elements up to 1024; on gpu(i) its
+   Philox layout, four generators in turn, one subsequence for every 64 elements up to 32768. Everything else, and keys, are as
+   DVT_RNG_PHILOX.
+   DVT_RNG_JAX: keys, bit for bit: dvt_key_new, split, fold_in, uniform, bernoulli, randint and permutation, as
+   jax.random does with jax_threefry_partitionable off (randint and permutation: int64 as with jax_enable_x64). Normal uses the same
+   polynomial for the inverse error function, and agrees to 1e-6 relative, or 1e-12 in float64. Unlike there, uniform never
+   rounds up to high. Streams are as DVT_RNG_PHILOX. */
 typedef enum dvt_rng_engine {
     DVT_RNG_PHILOX, /* Philox 4x32-10 for streams and keys. Source: Salmon et al., 2011 */
-    DVT_RNG_MXNET,  /* dvt_uniform gives Apache MXNet 1.x's numbers: mt19937 on cpu(), its Philox
-                       layout on gpu(i) */
+    DVT_RNG_MXNET,  /* dvt_uniform gives Apache MXNet 1.x's numbers */
     DVT_RNG_JAX     /* keys give JAX's numbers: Threefry 2x32-20 in the original counter layout */
 } dvt_rng_engine;
 
-/* For the whole process; restarts all streams with their seeds. Returns the previous engine. */
+/* For the whole process; restarts all streams with their seeds. Returns the previous engine.
+   Errors: VALUE. */
 DVT_API dvt_rng_engine dvt_set_rng_engine(dvt_rng_engine engine);
 /* ==== end src/0_api/dvt_random.h ==== */
 #ifdef DEVTENSOR_LINES
@@ -1122,6 +1140,7 @@ typedef struct dvt_init {
     bool gaussian; /* Xavier: normal instead of uniform */
 } dvt_init;
 
+/* U(-scale, scale), and the normal distribution N(0, sigma). */
 DVT_API dvt_init dvt_init_uniform(double scale);
 DVT_API dvt_init dvt_init_normal(double sigma);
 /* U(-c, c), c = sqrt(3 / ((fan_in + fan_out) / 2)). Source: Glorot and Bengio, 2010. */
@@ -1180,6 +1199,7 @@ typedef enum dvt_activation {
     DVT_GELU
 } dvt_activation;
 
+/* Blocks one after the other; empty at first. */
 DVT_API dvt_block *dvt_sequential(void);
 /* Appends up to 16 blocks: DVT_ADD(net, a, b, c). The net then owns them. A NULL among them is an
  * error. */
@@ -1209,6 +1229,7 @@ typedef struct dvt_dense_desc {
     dvt_dtype dtype;
 } dvt_dense_desc;
 
+/* The same, with every choice. */
 DVT_API dvt_block *dvt_dense_with(const dvt_dense_desc *desc);
 
 /* channels filters of kernel x kernel. */
@@ -1225,6 +1246,7 @@ typedef struct dvt_conv2d_desc {
     dvt_dtype dtype;
 } dvt_conv2d_desc;
 
+/* The same, with every choice. */
 DVT_API dvt_block *dvt_conv2d_with(const dvt_conv2d_desc *desc);
 
 /* stride 0 means size. */
@@ -1248,6 +1270,7 @@ typedef struct dvt_batch_norm_desc {
     int64_t in_channels;
 } dvt_batch_norm_desc;
 
+/* The same, with every choice. */
 DVT_API dvt_block *dvt_batch_norm_with(const dvt_batch_norm_desc *desc);
 /* Over the last axis, epsilon 1e-5. */
 DVT_API dvt_block *dvt_layer_norm_block(void);
@@ -1267,6 +1290,7 @@ typedef struct dvt_block_desc {
     void *user;
 } dvt_block_desc;
 
+/* A block from its description, which is copied. */
 DVT_API dvt_block *dvt_block_new(const dvt_block_desc *desc);
 /* Registers a parameter under a short name ("weight"); extents of 0 are inferred. Owns: the block.
  */
@@ -1276,6 +1300,7 @@ DVT_API dvt_status dvt_param_set_shape(dvt_param *p, dvt_shape shape);
 /* Registers a child; the block then owns it. */
 DVT_API dvt_status dvt_block_add_child(dvt_block *self, dvt_block *child);
 
+/* The number of children. */
 DVT_API int dvt_block_len(const dvt_block *net);
 /* net[i], negative i from the end. Owns: the net. Errors: RANGE. */
 DVT_API dvt_block *dvt_block_at(dvt_block *net, int i);
@@ -1364,6 +1389,7 @@ typedef struct dvt_schedule {
     double warmup_begin; /* rate at its start */
 } dvt_schedule;
 
+/* The fields of each kind, named above. */
 DVT_API dvt_schedule dvt_schedule_factor(int64_t every, double factor, double minimum);
 DVT_API dvt_schedule dvt_schedule_multi_factor(const int64_t *at, int n, double factor);
 DVT_API dvt_schedule dvt_schedule_poly(int64_t total, double power, double final);
@@ -1462,6 +1488,7 @@ typedef struct dvt_loader_desc {
     uint64_t seed;   /* of the shuffling */
 } dvt_loader_desc;
 
+/* Retains the data. Errors: RANGE (batch_size). */
 DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *desc);
 /* Batches per epoch. */
 DVT_API int64_t dvt_loader_len(const dvt_loader *loader);
@@ -2158,9 +2185,233 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out) {
 #line 1 "src/1_base/dvt_rng.c"
 #endif
 /* The random generators: Philox 4x32-10, Threefry 2x32-20, MT19937. Plain functions on words; know no arrays. */
+/* ==== begin src/1_base/dvt_rng.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/1_base/dvt_rng.h"
+#endif
+/* The random generators as plain functions on words: Philox 4x32-10, Threefry 2x32-20, MT19937, and what turns words into
+   numbers the way other libraries do. No state of their own, no arrays, no memory. */
+#ifndef DVTI_RNG_H
+#define DVTI_RNG_H
+#ifdef DEVTENSOR_LINES
+#line 6 "src/1_base/dvt_rng.h"
+#endif
+
+/* Which generator a launch uses (i[0] of DVTI_K_RANDOM). */
+typedef enum dvti_rng {
+    DVTI_RNG_PHILOX,   /* streams, and keys of DVT_RNG_PHILOX and DVT_RNG_MXNET */
+    DVTI_RNG_THREEFRY, /* keys of DVT_RNG_JAX */
+    DVTI_RNG_MT19937,  /* DVT_RNG_MXNET on cpu() */
+    DVTI_RNG_CURAND    /* DVT_RNG_MXNET on gpu(i): Philox in cuRAND's layout of subsequences */
+} dvti_rng;
+
+/* What a counter's last word says, so that no two uses of one key ever share a counter. The streams of cpu(i) and gpu(i) have
+   DVT_DEVICE_CPU (1) or DVT_DEVICE_GPU (2) there, and i in the word before it. */
+enum { DVTI_COUNTER_KEYED = 3, DVTI_COUNTER_SPLIT = 4, DVTI_COUNTER_FOLD_IN = 5 };
+
+/* Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
+DVTI_FN void dvti_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+DVTI_FN void dvti_threefry2x32(const uint32_t key[2], const uint32_t counter[2], uint32_t out[2]);
+
+/* Source: Matsumoto, Nishimura: Mersenne twister. ACM TOMACS 8(1), 1998; the seeding of 2002. */
+#define DVTI_MT19937_WORDS 624
+
+typedef struct dvti_mt19937 {
+    uint32_t word[DVTI_MT19937_WORDS];
+    uint32_t at; /* words used since the last refill */
+} dvti_mt19937;
+
+DVTI_FN void dvti_mt19937_seed(dvti_mt19937 *state, uint32_t seed);
+DVTI_FN uint32_t dvti_mt19937_next(dvti_mt19937 *state);
+
+/* The upper half of a 128-bit product: a * b / 2^64. Uniform 64-bit a and any b give a number of 0..b-1, each with
+   probability 1/b to within 2^-64. */
+DVTI_FN uint64_t dvti_mulhi64(uint64_t a, uint64_t b);
+
+/* JAX's original layout. Word j of n: counters 0..n-1 in two halves, an odd n padded by a 0; blocks of 2^32 - 1 words have keys of
+   their own. Element e of n of `width` bits (8, 16, 32, 64): small ones share a word, lowest bits first; large ones take word
+   e and word n + e of 2n. */
+DVTI_FN uint32_t dvti_jax_word(const uint32_t key[2], int64_t n, int64_t j);
+DVTI_FN uint64_t dvti_jax_bits(const uint32_t key[2], int64_t n, int64_t e, int width);
+
+/* Inverse error function on (-1, 1); the ends give infinities. Source: Giles: Approximating the erfinv function. GPU
+   Computing Gems, 2011. Relative error below 4e-7 and 4e-15. */
+DVTI_FN float dvti_erfinv_f32(float x);
+DVTI_FN double dvti_erfinv_f64(double x);
+
+#endif
+/* ==== end src/1_base/dvt_rng.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/1_base/dvt_rng.c"
 #endif
+
+DVTI_FN void dvti_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+    uint32_t k0 = key[0], k1 = key[1];
+    int round;
+    for (round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+DVTI_FN void dvti_threefry2x32(const uint32_t key[2], const uint32_t counter[2], uint32_t out[2]) {
+    static const int turns[8] = {13, 15, 26, 6, 17, 29, 16, 24};
+    uint32_t schedule[3], x0, x1;
+    int i, r;
+    schedule[0] = key[0];
+    schedule[1] = key[1];
+    schedule[2] = key[0] ^ key[1] ^ 0x1BD11BDAu;
+    x0 = counter[0] + schedule[0];
+    x1 = counter[1] + schedule[1];
+    for (i = 0; i < 5; i++) {
+        for (r = 0; r < 4; r++) {
+            int turn = turns[4 * (i & 1) + r];
+            x0 += x1;
+            x1 = (x1 << turn | x1 >> (32 - turn)) ^ x0;
+        }
+        x0 += schedule[(i + 1) % 3];
+        x1 += schedule[(i + 2) % 3] + (uint32_t)(i + 1);
+    }
+    out[0] = x0;
+    out[1] = x1;
+}
+
+/* ---- MT19937 ---- */
+DVTI_FN void dvti_mt19937_seed(dvti_mt19937 *state, uint32_t seed) {
+    uint32_t *s = state->word;
+    int i;
+    s[0] = seed;
+    for (i = 1; i < DVTI_MT19937_WORDS; i++)
+        s[i] = 1812433253u * (s[i - 1] ^ s[i - 1] >> 30) + (uint32_t)i;
+    state->at = DVTI_MT19937_WORDS;
+}
+
+static void dvti_mt19937_refill(dvti_mt19937 *state) {
+    uint32_t *s = state->word;
+    int n = DVTI_MT19937_WORDS, i;
+    for (i = 0; i < n; i++) {
+        uint32_t y = (s[i] & 0x80000000u) | (s[(i + 1) % n] & 0x7fffffffu);
+        s[i] = s[(i + 397) % n] ^ y >> 1 ^ (y & 1u ? 0x9908b0dfu : 0u);
+    }
+    state->at = 0;
+}
+
+DVTI_FN uint32_t dvti_mt19937_next(dvti_mt19937 *state) {
+    uint32_t y;
+    if (state->at >= DVTI_MT19937_WORDS)
+        dvti_mt19937_refill(state);
+    y = state->word[state->at++];
+    y ^= y >> 11;
+    y ^= y << 7 & 0x9d2c5680u;
+    y ^= y << 15 & 0xefc60000u;
+    return y ^ y >> 18;
+}
+
+/* ---- words to numbers ---- */
+DVTI_FN uint64_t dvti_mulhi64(uint64_t a, uint64_t b) {
+    uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
+    uint64_t middle = ah * bl + (al * bl >> 32), other = al * bh + (uint32_t)middle;
+    return ah * bh + (middle >> 32) + (other >> 32);
+}
+
+DVTI_FN uint32_t dvti_jax_word(const uint32_t key[2], int64_t n, int64_t j) {
+    const int64_t block = 0xffffffff;
+    uint32_t counter[2], out[2], own[2];
+    int64_t blocks = n / block, half;
+    own[0] = key[0];
+    own[1] = key[1];
+    if (blocks) { /* as many keys as blocks, and one for the rest */
+        int64_t at = j / block, words = 2 * (blocks + 1);
+        own[0] = dvti_jax_word(key, words, 2 * at);
+        own[1] = dvti_jax_word(key, words, 2 * at + 1);
+        n = at < blocks ? block : n - blocks * block;
+        j -= at * block;
+    }
+    half = (n + 1) / 2;
+    counter[0] = (uint32_t)(j < half ? j : j - half);
+    counter[1] = counter[0] + (uint32_t)half;
+    if ((int64_t)counter[0] + half >= n) /* the padding */
+        counter[1] = 0;
+    dvti_threefry2x32(own, counter, out);
+    return out[j < half ? 0 : 1];
+}
+
+DVTI_FN uint64_t dvti_jax_bits(const uint32_t key[2], int64_t n, int64_t e, int width) {
+    int in_word = 32 / width;
+    if (width == 64)
+        return (uint64_t)dvti_jax_word(key, 2 * n, e) << 32 | dvti_jax_word(key, 2 * n, n + e);
+    if (width == 32)
+        return dvti_jax_word(key, n, e);
+    return dvti_jax_word(key, (n + in_word - 1) / in_word, e / in_word) >> width * (e % in_word) &
+           ((1u << width) - 1);
+}
+
+/* ---- the inverse error function: a polynomial in w = -log(1 - x*x), and one in its root for the tails ---- */
+DVTI_FN float dvti_erfinv_f32(float x) {
+    static const float middle[9] = {2.81022636e-08f,  3.43273939e-07f, -3.5233877e-06f,
+                                    -4.39150654e-06f, 0.00021858087f,  -0.00125372503f,
+                                    -0.00417768164f,  0.246640727f,    1.50140941f};
+    static const float tail[9] = {-0.000200214257f, 0.000100950558f, 0.00134934322f,
+                                  -0.00367342844f,  0.00573950773f,  -0.0076224613f,
+                                  0.00943887047f,   1.00167406f,     2.83297682f};
+    float w = -log1pf(-x * x), p;
+    const float *c = w < 5 ? middle : tail;
+    int i;
+    if (fabsf(x) >= 1)
+        return x > 0 ? (float)HUGE_VAL : -(float)HUGE_VAL;
+    w = w < 5 ? w - 2.5f : sqrtf(w) - 3;
+    p = c[0];
+    for (i = 1; i < 9; i++)
+        p = c[i] + p * w;
+    return p * x;
+}
+
+DVTI_FN double dvti_erfinv_f64(double x) {
+    static const double middle[23] = {
+        -3.6444120640178196996e-21, -1.685059138182016589e-19,  1.2858480715256400167e-18,
+        1.115787767802518096e-17,   -1.333171662854620906e-16,  2.0972767875968561637e-17,
+        6.6376381343583238325e-15,  -4.0545662729752068639e-14, -8.1519341976054721522e-14,
+        2.6335093153082322977e-12,  -1.2975133253453532498e-11, -5.4154120542946279317e-11,
+        1.051212273321532285e-09,   -4.1126339803469836976e-09, -2.9070369957882005086e-08,
+        4.2347877827932403518e-07,  -1.3654692000834678645e-06, -1.3882523362786468719e-05,
+        0.0001867342080340571352,   -0.00074070253416626697512, -0.0060336708714301490533,
+        0.24015818242558961693,     1.6536545626831027356};
+    static const double tail[19] = {
+        2.2137376921775787049e-09, 9.0756561938885390979e-08, -2.7517406297064545428e-07,
+        1.8239629214389227755e-08, 1.5027403968909827627e-06, -4.013867526981545969e-06,
+        2.9234449089955446044e-06, 1.2475304481671778723e-05, -4.7318229009055733981e-05,
+        6.8284851459573175448e-05, 2.4031110387097893999e-05, -0.0003550375203628474796,
+        0.00095328937973738049703, -0.0016882755560235047313, 0.0024914420961078508066,
+        -0.0037512085075692412107, 0.005370914553590063617,   1.0052589676941592334,
+        3.0838856104922207635};
+    static const double far_tail[17] = {
+        -2.7109920616438573243e-11, -2.5556418169965252055e-10, 1.5076572693500548083e-09,
+        -3.7894654401267369937e-09, 7.6157012080783393804e-09,  -1.4960026627149240478e-08,
+        2.9147953450901080826e-08,  -6.7711997758452339498e-08, 2.2900482228026654717e-07,
+        -9.9298272942317002539e-07, 4.5260625972231537039e-06,  -1.9681778105531670567e-05,
+        7.5995277030017761139e-05,  -0.00021503011930044477347, -0.00013871931833623122026,
+        1.0103004648645343977,      4.8499064014085844221};
+    double w = -log1p(-x * x), p;
+    const double *c = w < 6.25 ? middle : w < 16 ? tail : far_tail;
+    int n = w < 6.25 ? 23 : w < 16 ? 19 : 17, i;
+    if (fabs(x) >= 1)
+        return x > 0 ? HUGE_VAL : -HUGE_VAL;
+    w = w < 6.25 ? w - 3.125 : sqrt(w) - (w < 16 ? 3.25 : 5.0);
+    p = c[0];
+    for (i = 1; i < n; i++)
+        p = c[i] + p * w;
+    return p * x;
+}
 /* ==== end src/1_base/dvt_rng.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 16 "src/devtensor_spine.h"
@@ -3158,9 +3409,16 @@ typedef enum dvti_kernel {
     DVTI_K_TAKE_ALONG,
     /* out[0] (..., depth) contiguous; in[0] (...) contiguous int64; zeros for an index outside 0..depth-1. */
     DVTI_K_ONE_HOT,
-    /* out[0] contiguous. op: uniform (f[0] low, f[1] high), normal (f[0] mean, f[1] deviation), randint (i[4] low, i[5] high),
-       bernoulli (f[0] p), permutation (out int64). i[0] generator (dvti_rng in 1_base), i[1] key as two 32-bit words,
-       i[2] first counter, i[3] anything further the generator needs. */
+    /* out[0] contiguous, of i[6] > 0 elements. i[0] generator (dvti_rng in 1_base/dvt_rng.h), i[1] key (word 0 above word 1), i[2]
+       first counter, i[3] words 2 and 3 of every counter (word 2 above word 3).
+       op uniform: f[0] low, f[1] high, f[2] the largest result, all exact in out's dtype. normal: f[0] mean, f[1] deviation.
+       randint: i[4] low, i[5] high - low modulo 2^64. bernoulli: f[0] p. permutation: out int64.
+       Philox: counter i[2] + g gives element 4g + k its word k; two words, the first one above, for each element 2g + k of
+       randint and of float64 uniform, and for draw 2g + k of permutation; both words pairs together for a pair of float64 normals.
+       Threefry: JAX's layout, which needs no counter.
+       MT19937, uniform only: out[1] (i[4], 625) int32 are the states (dvti_mt19937) in main memory, which the launch changes; state t
+       gives elements t * step .. with step = ceil(i[6] / i[4]). Only on cpu(), where a launch runs in the call.
+       cuRAND, uniform only: the same with i[4] subsequences, which begin at word i[2], or at in[0][t] when there is in[0] (int64). */
     DVTI_K_RANDOM,
     /* One optimiser step, in place, all contiguous and of one shape. out[0] w, out[1..] state; in[0] gradient.
        f: 0 rate, 1 weight decay, 2 rescale, 3 clip (<= 0: none), 4.. as the op says.
@@ -3251,6 +3509,9 @@ DVTI_FN uint16_t dvti_f32_to_bf16(float x);
 DVTI_FN float dvti_bf16_to_f32(uint16_t x);
 DVTI_FN uint16_t dvti_f64_to_f16(double x);  /* rounds once */
 DVTI_FN uint16_t dvti_f64_to_bf16(double x); /* rounds once */
+/* The nearest value of a floating dtype, and the largest one below. */
+DVTI_FN double dvti_round_as(dvt_dtype dtype, double x);
+DVTI_FN double dvti_below(dvt_dtype dtype, double x);
 /* Bytes of a shape; false with SHAPE set when an extent is negative, ndim is not 0..8, or the size overflows. */
 DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes);
 DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride);
@@ -4435,6 +4696,33 @@ DVTI_FN uint16_t dvti_f64_to_f16(double x) {
 DVTI_FN uint16_t dvti_f64_to_bf16(double x) {
     return dvti_f32_to_bf16(dvti_round_to_odd(x));
 }
+
+DVTI_FN double dvti_round_as(dvt_dtype dtype, double x) {
+    if (dtype == DVT_F16)
+        return (double)dvti_f16_to_f32(dvti_f64_to_f16(x));
+    if (dtype == DVT_BF16)
+        return (double)dvti_bf16_to_f32(dvti_f64_to_bf16(x));
+    return dtype == DVT_F32 ? (double)(float)x : x;
+}
+
+/* Codes of one sign count upwards with the magnitude. */
+static uint16_t dvti_code_below(uint16_t code) {
+    if (code & 0x8000u)
+        return (uint16_t)(code + 1);
+    return code ? (uint16_t)(code - 1) : (uint16_t)0x8001u;
+}
+
+DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
+    double near = dvti_round_as(dtype, x);
+    if (near < x)
+        return near;
+    if (dtype == DVT_F16)
+        return (double)dvti_f16_to_f32(dvti_code_below(dvti_f64_to_f16(near)));
+    if (dtype == DVT_BF16)
+        return (double)dvti_bf16_to_f32(dvti_code_below(dvti_f64_to_bf16(near)));
+    return dtype == DVT_F32 ? (double)nextafterf((float)near, -(float)HUGE_VAL)
+                            : nextafter(near, -HUGE_VAL);
+}
 /* ==== end src/2_core/dvt_dtype.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 24 "src/devtensor_spine.h"
@@ -4750,6 +5038,7 @@ DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch);
 DVTI_FN void dvti_ref_index(const dvti_launch *launch);
 DVTI_FN void dvti_ref_random(const dvti_launch *launch);
+DVTI_FN int64_t dvti_ref_random_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
 
 /* One element of a view, converted; the plain way that every family may use. `at` counts elements from view.data. */
@@ -6483,10 +6772,324 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/ref/ref_random.c"
 #endif
-/* Random numbers. */
+/* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
+   reproduce other libraries' numbers are at the end. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/ref/ref_random.c"
+#line 4 "src/3_cpu/ref/ref_random.c"
 #endif
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/ref/ref_random.c"
+#endif
+
+/* Elements for which one counter is enough. */
+static int dvti_random_per_counter(const dvti_launch *launch) {
+    return launch->op == DVTI_OP_randint || launch->op == DVTI_OP_permutation ||
+                   (launch->out[0].dtype == DVT_F64 && launch->op != DVTI_OP_bernoulli)
+               ? 2
+               : 4;
+}
+
+static void dvti_random_words(const dvti_launch *launch, int64_t group, uint32_t words[4]) {
+    uint64_t key = (uint64_t)launch->i[1], place = (uint64_t)launch->i[3];
+    uint64_t at = (uint64_t)launch->i[2] + (uint64_t)group;
+    uint32_t counter[4], k[2];
+    k[0] = (uint32_t)(key >> 32);
+    k[1] = (uint32_t)key;
+    counter[0] = (uint32_t)at;
+    counter[1] = (uint32_t)(at >> 32);
+    counter[2] = (uint32_t)(place >> 32);
+    counter[3] = (uint32_t)place;
+    dvti_philox4x32(counter, k, words);
+}
+
+static uint64_t dvti_random_pair(const uint32_t *words) {
+    return (uint64_t)words[0] << 32 | words[1];
+}
+
+/* low + u * (high - low), rounded twice everywhere: a fused multiply-add would give other bits on some machines. */
+static double dvti_random_between(const dvti_launch *launch, double u) {
+    volatile double scaled = u * (launch->f[1] - launch->f[0]);
+    return DVTI_MIN(launch->f[0] + scaled, launch->f[2]);
+}
+
+/* Two normal numbers from u of (0, 1] and v of [0, 1). In double for every dtype, so that what is left of the differences between
+   one machine's log, sin and cos and another's almost never reaches a float32. */
+static void dvti_random_box_muller(const dvti_launch *launch, double u, double v, double *out) {
+    double r = launch->f[1] * sqrt(-2 * log(u)), angle = 6.28318530717958647693 * v;
+    out[0] = launch->f[0] + r * cos(angle);
+    out[1] = launch->f[0] + r * sin(angle);
+}
+
+static void dvti_random_floats(const dvti_launch *launch, const uint32_t *w, double *out) {
+    bool wide = launch->out[0].dtype == DVT_F64;
+    int k;
+    if (launch->op == DVTI_OP_uniform && wide) {
+        for (k = 0; k < 2; k++)
+            out[k] = dvti_random_between(launch, (double)(dvti_random_pair(w + 2 * k) >> 11) *
+                                                     (1.0 / 9007199254740992.0));
+    } else if (launch->op == DVTI_OP_uniform) {
+        for (k = 0; k < 4; k++)
+            out[k] = dvti_random_between(launch, (double)(w[k] >> 8) * (1.0 / 16777216.0));
+    } else if (wide) {
+        dvti_random_box_muller(
+            launch, (double)((dvti_random_pair(w) >> 11) + 1) * (1.0 / 9007199254740992.0),
+            (double)(dvti_random_pair(w + 2) >> 11) * (1.0 / 9007199254740992.0), out);
+    } else {
+        for (k = 0; k < 4; k += 2)
+            dvti_random_box_muller(launch, ((double)w[k] + 1) * (1.0 / 4294967296.0),
+                                   (double)w[k + 1] * (1.0 / 4294967296.0), out + k);
+    }
+}
+
+static void dvti_random_philox(void *user, int64_t begin, int64_t end) {
+    const dvti_launch *launch = (const dvti_launch *)user;
+    const dvti_view *out = &launch->out[0];
+    int64_t n = launch->i[6], g;
+    int per = dvti_random_per_counter(launch), k;
+    for (g = begin; g < end; g++) {
+        uint32_t w[4];
+        double v[4] = {0, 0, 0, 0};
+        int here = (int)DVTI_MIN(per, n - g * per);
+        dvti_random_words(launch, g, w);
+        if (launch->op == DVTI_OP_randint) {
+            for (k = 0; k < here; k++) {
+                uint64_t at = dvti_mulhi64(dvti_random_pair(w + 2 * k), (uint64_t)launch->i[5]);
+                dvti_store_i64(out->data, out->dtype, g * per + k,
+                               (int64_t)((uint64_t)launch->i[4] + at));
+            }
+        } else if (launch->op == DVTI_OP_bernoulli) {
+            for (k = 0; k < here; k++)
+                dvti_store_i64(out->data, out->dtype, g * per + k,
+                               (double)w[k] < launch->f[0] * 4294967296.0);
+        } else {
+            dvti_random_floats(launch, w, v);
+            for (k = 0; k < here; k++)
+                dvti_store_f64(out->data, out->dtype, g * per + k, v[k]);
+        }
+    }
+}
+
+/* From the last place down, each changes with one of those before it or itself. */
+static void dvti_random_shuffle(const dvti_launch *launch) {
+    int64_t *out = (int64_t *)launch->out[0].data, n = launch->i[6], i;
+    for (i = 0; i < n; i++)
+        out[i] = i;
+    for (i = n - 1; i > 0; i--) {
+        int64_t draw = n - 1 - i, j, value = out[i];
+        uint32_t w[4];
+        dvti_random_words(launch, draw / 2, w);
+        j = (int64_t)dvti_mulhi64(dvti_random_pair(w + 2 * (draw % 2)), (uint64_t)i + 1);
+        out[i] = out[j];
+        out[j] = value;
+    }
+}
+
+/* ---- JAX: every step is rounded to the array's dtype, as there ---- */
+static void dvti_random_jax_key(const dvti_launch *launch, uint32_t key[2]) {
+    key[0] = (uint32_t)((uint64_t)launch->i[1] >> 32);
+    key[1] = (uint32_t)launch->i[1];
+}
+
+/* Uniform between two values of the dtype: random bits become a mantissa. */
+static double dvti_random_jax_between(const uint32_t key[2], const dvti_launch *launch, int64_t e,
+                                      dvt_dtype dtype, double low, double high) {
+    int width = dtype == DVT_F64 ? 64 : dtype == DVT_F32 ? 32 : dtype == DVT_F16 ? 16 : 8;
+    int mantissa = dtype == DVT_F64 ? 52 : dtype == DVT_F32 ? 23 : dtype == DVT_F16 ? 10 : 7;
+    uint64_t bits = dvti_jax_bits(key, launch->i[6], e, width) >> (width - mantissa);
+    double u = (double)bits / (double)((uint64_t)1 << mantissa);
+    volatile double scaled = dvti_round_as(dtype, u * dvti_round_as(dtype, high - low));
+    double value = dvti_round_as(dtype, scaled + low);
+    return DVTI_MAX(low, value);
+}
+
+static double dvti_random_jax_normal(const uint32_t key[2], const dvti_launch *launch, int64_t e) {
+    dvt_dtype dtype = launch->out[0].dtype;
+    double step = dtype == DVT_F64   ? DBL_EPSILON / 2
+                  : dtype == DVT_F32 ? (double)FLT_EPSILON / 2
+                  : dtype == DVT_F16 ? 1.0 / 2048
+                                     : 1.0 / 256;
+    double u = dvti_random_jax_between(key, launch, e, dtype, step - 1, 1), z;
+    z = dtype == DVT_F64 ? dvti_erfinv_f64(u) : (double)dvti_erfinv_f32((float)u);
+    z = dvti_round_as(dtype,
+                      dvti_round_as(dtype, 1.41421356237309504880) * dvti_round_as(dtype, z));
+    return launch->f[0] + launch->f[1] * z;
+}
+
+/* Twice the bits of the dtype, reduced modulo the span; all arithmetic modulo 2^width. */
+static int64_t dvti_random_jax_int(const uint32_t key[2], const dvti_launch *launch, int64_t e) {
+    int width = 8 * (int)dvt_dtype_size(launch->out[0].dtype);
+    int64_t n = launch->i[6];
+    uint64_t mask = width == 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1;
+    uint64_t span = (uint64_t)launch->i[5] & mask, power = (uint64_t)1 << width / 2;
+    uint64_t high, low, at;
+    uint32_t key_high[2], key_low[2];
+    key_high[0] = dvti_jax_word(key, 4, 0);
+    key_high[1] = dvti_jax_word(key, 4, 1);
+    key_low[0] = dvti_jax_word(key, 4, 2);
+    key_low[1] = dvti_jax_word(key, 4, 3);
+    high = dvti_jax_bits(key_high, n, e, width);
+    low = dvti_jax_bits(key_low, n, e, width);
+    if (span == 0) { /* every value of the dtype: x mod 0 is x there */
+        at = high * (power * power & mask) + low;
+    } else {
+        power %= span;
+        power = (power * power & mask) % span;
+        at = (high % span * power & mask) + low % span;
+        at = (at & mask) % span;
+    }
+    return (int64_t)((uint64_t)launch->i[4] + at);
+}
+
+static void dvti_random_jax(void *user, int64_t begin, int64_t end) {
+    const dvti_launch *launch = (const dvti_launch *)user;
+    const dvti_view *out = &launch->out[0];
+    uint32_t key[2];
+    int64_t e;
+    dvti_random_jax_key(launch, key);
+    for (e = begin; e < end; e++) {
+        if (launch->op == DVTI_OP_randint)
+            dvti_store_i64(out->data, out->dtype, e, dvti_random_jax_int(key, launch, e));
+        else if (launch->op == DVTI_OP_bernoulli)
+            dvti_store_i64(out->data, out->dtype, e,
+                           dvti_random_jax_between(key, launch, e, DVT_F32, 0, 1) <
+                               (double)(float)launch->f[0]);
+        else if (launch->op == DVTI_OP_normal)
+            dvti_store_f64(out->data, out->dtype, e, dvti_random_jax_normal(key, launch, e));
+        else {
+            double v =
+                dvti_random_jax_between(key, launch, e, out->dtype, launch->f[0], launch->f[1]);
+            dvti_store_f64(out->data, out->dtype, e, DVTI_MIN(v, launch->f[2]));
+        }
+    }
+}
+
+DVTI_FN int64_t dvti_ref_random_workspace(const dvti_launch *launch) {
+    int64_t bytes;
+    if (launch->op != DVTI_OP_permutation || launch->i[0] != DVTI_RNG_THREEFRY)
+        return 0;
+    return dvti_mul(launch->i[6], 16, &bytes) ? bytes : INT64_MAX;
+}
+
+/* Stable, by the 32-bit keys: four passes of 8 bits, back and forth between the array and the workspace. */
+static void dvti_random_radix_sort(uint32_t *keys, int64_t *values, uint32_t *other_keys,
+                                   int64_t *other_values, int64_t n) {
+    int shift;
+    for (shift = 0; shift < 32; shift += 8) {
+        int64_t start[257], i, *v = other_values;
+        uint32_t *k = other_keys;
+        memset(start, 0, sizeof start);
+        for (i = 0; i < n; i++)
+            start[1 + (keys[i] >> shift & 255u)]++;
+        for (i = 1; i < 256; i++)
+            start[i] += start[i - 1];
+        for (i = 0; i < n; i++) {
+            int64_t at = start[keys[i] >> shift & 255u]++;
+            other_keys[at] = keys[i];
+            other_values[at] = values[i];
+        }
+        other_keys = keys;
+        other_values = values;
+        keys = k;
+        values = v;
+    }
+}
+
+/* Sorted by random keys, often enough that equal keys hardly matter. */
+static void dvti_random_jax_shuffle(const dvti_launch *launch) {
+    int64_t n = launch->i[6], *out = (int64_t *)launch->out[0].data;
+    int64_t *other = (int64_t *)launch->workspace, i;
+    uint32_t *keys = (uint32_t *)(other + n), *other_keys = keys + n, key[2], next[4];
+    int rounds = (int)ceil(3 * log((double)DVTI_MAX(n, 1)) / log(4294967295.0)), k;
+    dvti_random_jax_key(launch, key);
+    for (i = 0; i < n; i++)
+        out[i] = i;
+    for (; rounds > 0; rounds--) {
+        for (k = 0; k < 4; k++)
+            next[k] = dvti_jax_word(key, 4, k);
+        for (i = 0; i < n; i++)
+            keys[i] = dvti_jax_word(next + 2, n, i);
+        dvti_random_radix_sort(keys, out, other_keys, other, n);
+        key[0] = next[0];
+        key[1] = next[1];
+    }
+}
+
+/* ---- MXNet: states (of cpu()) or subsequences (of gpu(i)), each for a run of neighbours ---- */
+static double dvti_random_mxnet_between(const dvti_launch *launch, double u) {
+    volatile float range = (float)launch->f[1] - (float)launch->f[0];
+    volatile float scaled = (float)u * range;
+    float value = (float)launch->f[0] + scaled;
+    if (launch->out[0].dtype == DVT_F64)
+        return dvti_random_between(launch, u);
+    return DVTI_MIN((double)value, launch->f[2]);
+}
+
+/* As std::generate_canonical of libstdc++, which keeps rounding from reaching 1. */
+static double dvti_random_canonical(dvti_mt19937 *state, bool wide) {
+    double low = dvti_mt19937_next(state), u;
+    if (wide) {
+        u = (low + (double)dvti_mt19937_next(state) * 4294967296.0) * (1 / 18446744073709551616.0);
+        return u < 1 ? u : 1 - DBL_EPSILON / 2;
+    }
+    u = (double)((float)low * (1 / 4294967296.0f));
+    return u < 1 ? u : 1 - (double)FLT_EPSILON / 2;
+}
+
+static double dvti_random_curand(const dvti_launch *launch, int64_t thread, int64_t draw,
+                                 bool wide) {
+    uint32_t key[2], counter[4], words[4], x[2];
+    int k;
+    key[0] = (uint32_t)launch->i[1];
+    key[1] = 0;
+    for (k = 0; k < (wide ? 2 : 1); k++) {
+        counter[0] = (uint32_t)((draw + k) / 4);
+        counter[1] = (uint32_t)((uint64_t)((draw + k) / 4) >> 32);
+        counter[2] = (uint32_t)thread;
+        counter[3] = 0;
+        dvti_philox4x32(counter, key, words);
+        x[k] = words[(draw + k) % 4];
+    }
+    if (wide)
+        return 1 - ((double)(x[0] ^ (uint64_t)x[1] << 21) + 0.5) * (1 / 9007199254740992.0);
+    return (double)(1 - ((float)x[0] * (1 / 4294967296.0f) + 0.5f / 4294967296.0f));
+}
+
+static void dvti_random_mxnet(void *user, int64_t begin, int64_t end) {
+    const dvti_launch *launch = (const dvti_launch *)user;
+    const dvti_view *out = &launch->out[0];
+    bool wide = out->dtype == DVT_F64, cpu = launch->i[0] == DVTI_RNG_MT19937;
+    int64_t n = launch->i[6], step = (n + launch->i[4] - 1) / launch->i[4], t, e;
+    for (t = begin; t < end; t++) {
+        int64_t first = t * step, last = DVTI_MIN(first + step, n), draw = launch->i[2];
+        if (!cpu && launch->n_in)
+            draw = dvti_load_i64(launch->in[0].data, DVT_I64, t);
+        for (e = first; e < last; e++, draw += wide ? 2 : 1) {
+            double u =
+                cpu ? dvti_random_canonical((dvti_mt19937 *)launch->out[1].data + t,
+                                            wide || out->dtype == DVT_F16 || out->dtype == DVT_BF16)
+                    : dvti_random_curand(launch, t, draw, wide);
+            dvti_store_f64(out->data, out->dtype, e, dvti_random_mxnet_between(launch, u));
+        }
+    }
+}
+
+DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
+    int64_t n = launch->i[6];
+    void *user = (void *)launch;
+    if (launch->op == DVTI_OP_permutation) {
+        if (launch->i[0] == DVTI_RNG_THREEFRY)
+            dvti_random_jax_shuffle(launch);
+        else
+            dvti_random_shuffle(launch);
+    } else if (launch->i[0] == DVTI_RNG_PHILOX) {
+        int per = dvti_random_per_counter(launch);
+        dvti_parallel_for((n + per - 1) / per, 1024, dvti_random_philox, user);
+    } else if (launch->i[0] == DVTI_RNG_THREEFRY) {
+        dvti_parallel_for(n, 2048, dvti_random_jax, user);
+    } else {
+        dvti_parallel_for(launch->i[4], 16, dvti_random_mxnet, user);
+    }
+}
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 38 "src/devtensor_spine.h"
@@ -6755,6 +7358,299 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 #ifdef DEVTENSOR_LINES
 #line 41 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/4_ops/dvt_stream.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/dvt_stream.c"
+#endif
+/* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
+   depends only on the key and counters that it is given. */
+/* ==== begin src/4_ops/dvt_stream.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/dvt_stream.h"
+#endif
+/* The streams of random numbers: where each context's stream stands, which engine is set, and how a launch gets its part. */
+#ifndef DVTI_STREAM_H
+#define DVTI_STREAM_H
+#ifdef DEVTENSOR_LINES
+#line 5 "src/4_ops/dvt_stream.h"
+#endif
+#ifdef DEVTENSOR_LINES
+#line 6 "src/4_ops/dvt_stream.h"
+#endif
+
+DVTI_FN dvt_rng_engine dvti_rng_engine_now(void);
+/* Fills out, whose shape is not empty, by `launch`: from `key`, or when that is NULL from the stream of out's context. `words`:
+   32-bit words that Philox needs for one element. */
+DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key *key, int words);
+
+#endif
+/* ==== end src/4_ops/dvt_stream.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/4_ops/dvt_stream.c"
+#endif
+
+#define DVTI_MXNET_GENERATORS 4
+
+/* Philox: key = the seed, counter = (counter low, counter high, id, type). The other members serve DVT_RNG_MXNET on GPUs. */
+typedef struct dvti_stream {
+    dvt_ctx ctx;
+    uint64_t seed;
+    bool own; /* seeded for this context alone */
+    uint64_t counter;
+    uint64_t uses;
+    int64_t
+        *position[DVTI_MXNET_GENERATORS]; /* words drawn from each subsequence of each generator */
+    size_t positions[DVTI_MXNET_GENERATORS], capacity[DVTI_MXNET_GENERATORS];
+} dvti_stream;
+
+typedef struct dvti_streams {
+    dvti_mutex lock;
+    dvt_rng_engine engine;
+    uint64_t seed;
+    dvti_stream *stream;
+    size_t n, capacity;
+    uint64_t state_seed; /* DVT_RNG_MXNET: the states are shared by all cpu(i), as there */
+    dvti_mt19937 *state;
+    size_t states, states_capacity;
+} dvti_streams;
+
+static dvti_streams dvti_the_streams = {
+    DVTI_MUTEX_INIT, DVT_RNG_PHILOX, 0, NULL, 0, 0, 0, NULL, 0, 0};
+
+/* ---- with the lock held ---- */
+static void dvti_stream_restart(dvti_stream *stream) {
+    stream->counter = stream->uses = 0;
+    memset(stream->positions, 0, sizeof stream->positions);
+}
+
+static dvti_stream *dvti_stream_of(const char *function, dvt_ctx ctx) {
+    dvti_streams *all = &dvti_the_streams;
+    dvti_stream *stream;
+    size_t i;
+    for (i = 0; i < all->n; i++)
+        if (all->stream[i].ctx.type == ctx.type && all->stream[i].ctx.id == ctx.id)
+            return &all->stream[i];
+    if (!dvti_grow((void **)&all->stream, &all->capacity, all->n + 1, sizeof *all->stream)) {
+        dvti_fail_memory(function, (int64_t)((all->n + 1) * sizeof *all->stream));
+        return NULL;
+    }
+    stream = &all->stream[all->n++];
+    memset(stream, 0, sizeof *stream);
+    stream->ctx = ctx;
+    stream->seed = all->seed;
+    return stream;
+}
+
+DVT_API void dvt_seed(uint64_t seed) {
+    dvti_streams *all = &dvti_the_streams;
+    size_t i;
+    dvti_mutex_lock(&all->lock);
+    all->seed = all->state_seed = seed;
+    all->states = 0;
+    for (i = 0; i < all->n; i++) {
+        all->stream[i].seed = seed;
+        all->stream[i].own = false;
+        dvti_stream_restart(&all->stream[i]);
+    }
+    dvti_mutex_unlock(&all->lock);
+}
+
+DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx) {
+    dvti_streams *all = &dvti_the_streams;
+    dvti_stream *stream;
+    ctx = dvti_ctx(ctx);
+    dvti_mutex_lock(&all->lock);
+    stream = dvti_stream_of("dvt_seed_ctx", ctx);
+    if (stream) {
+        stream->seed = seed;
+        stream->own = true;
+        dvti_stream_restart(stream);
+    }
+    if (ctx.type == DVT_DEVICE_CPU) {
+        all->state_seed = seed;
+        all->states = 0;
+    }
+    dvti_mutex_unlock(&all->lock);
+}
+
+DVT_API dvt_rng_engine dvt_set_rng_engine(dvt_rng_engine engine) {
+    dvti_streams *all = &dvti_the_streams;
+    dvt_rng_engine previous;
+    size_t i;
+    dvti_mutex_lock(&all->lock);
+    previous = all->engine;
+    if ((int)engine >= DVT_RNG_PHILOX && (int)engine <= DVT_RNG_JAX) {
+        all->engine = engine;
+        all->states = 0;
+        for (i = 0; i < all->n; i++)
+            dvti_stream_restart(&all->stream[i]);
+    } else {
+        dvti_fail(DVT_ERR_VALUE,
+                  "dvt_set_rng_engine: %d is no engine; use DVT_RNG_PHILOX, DVT_RNG_MXNET or "
+                  "DVT_RNG_JAX",
+                  (int)engine);
+    }
+    dvti_mutex_unlock(&all->lock);
+    return previous;
+}
+
+DVTI_FN dvt_rng_engine dvti_rng_engine_now(void) {
+    dvt_rng_engine engine;
+    dvti_mutex_lock(&dvti_the_streams.lock);
+    engine = dvti_the_streams.engine;
+    dvti_mutex_unlock(&dvti_the_streams.lock);
+    return engine;
+}
+
+/* ---- drawing ---- */
+static uint64_t dvti_place(uint32_t word2, uint32_t word3) {
+    return (uint64_t)word2 << 32 | word3;
+}
+
+/* Takes `counters` from the stream of out's context. What a failing launch took is given back when nobody drew since. */
+static dvt_status dvti_draw_stream(dvt_array *out, dvti_launch *launch, uint64_t counters) {
+    dvt_ctx ctx = out->storage->ctx;
+    dvti_stream *stream;
+    dvt_status status;
+    uint64_t first;
+    dvti_mutex_lock(&dvti_the_streams.lock);
+    stream = dvti_stream_of(launch->name, ctx);
+    if (!stream) {
+        dvti_mutex_unlock(&dvti_the_streams.lock);
+        return DVT_ERR_HOST_MEMORY;
+    }
+    first = stream->counter;
+    stream->counter += counters;
+    launch->i[1] = (int64_t)stream->seed;
+    dvti_mutex_unlock(&dvti_the_streams.lock);
+    launch->i[0] = DVTI_RNG_PHILOX;
+    launch->i[2] = (int64_t)first;
+    launch->i[3] = (int64_t)dvti_place((uint32_t)ctx.id, (uint32_t)ctx.type);
+    status = dvti_run(out->storage->device, launch);
+    if (status != DVT_OK) {
+        dvti_mutex_lock(&dvti_the_streams.lock);
+        stream = dvti_stream_of(launch->name, ctx);
+        if (stream && stream->counter == first + counters)
+            stream->counter = first;
+        dvti_mutex_unlock(&dvti_the_streams.lock);
+    }
+    return status;
+}
+
+static dvt_status dvti_draw_key(dvt_array *out, dvti_launch *launch, dvt_key key) {
+    launch->i[0] = dvti_rng_engine_now() == DVT_RNG_JAX ? DVTI_RNG_THREEFRY : DVTI_RNG_PHILOX;
+    launch->i[1] = (int64_t)((uint64_t)key.word[0] << 32 | key.word[1]);
+    launch->i[3] = (int64_t)dvti_place(0, DVTI_COUNTER_KEYED);
+    return dvti_run(out->storage->device, launch);
+}
+
+/* ---- DVT_RNG_MXNET: n elements are cut over states, one for each 64 elements up to a limit ---- */
+static int64_t dvti_mxnet_threads(int64_t n, int64_t limit) {
+    return DVTI_MIN((n - 1) / 64 + 1, limit);
+}
+
+/* Seeds there are 32 bits wide: the user's times 127, plus 16 for each generator and 1 for each device. */
+static uint32_t dvti_mxnet_seed(uint64_t seed, int generator, int id) {
+    return (uint32_t)seed * 127u + (uint32_t)generator * 16u + (uint32_t)id;
+}
+
+/* With the lock held, because the launch changes the states. */
+static dvt_status dvti_draw_mxnet_cpu(dvt_array *out, dvti_launch *launch) {
+    dvti_streams *all = &dvti_the_streams;
+    size_t threads = (size_t)dvti_mxnet_threads(launch->i[6], 1024);
+    dvti_view *states = &launch->out[1];
+    if (!dvti_grow((void **)&all->state, &all->states_capacity, threads, sizeof *all->state))
+        return dvti_fail_memory(launch->name, (int64_t)(threads * sizeof *all->state));
+    for (; all->states < threads; all->states++)
+        dvti_mt19937_seed(&all->state[all->states],
+                          dvti_mxnet_seed(all->state_seed, 0, 0) + (uint32_t)all->states);
+    states->data = all->state;
+    states->dtype = DVT_I32;
+    states->ndim = 2;
+    states->dim[0] = (int64_t)threads;
+    states->dim[1] = states->stride[0] = (int64_t)(sizeof *all->state / 4);
+    states->stride[1] = 1;
+    launch->n_out = 2;
+    launch->i[0] = DVTI_RNG_MT19937;
+    launch->i[4] = (int64_t)threads;
+    return dvti_run(out->storage->device, launch);
+}
+
+/* The places where the subsequences of one generator stand: one number when there is one, else an array on the device. */
+static bool dvti_mxnet_positions(dvt_array *out, dvti_launch *launch, dvti_stream *stream, int g) {
+    size_t threads = (size_t)launch->i[4];
+    dvt_array *positions;
+    if (!dvti_grow((void **)&stream->position[g], &stream->capacity[g], threads, 8)) {
+        dvti_fail_memory(launch->name, launch->i[4] * 8);
+        return false;
+    }
+    for (; stream->positions[g] < threads; stream->positions[g]++)
+        stream->position[g][stream->positions[g]] = 0;
+    launch->i[2] = stream->position[g][0];
+    if (threads == 1)
+        return true;
+    positions = dvti_array_new(launch->name, DVT_SHAPE(launch->i[4]), DVT_I64, out->storage->ctx);
+    if (!positions || dvti_write_host(launch->name, positions, stream->position[g]) != DVT_OK)
+        return false;
+    launch->in[0] = dvti_view_of(positions);
+    launch->n_in = 1;
+    return true;
+}
+
+/* Generators take turns, beginning with number 1. With the lock held. */
+static dvt_status dvti_draw_mxnet_gpu(dvt_array *out, dvti_launch *launch) {
+    dvt_ctx ctx = out->storage->ctx;
+    dvti_stream *stream = dvti_stream_of(launch->name, ctx);
+    int64_t n = launch->i[6], threads = dvti_mxnet_threads(n, 32768), t;
+    int64_t step = (n + threads - 1) / threads, words = out->dtype == DVT_F64 ? 2 : 1;
+    dvt_status status;
+    int g;
+    if (!stream)
+        return DVT_ERR_HOST_MEMORY;
+    g = (int)((stream->uses + 1) % DVTI_MXNET_GENERATORS);
+    launch->i[0] = DVTI_RNG_CURAND;
+    launch->i[1] = (int64_t)dvti_mxnet_seed(stream->seed, g, stream->own ? 0 : ctx.id);
+    launch->i[4] = threads;
+    if (!dvti_mxnet_positions(out, launch, stream, g))
+        return dvt_error_code();
+    status = dvti_run(out->storage->device, launch);
+    if (status == DVT_OK) {
+        stream->uses++;
+        for (t = 0; t < threads && t * step < n; t++)
+            stream->position[g][t] += DVTI_MIN(step, n - t * step) * words;
+    }
+    return status;
+}
+
+static dvt_status dvti_draw_mxnet(dvt_array *out, dvti_launch *launch) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_status status;
+    dvti_mutex_lock(&dvti_the_streams.lock);
+    status = out->storage->ctx.type == DVT_DEVICE_CPU ? dvti_draw_mxnet_cpu(out, launch)
+                                                      : dvti_draw_mxnet_gpu(out, launch);
+    dvti_mutex_unlock(&dvti_the_streams.lock);
+    dvt_scope_end(&scope);
+    return status;
+}
+
+DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key *key, int words) {
+    int per = 4 / words;
+    int64_t n = dvt_shape_size(out->shape);
+    launch->out[0] = dvti_view_of(out);
+    launch->n_out = 1;
+    launch->i[6] = n;
+    if (key)
+        return dvti_draw_key(out, launch, *key);
+    if (launch->op == DVTI_OP_uniform && dvti_rng_engine_now() == DVT_RNG_MXNET)
+        return dvti_draw_mxnet(out, launch);
+    return dvti_draw_stream(out, launch, (uint64_t)((n - 1) / per + 1));
+}
+
+#undef DVTI_MXNET_GENERATORS
+/* ==== end src/4_ops/dvt_stream.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 42 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/4_ops/dvt_tape.c"
@@ -6889,7 +7785,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6901,7 +7797,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 #endif
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -6984,7 +7880,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7180,7 +8076,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7450,7 +8346,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7462,7 +8358,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7474,7 +8370,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7486,19 +8382,219 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/4_ops/op_random.c"
 #endif
-/* Random arrays, streams and keys. */
+/* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/4_ops/op_random.c"
 #endif
+
+static dvt_array *dvti_random(dvti_launch *launch, const dvt_key *key, int words, dvt_shape shape,
+                              dvt_dtype dtype, dvt_ctx ctx) {
+    dvt_array *out = dvti_array_new(launch->name, shape, dtype, ctx);
+    if (!out || dvt_size(out) == 0)
+        return out;
+    return dvti_draw(out, launch, key, words) == DVT_OK ? out : NULL;
+}
+
+/* ---- distributions ---- */
+static bool dvti_random_dtype(const char *name, dvt_dtype dtype, bool fits, const char *expected) {
+    if (!fits)
+        dvti_fail(DVT_ERR_DTYPE,
+                  "%s: got dtype %s; expected %s: convert the result with dvt_astype", name,
+                  dvt_dtype_name(dtype), expected);
+    return fits;
+}
+
+static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low, double high,
+                               dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_uniform);
+    double a, b, range;
+    if (!dvti_random_dtype(name, dtype, dvt_dtype_is_float(dtype), "a floating dtype"))
+        return NULL;
+    a = dvti_round_as(dtype, low);
+    b = dvti_round_as(dtype, high);
+    range = dvti_round_as(dtype, b - a);
+    if (!(low <= high) || range - range != 0) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: bounds %g and %g; expected low <= high, and high - low within %s", name, low,
+                  high, dvt_dtype_name(dtype));
+        return NULL;
+    }
+    launch.f[0] = a;
+    launch.f[1] = b;
+    launch.f[2] = a < b ? dvti_below(dtype, b) : a;
+    return dvti_random(&launch, key, dtype == DVT_F64 ? 2 : 1, shape, dtype, ctx);
+}
+
+static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean, double deviation,
+                              dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_normal);
+    if (!dvti_random_dtype(name, dtype, dvt_dtype_is_float(dtype), "a floating dtype"))
+        return NULL;
+    if (!(deviation >= 0) || deviation - deviation != 0 || mean - mean != 0) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: mean %g and deviation %g; expected finite numbers, and deviation >= 0", name,
+                  mean, deviation);
+        return NULL;
+    }
+    launch.f[0] = mean;
+    launch.f[1] = deviation;
+    return dvti_random(&launch, key, dtype == DVT_F64 ? 2 : 1, shape, dtype, ctx);
+}
+
+static int64_t dvti_int_lowest(dvt_dtype dtype) {
+    return dtype == DVT_I8    ? INT8_MIN
+           : dtype == DVT_U8  ? 0
+           : dtype == DVT_I32 ? INT32_MIN
+                              : INT64_MIN;
+}
+
+/* high is the first number that is not drawn, so it may be one above the dtype's largest. */
+static int64_t dvti_int_end(dvt_dtype dtype) {
+    return dtype == DVT_I8    ? INT8_MAX + 1
+           : dtype == DVT_U8  ? UINT8_MAX + 1
+           : dtype == DVT_I32 ? (int64_t)INT32_MAX + 1
+                              : INT64_MAX;
+}
+
+static dvt_array *dvti_randint(const char *name, const dvt_key *key, int64_t low, int64_t high,
+                               dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_randint);
+    if (!dvti_random_dtype(name, dtype, dvt_dtype_is_int(dtype), "an integer dtype"))
+        return NULL;
+    if (low >= high || low < dvti_int_lowest(dtype) || high > dvti_int_end(dtype)) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: low %lld and high %lld; expected low < high, low >= %lld and high <= %lld "
+                  "for %s",
+                  name, (long long)low, (long long)high, (long long)dvti_int_lowest(dtype),
+                  (long long)dvti_int_end(dtype), dvt_dtype_name(dtype));
+        return NULL;
+    }
+    launch.i[4] = low;
+    launch.i[5] = (int64_t)((uint64_t)high - (uint64_t)low);
+    return dvti_random(&launch, key, 2, shape, dtype, ctx);
+}
+
+static dvt_array *dvti_bernoulli(const char *name, const dvt_key *key, double p, dvt_shape shape,
+                                 dvt_dtype dtype, dvt_ctx ctx) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_bernoulli);
+    if (!(p >= 0 && p <= 1)) {
+        dvti_fail(DVT_ERR_RANGE, "%s: p is %g; expected a probability of 0 to 1", name, p);
+        return NULL;
+    }
+    launch.f[0] = p;
+    return dvti_random(&launch, key, 1, shape, dtype, ctx);
+}
+
+static dvt_array *dvti_permutation(const char *name, const dvt_key *key, int64_t n, dvt_ctx ctx) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_permutation);
+    if (n < 0) {
+        dvti_fail(DVT_ERR_RANGE, "%s: n is %lld; expected 0 or more", name, (long long)n);
+        return NULL;
+    }
+    return dvti_random(&launch, key, 2, DVT_SHAPE(n), DVT_I64, ctx);
+}
+
+DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dtype dtype,
+                               dvt_ctx ctx) {
+    return dvti_uniform("dvt_uniform", NULL, low, high, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_normal(double mean, double deviation, dvt_shape shape, dvt_dtype dtype,
+                              dvt_ctx ctx) {
+    return dvti_normal("dvt_normal", NULL, mean, deviation, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_randint(int64_t low, int64_t high, dvt_shape shape, dvt_dtype dtype,
+                               dvt_ctx ctx) {
+    return dvti_randint("dvt_randint", NULL, low, high, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_bernoulli(double p, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+    return dvti_bernoulli("dvt_bernoulli", NULL, p, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_permutation(int64_t n, dvt_ctx ctx) {
+    return dvti_permutation("dvt_permutation", NULL, n, ctx);
+}
+
+DVT_API dvt_array *dvt_key_uniform(dvt_key key, double low, double high, dvt_shape shape,
+                                   dvt_dtype dtype, dvt_ctx ctx) {
+    return dvti_uniform("dvt_key_uniform", &key, low, high, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_key_normal(dvt_key key, double mean, double deviation, dvt_shape shape,
+                                  dvt_dtype dtype, dvt_ctx ctx) {
+    return dvti_normal("dvt_key_normal", &key, mean, deviation, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_key_randint(dvt_key key, int64_t low, int64_t high, dvt_shape shape,
+                                   dvt_dtype dtype, dvt_ctx ctx) {
+    return dvti_randint("dvt_key_randint", &key, low, high, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_key_bernoulli(dvt_key key, double p, dvt_shape shape, dvt_dtype dtype,
+                                     dvt_ctx ctx) {
+    return dvti_bernoulli("dvt_key_bernoulli", &key, p, shape, dtype, ctx);
+}
+
+DVT_API dvt_array *dvt_key_permutation(dvt_key key, int64_t n, dvt_ctx ctx) {
+    return dvti_permutation("dvt_key_permutation", &key, n, ctx);
+}
+
+/* ---- keys ---- */
+DVT_API dvt_key dvt_key_new(uint64_t seed) {
+    dvt_key key;
+    key.word[0] = (uint32_t)(seed >> 32);
+    key.word[1] = (uint32_t)seed;
+    return key;
+}
+
+static dvt_key dvti_key_derive(dvt_key key, uint32_t number, uint32_t use) {
+    uint32_t counter[4] = {0, 0, 0, 0}, words[4];
+    dvt_key result;
+    counter[0] = number;
+    counter[3] = use;
+    dvti_philox4x32(counter, key.word, words);
+    result.word[0] = words[0];
+    result.word[1] = words[1];
+    return result;
+}
+
+DVT_API void dvt_key_split(dvt_key key, int n, dvt_key *out) {
+    bool jax = dvti_rng_engine_now() == DVT_RNG_JAX;
+    int i;
+    if (n < 0)
+        dvti_fail(DVT_ERR_RANGE, "dvt_key_split: n is %d; expected 0 or more", n);
+    else if (!out && n)
+        dvti_null("dvt_key_split", "out");
+    for (i = 0; out && i < n; i++) {
+        if (jax) {
+            out[i].word[0] = dvti_jax_word(key.word, 2 * (int64_t)n, 2 * (int64_t)i);
+            out[i].word[1] = dvti_jax_word(key.word, 2 * (int64_t)n, 2 * (int64_t)i + 1);
+        } else {
+            out[i] = dvti_key_derive(key, (uint32_t)i, DVTI_COUNTER_SPLIT);
+        }
+    }
+}
+
+DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
+    uint32_t counter[2] = {0, 0};
+    dvt_key result;
+    if (dvti_rng_engine_now() != DVT_RNG_JAX)
+        return dvti_key_derive(key, number, DVTI_COUNTER_FOLD_IN);
+    counter[1] = number;
+    dvti_threefry2x32(key.word, counter, result.word);
+    return result;
+}
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7510,7 +8606,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7861,7 +8957,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7909,7 +9005,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7921,7 +9017,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7933,7 +9029,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7945,7 +9041,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7957,7 +9053,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7969,7 +9065,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7981,68 +9077,2002 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_io/dvt_array_list.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_io/dvt_array_list.c"
+#endif
+/* Several named arrays, as a parameter file holds them. */
+/* ==== begin src/5_io/dvt_io_internal.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_io/dvt_io_internal.h"
+#endif
+/* What printing, the readers and the writers share: growing bytes, the text of one float, whole files, a checked
+   cursor over bytes, decompression, and lists of named arrays. */
+#ifndef DVTI_IO_H
+#define DVTI_IO_H
+#ifdef DEVTENSOR_LINES
+#line 6 "src/5_io/dvt_io_internal.h"
+#endif
+
+/* ---- bytes that grow; `failed` is set when memory runs out, and what follows is dropped ---- */
+typedef struct dvti_writer {
+    char *at;
+    size_t length, capacity;
+    bool failed;
+} dvti_writer;
+
+DVTI_FN dvti_writer dvti_writer_begin(void);
+DVTI_FN void dvti_writer_free(dvti_writer *writer);
+DVTI_FN void dvti_writer_bytes(dvti_writer *writer, const void *bytes, size_t n);
+DVTI_FN void dvti_writer_text(dvti_writer *writer, const char *text);
+DVTI_FN void dvti_writer_repeat(dvti_writer *writer, char c, int64_t times);
+DVTI_FN void dvti_writer_int(dvti_writer *writer, int64_t value);
+/* Unsigned, little-endian, `bytes` wide. */
+DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes);
+
+/* ---- the decimal text of one float: the shortest digits that its own dtype reads back, or exact ones ---- */
+typedef enum dvti_float_kind { DVTI_FINITE, DVTI_INFINITE, DVTI_NAN } dvti_float_kind;
+
+/* The value is mantissa * 2^exponent. */
+typedef struct dvti_float {
+    dvti_float_kind kind;
+    bool negative;
+    bool lopsided; /* the next smaller float is only half as far away as the next larger one */
+    uint64_t mantissa;
+    int exponent;
+} dvti_float;
+
+DVTI_FN dvti_float dvti_float_read(dvt_dtype dtype, const void *at);
+
+typedef enum dvti_trim {
+    DVTI_TRIM_KEEP,  /* zeros are kept, and added up to at_least */
+    DVTI_TRIM_POINT, /* "1." */
+    DVTI_TRIM_ZERO,  /* "1.0" */
+    DVTI_TRIM_ALL    /* "1" */
+} dvti_trim;
+
+/* Behind the point: at most and at least so many digits (-1: no bound). Blanks on the left of the whole part and on the
+   right of the fraction up to the widths given. */
+typedef struct dvti_number_format {
+    bool scientific, exact;
+    dvti_trim trim;
+    int at_most, at_least;
+    int pad_left, pad_right;
+    int exponent_digits;
+} dvti_number_format;
+
+#define DVTI_MAX_PRECISION 500
+#define DVTI_NUMBER_SIZE 2048
+/* Writes a finite number, ended by 0, and returns its length. Independent of the locale. */
+DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_number_format *format);
+
+/* ---- one array's elements as text ---- */
+typedef struct dvti_element_format {
+    dvt_dtype dtype;
+    bool torch_like, scalar, whole; /* whole: PyTorch's form for floats without fractions */
+    int width;                      /* of integers and bools, of everything in PyTorch's form */
+    dvti_number_format number;
+} dvti_element_format;
+
+typedef struct dvti_print_rules {
+    dvt_print_style style;
+    int precision; /* -1: none */
+    int64_t threshold, edge_items, line_width;
+    bool suppress;
+} dvti_print_rules;
+
+/* Looks at all n elements and decides on one form for them, as NumPy or PyTorch do. ndim 0: the one element of an array
+   without axes. */
+DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt_dtype dtype,
+                                              const void *elements, int64_t n, int ndim);
+/* Writes one element, ended by 0, and returns its length. */
+DVTI_FN int dvti_element_text(char *buffer, const dvti_element_format *format, const void *element);
+
+/* ---- whole files. `function` is for messages. ---- */
+/* The content of a file, in a block for dvti_free. False with IO, HOST_MEMORY or NOT_BUILT set. */
+DVTI_FN bool dvti_file_read(const char *function, const char *path, void **bytes, size_t *size);
+
+/* A file that appears under its name only when it is complete. */
+typedef struct dvti_file_out {
+    const char *function;
+    char *path, *temporary; /* temporary: NULL when written in place (devices, pipes) */
+    FILE *file;
+    bool failed;
+} dvti_file_out;
+
+/* False with the error set; then nothing is left to do. */
+DVTI_FN bool dvti_file_begin(dvti_file_out *out, const char *function, const char *path);
+/* Does nothing after a failure. */
+DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n);
+/* Ends the file: renames it when all went well and `ok`, else removes it. */
+DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok);
+
+/* ---- a reader of bytes that come from outside ---- */
+typedef struct dvti_source {
+    const unsigned char *at;
+    size_t left;
+    bool failed; /* something was read beyond the end; that and what follows reads as 0 */
+} dvti_source;
+
+DVTI_FN dvti_source dvti_source_begin(const void *bytes, size_t size);
+/* n bytes and past them; NULL beyond the end. */
+DVTI_FN const unsigned char *dvti_source_bytes(dvti_source *cursor, uint64_t n);
+/* Unsigned, `bytes` wide. */
+DVTI_FN uint64_t dvti_source_le(dvti_source *cursor, int bytes);
+DVTI_FN uint64_t dvti_source_be(dvti_source *cursor, int bytes);
+/* The same as a signed number of two's complement. */
+DVTI_FN int64_t dvti_signed(uint64_t value, int bytes);
+
+/* ---- elements as files store them ---- */
+/* How a number is stored: its kind, its bytes, their order, and the dtype that holds all its values (or those that fit). */
+typedef struct dvti_stored {
+    char kind; /* 'f' float, 'i' signed, 'u' unsigned, 'b' bool */
+    int bytes;
+    bool big_endian;
+    dvt_dtype dtype;
+} dvti_stored;
+
+/* n elements at `from` become C-order elements of stored->dtype at `to`. False when one does not fit (uint64 only); its
+   number is then in *bad. */
+DVTI_FN bool dvti_stored_convert(const dvti_stored *stored, const unsigned char *from, void *to,
+                                 int64_t n, int64_t *bad);
+/* An array on ctx with these elements, which are the whole shape. NULL with the error set. */
+DVTI_FN dvt_array *dvti_stored_array(const char *function, const dvti_stored *stored,
+                                     const unsigned char *from, dvt_shape shape, dvt_ctx ctx);
+/* x's elements as files store them: contiguous, little-endian, of that dtype, in main memory (x itself where it is that
+   already). Owned by the innermost scope; NULL with the error set. */
+DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype);
+
+/* ---- gzip (RFC 1952) and deflate (RFC 1951) ---- */
+DVTI_FN bool dvti_is_gzip(const void *bytes, size_t size);
+/* All members, one after the other, in a block for dvti_free, of at most `limit` bytes. False with FORMAT or HOST_MEMORY
+   set; `what` names the file in messages. */
+DVTI_FN bool dvti_gunzip(const char *function, const char *what, const void *bytes, size_t size,
+                         size_t limit, void **out, size_t *out_size);
+/* The first n bytes of what the data hold, or all that there are. */
+DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void *bytes,
+                              size_t size, unsigned char *head, size_t n, size_t *got);
+/* Deflated data are at most so many times shorter than what they hold. */
+#define DVTI_DEFLATE_RATIO 1032
+
+/* ---- lists of named arrays ---- */
+struct dvt_array_list {
+    dvti_object object;
+    int n;
+    dvt_array **array;
+    char **name; /* NULL: the file has no names */
+};
+
+/* A list of n places without arrays, owned by the innermost scope. NULL with HOST_MEMORY set. */
+DVTI_FN dvt_array_list *dvti_array_list_new(const char *function, int n, bool named);
+
+#endif
+/* ==== end src/5_io/dvt_io_internal.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_array_list.c"
+#endif
+
+static void dvti_array_list_destroy(void *object) {
+    dvt_array_list *list = (dvt_array_list *)object;
+    int i;
+    for (i = 0; i < list->n; i++) {
+        dvt_release(list->array[i]);
+        if (list->name)
+            dvti_free(list->name[i]);
+    }
+    dvti_free(list->array);
+    dvti_free(list->name);
+    dvti_free(list);
+}
+
+DVTI_FN dvt_array_list *dvti_array_list_new(const char *function, int n, bool named) {
+    dvt_array_list *list = (dvt_array_list *)dvti_alloc_zero(sizeof *list);
+    size_t bytes = sizeof(void *) * (size_t)n;
+    bool ok = list != NULL;
+    if (ok) {
+        list->n = n;
+        list->array = (dvt_array **)dvti_alloc_zero(bytes);
+        list->name = named ? (char **)dvti_alloc_zero(bytes) : NULL;
+        ok = list->array && (list->name || !named);
+    }
+    if (!ok)
+        dvti_fail_memory(function, (int64_t)bytes);
+    if (ok && dvti_object_begin(list, dvti_array_list_destroy, function))
+        return list;
+    if (list) {
+        dvti_free(list->array);
+        dvti_free(list->name);
+        dvti_free(list);
+    }
+    return NULL;
+}
+
+DVT_API int dvt_array_list_len(const dvt_array_list *list) {
+    return list ? list->n : 0;
+}
+
+static bool dvti_array_list_index(const char *function, const dvt_array_list *list, int i) {
+    if (!list) {
+        dvti_null(function, "list");
+        return false;
+    }
+    if (i >= 0 && i < list->n)
+        return true;
+    dvti_fail(DVT_ERR_RANGE, "%s: i is %d; expected 0 to %d, the list has %d arrays", function, i,
+              list->n - 1, list->n);
+    return false;
+}
+
+DVT_API dvt_array *dvt_array_list_at(dvt_array_list *list, int i) {
+    return dvti_array_list_index("dvt_array_list_at", list, i) ? list->array[i] : NULL;
+}
+
+DVT_API const char *dvt_array_list_name(const dvt_array_list *list, int i) {
+    if (!dvti_array_list_index("dvt_array_list_name", list, i) || !list->name)
+        return "";
+    return list->name[i];
+}
+
+DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
+    char known[512];
+    dvti_text text = dvti_text_begin(known, sizeof known);
+    int i;
+    if (!list || !name) {
+        dvti_null("dvt_array_list_find", list ? "name" : "list");
+        return NULL;
+    }
+    for (i = 0; list->name && i < list->n; i++)
+        if (strcmp(list->name[i], name) == 0)
+            return list->array[i];
+    for (i = 0; list->name && i < list->n; i++)
+        dvti_text_add(&text, "%s\"%.60s\"", i ? ", " : "", list->name[i]);
+    dvti_fail(DVT_ERR_NAME, "dvt_array_list_find: no array is named \"%.100s\"; the list %s%s%s",
+              name, list->name ? "has " : "has no names: use dvt_array_list_at", known,
+              text.length >= sizeof known ? "..." : "");
+    return NULL;
+}
+/* ==== end src/5_io/dvt_array_list.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/5_io/dvt_files.c"
 #endif
-/* Reading and writing whole files: temporary file and rename. */
-/* ==== begin src/5_io/dvt_io_internal.h ==== */
+/* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
+   files store them. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/5_io/dvt_io_internal.h"
-#endif
-/* What the readers and writers share: whole files in memory, and a checked cursor over bytes. */
-#ifndef DVTI_IO_H
-#define DVTI_IO_H
-#ifdef DEVTENSOR_LINES
-#line 5 "src/5_io/dvt_io_internal.h"
+#line 4 "src/5_io/dvt_files.c"
 #endif
 
+/* ---- cursor ---- */
+DVTI_FN dvti_source dvti_source_begin(const void *bytes, size_t size) {
+    dvti_source cursor;
+    cursor.at = (const unsigned char *)bytes;
+    cursor.left = size;
+    cursor.failed = false;
+    return cursor;
+}
+
+DVTI_FN const unsigned char *dvti_source_bytes(dvti_source *cursor, uint64_t n) {
+    const unsigned char *at = cursor->at;
+    if (cursor->failed || n > cursor->left) {
+        cursor->failed = true;
+        return NULL;
+    }
+    if (n) { /* adding 0 to NULL is undefined */
+        cursor->at += n;
+        cursor->left -= (size_t)n;
+    }
+    return at;
+}
+
+static uint64_t dvti_bytes_value(const unsigned char *at, int bytes, bool big_endian) {
+    uint64_t value = 0;
+    int i;
+    for (i = 0; i < bytes; i++)
+        value = value << 8 | at[big_endian ? i : bytes - 1 - i];
+    return value;
+}
+
+DVTI_FN uint64_t dvti_source_le(dvti_source *cursor, int bytes) {
+    const unsigned char *at = dvti_source_bytes(cursor, (uint64_t)bytes);
+    return at ? dvti_bytes_value(at, bytes, false) : 0;
+}
+
+DVTI_FN uint64_t dvti_source_be(dvti_source *cursor, int bytes) {
+    const unsigned char *at = dvti_source_bytes(cursor, (uint64_t)bytes);
+    return at ? dvti_bytes_value(at, bytes, true) : 0;
+}
+
+DVTI_FN int64_t dvti_signed(uint64_t value, int bytes) {
+    uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
+    int64_t result;
+    value = (value ^ sign) - sign;
+    memcpy(&result, &value, sizeof result);
+    return result;
+}
+
+/* ---- stored elements ---- */
+static void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value) {
+    int32_t narrow = (int32_t)value;
+    if (dtype == DVT_I64)
+        memcpy(to + 8 * i, &value, 8);
+    else if (dtype == DVT_I32)
+        memcpy(to + 4 * i, &narrow, 4);
+    else if (dtype == DVT_BOOL)
+        to[i] = value != 0;
+    else
+        memcpy(to + i, &narrow, 1);
+}
+
+/* Floats keep their bits, whatever the byte order of this machine. */
+static void dvti_store_bits(char *to, int bytes, int64_t i, uint64_t value) {
+    uint32_t b32 = (uint32_t)value;
+    uint16_t b16 = (uint16_t)value;
+    if (bytes == 8)
+        memcpy(to + 8 * i, &value, 8);
+    else if (bytes == 4)
+        memcpy(to + 4 * i, &b32, 4);
+    else
+        memcpy(to + 2 * i, &b16, 2);
+}
+
+static bool dvti_host_is_big_endian(void) {
+    const uint16_t one = 1;
+    unsigned char first;
+    memcpy(&first, &one, 1);
+    return first == 0;
+}
+
+DVTI_FN bool dvti_stored_convert(const dvti_stored *stored, const unsigned char *from, void *to,
+                                 int64_t n, int64_t *bad) {
+    int64_t i;
+    if (n == 0)
+        return true;
+    if (stored->kind != 'b' && stored->bytes == (int)dvt_dtype_size(stored->dtype) &&
+        (stored->bytes == 1 || stored->big_endian == dvti_host_is_big_endian()) &&
+        (stored->kind != 'u' || stored->bytes == 1)) {
+        memcpy(to, from, (size_t)n * (size_t)stored->bytes);
+        return true;
+    }
+    for (i = 0; i < n; i++) {
+        uint64_t value =
+            dvti_bytes_value(from + i * stored->bytes, stored->bytes, stored->big_endian);
+        if (stored->kind == 'f')
+            dvti_store_bits((char *)to, stored->bytes, i, value);
+        else if (stored->kind == 'i')
+            dvti_store_int(stored->dtype, (char *)to, i, dvti_signed(value, stored->bytes));
+        else if (value > (uint64_t)INT64_MAX) {
+            *bad = i;
+            return false;
+        } else
+            dvti_store_int(stored->dtype, (char *)to, i, (int64_t)value);
+    }
+    return true;
+}
+
+DVTI_FN dvt_array *dvti_stored_array(const char *function, const dvti_stored *stored,
+                                     const unsigned char *from, dvt_shape shape, dvt_ctx ctx) {
+    dvt_array *host, *result = NULL;
+    int64_t bad = 0;
+    dvt_scope_guard scope;
+    ctx = dvti_ctx(ctx);
+    scope = dvt_scope_begin();
+    host = dvti_array_new(function, shape, stored->dtype,
+                          ctx.type == DVT_DEVICE_CPU ? ctx : dvt_cpu());
+    if (host) {
+        if (!dvti_stored_convert(stored, from, dvti_view_of(host).data, dvt_size(host), &bad))
+            dvti_fail(DVT_ERR_FORMAT,
+                      "%s: element %lld is a uint64 above 9223372036854775807, which int64 cannot "
+                      "hold; convert the data to int64 or a float before saving",
+                      function, (long long)bad);
+        else if (ctx.type == DVT_DEVICE_CPU)
+            result = host;
+        else {
+            result = dvti_array_new(function, shape, stored->dtype, ctx);
+            if (result && dvti_copy_elements(function, result, host) != DVT_OK)
+                result = NULL;
+        }
+    }
+    dvt_keep(result);
+    dvt_scope_end(&scope);
+    return result;
+}
+
+static void dvti_swap_bytes(unsigned char *at, int bytes, int64_t n) {
+    for (; n > 0; n--, at += bytes) {
+        int i;
+        for (i = 0; i < bytes / 2; i++) {
+            unsigned char low = at[i];
+            at[i] = at[bytes - 1 - i];
+            at[bytes - 1 - i] = low;
+        }
+    }
+}
+
+/* A named way to read values: the guard of implicit reads does not apply. */
+DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
+    dvt_array *host;
+    bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
+    if (!swap && x->storage->ctx.type == DVT_DEVICE_CPU && x->dtype == dtype &&
+        dvt_is_contiguous(x))
+        return dvt_wait(x) == DVT_OK ? x : NULL;
+    host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
+    if (!host || dvti_copy_elements(function, host, x) != DVT_OK || dvt_wait(host) != DVT_OK)
+        return NULL;
+    if (swap)
+        dvti_swap_bytes((unsigned char *)dvti_view_of(host).data, (int)dvt_dtype_size(dtype),
+                        dvt_size(host));
+    return host;
+}
+
+/* ---- files ---- */
+#if defined(DEVTENSOR_NO_FILES)
+static bool dvti_no_files(const char *function) {
+    dvti_fail(DVT_ERR_NOT_BUILT,
+              "%s: this build was compiled with DEVTENSOR_NO_FILES; read the bytes yourself and "
+              "use the form that takes memory, or compile without that switch",
+              function);
+    return false;
+}
+
+DVTI_FN bool dvti_file_read(const char *function, const char *path, void **bytes, size_t *size) {
+    *bytes = NULL;
+    *size = 0;
+    return path ? dvti_no_files(function) : (dvti_null(function, "path"), false);
+}
+
+DVTI_FN bool dvti_file_begin(dvti_file_out *out, const char *function, const char *path) {
+    memset(out, 0, sizeof *out);
+    return path ? dvti_no_files(function) : (dvti_null(function, "path"), false);
+}
+
+DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n) {
+    (void)out;
+    (void)bytes;
+    (void)n;
+}
+
+DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
+    (void)ok;
+    return dvti_no_files(out->function) ? DVT_OK : DVT_ERR_NOT_BUILT;
+}
+#else
+static bool dvti_file_error(const char *function, const char *path, const char *what, int error) {
+    dvti_fail(DVT_ERR_IO,
+              "%s: \"%.300s\" could not be %s: %s; check the path, its permissions and "
+              "the space that is left",
+              function, path, what, error ? strerror(error) : "unknown reason");
+    return false;
+}
+
+/* What can be asked beforehand: the bytes from here to the end; -1 for pipes and other streams. */
+static int64_t dvti_file_size(FILE *file) {
+    long size = -1;
+    if (fseek(file, 0, SEEK_END) == 0)
+        size = ftell(file);
+    return size >= 0 && fseek(file, 0, SEEK_SET) == 0 ? (int64_t)size : -1;
+}
+
+/* Reads until the end, in steps that grow: the size asked for beforehand is a hint, the end of the file decides. */
+static bool dvti_file_read_all(const char *function, FILE *file, const char *path, int64_t size,
+                               void **bytes, size_t *got) {
+    size_t capacity = 0, want = size >= 0 ? (size_t)size + 1 : 65536, n;
+    for (;;) {
+        if (want - *got > capacity - *got) {
+            if (!*bytes && (*bytes = dvti_alloc(want)) != NULL)
+                capacity = want;
+            if (!*bytes || !dvti_grow(bytes, &capacity, want, 1)) {
+                dvti_fail_memory(function, (int64_t)want);
+                return false;
+            }
+        }
+        n = fread((char *)*bytes + *got, 1, capacity - *got, file);
+        *got += n;
+        if (ferror(file))
+            return dvti_file_error(function, path, "read", errno);
+        if (n == 0 || feof(file))
+            return true;
+        want = *got + 65536;
+    }
+}
+
+DVTI_FN bool dvti_file_read(const char *function, const char *path, void **bytes, size_t *size) {
+    FILE *file;
+    int64_t known;
+    bool ok = true;
+    int first;
+    *bytes = NULL;
+    *size = 0;
+    if (!path) {
+        dvti_null(function, "path");
+        return false;
+    }
+    errno = 0;
+    file = fopen(path, "rb");
+    if (!file)
+        return dvti_file_error(function, path, "opened", errno);
+    known = dvti_file_size(file);
+    /* A directory opens, and claims to be enormous; reading one byte tells. */
+    first = fgetc(file);
+    if (first == EOF && ferror(file))
+        ok = dvti_file_error(function, path, "read", errno);
+    else if (first != EOF) {
+        ungetc(first, file);
+        ok = dvti_file_read_all(function, file, path, known, bytes, size);
+    }
+    fclose(file);
+    if (!ok) {
+        dvti_free(*bytes);
+        *bytes = NULL;
+        *size = 0;
+    }
+    return ok;
+}
+
+/* Renaming onto a device or a pipe would replace it by a file: such are written in place. */
+static bool dvti_file_in_place(const char *path) {
+#if defined(_WIN32)
+    (void)path;
+    return false;
+#else
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 #endif
-/* ==== end src/5_io/dvt_io_internal.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/5_io/dvt_files.c"
+}
+
+static bool dvti_file_name_temporary(dvti_file_out *out) {
+    static dvti_atomic counter;
+    size_t room = strlen(out->path) + 64;
+    out->temporary = (char *)dvti_alloc(room);
+    if (!out->temporary)
+        return false;
+    snprintf(out->temporary, room, "%s.tmp%lld-%lld", out->path, (long long)dvti_process_id(),
+             (long long)dvti_atomic_add(&counter, 1));
+    return true;
+}
+
+static void dvti_file_out_free(dvti_file_out *out) {
+    dvti_free(out->path);
+    dvti_free(out->temporary);
+    memset(out, 0, sizeof *out);
+}
+
+DVTI_FN bool dvti_file_begin(dvti_file_out *out, const char *function, const char *path) {
+    memset(out, 0, sizeof *out);
+    if (!path) {
+        dvti_null(function, "path");
+        return false;
+    }
+    out->function = function;
+    out->path = dvti_strdup(path);
+    if (!out->path || (!dvti_file_in_place(path) && !dvti_file_name_temporary(out))) {
+        dvti_fail_memory(function, (int64_t)strlen(path) + 64);
+        dvti_file_out_free(out);
+        return false;
+    }
+    errno = 0;
+    /* x: never through a link that somebody else put there */
+    out->file = fopen(out->temporary ? out->temporary : path, out->temporary ? "wbx" : "wb");
+    if (!out->file) {
+        dvti_file_error(function, path, "written", errno);
+        dvti_file_out_free(out);
+        return false;
+    }
+    return true;
+}
+
+DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n) {
+    if (out->failed || !n)
+        return;
+    errno = 0;
+    if (fwrite(bytes, 1, n, out->file) != n) {
+        out->failed = true;
+        dvti_file_error(out->function, out->path, "written", errno);
+    }
+}
+
+static bool dvti_file_rename(const char *from, const char *to) {
+#if defined(_WIN32)
+    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
+#else
+    return rename(from, to) == 0;
+#endif
+}
+
+DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
+    bool done;
+    errno = 0;
+    if (fclose(out->file) != 0 && !out->failed && ok) {
+        out->failed = true;
+        dvti_file_error(out->function, out->path, "written", errno);
+    }
+    done = ok && !out->failed;
+    if (done && out->temporary && !dvti_file_rename(out->temporary, out->path)) {
+        dvti_file_error(out->function, out->path, "replaced", errno);
+        done = false;
+    }
+    if (!done && out->temporary)
+        remove(out->temporary);
+    dvti_file_out_free(out);
+    return done ? DVT_OK : dvt_error_code();
+}
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_io/dvt_float_text.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_io/dvt_float_text.c"
+#endif
+/* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
+   ("How to print floating-point numbers accurately", 1990) with the scaling of Burger and Dybvig (1996), and the two
+   notations. Uses no printf, so neither the locale nor the C library's rounding matters. */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/5_io/dvt_float_text.c"
+#endif
+
+/* 2^1077 * 10 is the largest number needed (the smallest float64). */
+#define DVTI_BIG_WORDS 36
+/* No float64 has more significant decimal digits than 767. */
+#define DVTI_DIGITS 800
+
+typedef struct dvti_big {
+    int n;
+    uint32_t word[DVTI_BIG_WORDS]; /* low words first; none above n */
+} dvti_big;
+
+static void dvti_big_set(dvti_big *x, uint64_t value) {
+    x->word[0] = (uint32_t)value;
+    x->word[1] = (uint32_t)(value >> 32);
+    x->n = value >> 32 ? 2 : value ? 1 : 0;
+}
+
+static void dvti_big_shift(dvti_big *x, int bits) {
+    int words = bits / 32, rest = bits % 32, i;
+    uint32_t carry = 0;
+    if (!x->n || !bits)
+        return;
+    for (i = 0; rest && i < x->n; i++) {
+        uint32_t w = x->word[i];
+        x->word[i] = w << rest | carry;
+        carry = w >> (32 - rest);
+    }
+    if (carry)
+        x->word[x->n++] = carry;
+    memmove(x->word + words, x->word, sizeof x->word[0] * (size_t)x->n);
+    memset(x->word, 0, sizeof x->word[0] * (size_t)words);
+    x->n += words;
+}
+
+static void dvti_big_times(dvti_big *x, uint32_t factor) {
+    uint64_t carry = 0;
+    int i;
+    for (i = 0; i < x->n; i++) {
+        carry += (uint64_t)x->word[i] * factor;
+        x->word[i] = (uint32_t)carry;
+        carry >>= 32;
+    }
+    if (carry)
+        x->word[x->n++] = (uint32_t)carry;
+}
+
+static void dvti_big_times_power_of_10(dvti_big *x, int power) {
+    for (; power >= 9; power -= 9)
+        dvti_big_times(x, 1000000000u);
+    for (; power > 0; power--)
+        dvti_big_times(x, 10);
+}
+
+static int dvti_big_compare(const dvti_big *a, const dvti_big *b) {
+    int i;
+    if (a->n != b->n)
+        return a->n < b->n ? -1 : 1;
+    for (i = a->n - 1; i >= 0; i--)
+        if (a->word[i] != b->word[i])
+            return a->word[i] < b->word[i] ? -1 : 1;
+    return 0;
+}
+
+static void dvti_big_add(dvti_big *x, const dvti_big *y) {
+    uint64_t carry = 0;
+    int i;
+    for (i = 0; i < x->n || i < y->n || carry; i++) {
+        carry += (uint64_t)(i < x->n ? x->word[i] : 0) + (i < y->n ? y->word[i] : 0);
+        x->word[i] = (uint32_t)carry;
+        carry >>= 32;
+        if (i >= x->n)
+            x->n = i + 1;
+    }
+}
+
+/* Only for x >= y. */
+static void dvti_big_subtract(dvti_big *x, const dvti_big *y) {
+    uint64_t borrow = 0;
+    int i;
+    for (i = 0; i < x->n; i++) {
+        uint64_t difference = (uint64_t)x->word[i] - (i < y->n ? y->word[i] : 0) - borrow;
+        x->word[i] = (uint32_t)difference;
+        borrow = difference >> 63;
+    }
+    while (x->n && !x->word[x->n - 1])
+        x->n--;
+}
+
+/* x / y, which is 0 to 9; the remainder stays in x. */
+static int dvti_big_digit(dvti_big *x, const dvti_big *y) {
+    int digit = 0;
+    for (; dvti_big_compare(x, y) >= 0; digit++)
+        dvti_big_subtract(x, y);
+    return digit;
+}
+
+/* ---- taking a float apart ---- */
+typedef struct dvti_float_layout {
+    int fraction_bits, exponent_bits;
+} dvti_float_layout;
+
+static dvti_float dvti_float_split(uint64_t bits, dvti_float_layout layout) {
+    int bias = (1 << (layout.exponent_bits - 1)) - 1 + layout.fraction_bits;
+    int exponent = (int)(bits >> layout.fraction_bits & ((1u << layout.exponent_bits) - 1));
+    uint64_t fraction = bits & (((uint64_t)1 << layout.fraction_bits) - 1);
+    dvti_float x;
+    memset(&x, 0, sizeof x);
+    x.negative = bits >> (layout.fraction_bits + layout.exponent_bits) & 1;
+    if (exponent == (1 << layout.exponent_bits) - 1) {
+        x.kind = fraction ? DVTI_NAN : DVTI_INFINITE;
+        return x;
+    }
+    x.kind = DVTI_FINITE;
+    x.lopsided = fraction == 0 && exponent > 1;
+    x.mantissa = exponent ? fraction | (uint64_t)1 << layout.fraction_bits : fraction;
+    x.exponent = (exponent ? exponent : 1) - bias;
+    return x;
+}
+
+DVTI_FN dvti_float dvti_float_read(dvt_dtype dtype, const void *at) {
+    static const dvti_float_layout f32 = {23, 8}, f64 = {52, 11}, f16 = {10, 5}, bf16 = {7, 8};
+    uint64_t bits64;
+    uint32_t bits32;
+    uint16_t bits16;
+    if (dtype == DVT_F64) {
+        memcpy(&bits64, at, sizeof bits64);
+        return dvti_float_split(bits64, f64);
+    }
+    if (dtype == DVT_F32) {
+        memcpy(&bits32, at, sizeof bits32);
+        return dvti_float_split(bits32, f32);
+    }
+    memcpy(&bits16, at, sizeof bits16);
+    return dvti_float_split(bits16, dtype == DVT_F16 ? f16 : bf16);
+}
+
+/* ---- digits ---- */
+typedef struct dvti_digits {
+    int n;
+    int exponent; /* of the first digit: d.ddd * 10^exponent */
+    char digit[DVTI_DIGITS];
+} dvti_digits;
+
+/* The value as value / scale, and half the distances to its neighbours in the same unit. */
+typedef struct dvti_ratio {
+    dvti_big value, scale, below, above;
+} dvti_ratio;
+
+static void dvti_ratio_times_10(dvti_ratio *r) {
+    dvti_big_times(&r->value, 10);
+    dvti_big_times(&r->below, 10);
+    dvti_big_times(&r->above, 10);
+}
+
+/* Brings value / scale to [1, 10) and returns the power of ten that this took; not below `floor`, where the first digit
+   may then be 0. */
+static int dvti_ratio_scale(dvti_ratio *r, const dvti_float *x, int floor_position) {
+    int up = x->lopsided ? 2 : 1, high = 0, position;
+    while (x->mantissa >> high > 1)
+        high++;
+    dvti_big_set(&r->value, x->mantissa);
+    dvti_big_set(&r->scale, 1);
+    dvti_big_set(&r->below, 1);
+    dvti_big_shift(&r->value, up + (x->exponent > 0 ? x->exponent : 0));
+    dvti_big_shift(&r->scale, up + (x->exponent < 0 ? -x->exponent : 0));
+    dvti_big_shift(&r->below, x->exponent > 0 ? x->exponent : 0);
+    r->above = r->below;
+    if (x->lopsided)
+        dvti_big_shift(&r->above, 1);
+    /* log10(2) times the binary exponent: right, or one too small */
+    position = (int)floor((high + x->exponent) * 0.30102999566398119 - 1e-9);
+    if (position < floor_position)
+        position = floor_position;
+    if (position > 0)
+        dvti_big_times_power_of_10(&r->scale, position);
+    else {
+        dvti_big_times_power_of_10(&r->value, -position);
+        dvti_big_times_power_of_10(&r->below, -position);
+        dvti_big_times_power_of_10(&r->above, -position);
+    }
+    {
+        dvti_big ten = r->scale;
+        dvti_big_times(&ten, 10);
+        if (dvti_big_compare(&r->value, &ten) >= 0) {
+            r->scale = ten;
+            position++;
+        }
+    }
+    return position;
+}
+
+/* Adds one to the last digit, carrying; 999 becomes 1 of the next higher power. */
+static void dvti_digits_round_up(dvti_digits *d) {
+    while (d->n > 0 && d->digit[d->n - 1] == '9')
+        d->n--;
+    if (d->n > 0)
+        d->digit[d->n - 1]++;
+    else {
+        d->digit[d->n++] = '1';
+        d->exponent++;
+    }
+}
+
+/* Digits until they tell x from its neighbours, but down to position `least` in any case and never below `last`; exact:
+   until nothing is left or `last` is reached. The last digit is rounded, ties to even. */
+static void dvti_digits_make(dvti_digits *d, const dvti_float *x,
+                             const dvti_number_format *format) {
+    bool even = !(x->mantissa & 1), down = false, up = false, relative = format->scientific;
+    int position, least, last, digit;
+    dvti_ratio r;
+    d->n = 0;
+    d->exponent = 0;
+    if (!x->mantissa) {
+        d->digit[d->n++] = '0';
+        return;
+    }
+    position =
+        dvti_ratio_scale(&r, x, relative || format->at_most < 0 ? INT_MIN / 2 : -format->at_most);
+    last = format->at_most < 0 ? INT_MIN / 2 : (relative ? position : 0) - format->at_most;
+    least = format->at_least < 0 ? INT_MAX : (relative ? position : 0) - format->at_least;
+    d->exponent = position;
+    for (;; position--) {
+        digit = dvti_big_digit(&r.value, &r.scale);
+        if (!format->exact) {
+            dvti_big top = r.value;
+            dvti_big_add(&top, &r.above);
+            down = dvti_big_compare(&r.value, &r.below) < (even ? 1 : 0);
+            up = dvti_big_compare(&top, &r.scale) > (even ? -1 : 0);
+        }
+        d->digit[d->n++] = (char)('0' + digit);
+        if (((down || up) && position <= least) || position <= last || d->n == DVTI_DIGITS ||
+            (format->exact && !r.value.n))
+            break;
+        dvti_ratio_times_10(&r);
+    }
+    if (down == up) { /* both neighbours are out of the way, or neither: the nearer digit */
+        int half;
+        dvti_big_shift(&r.value, 1);
+        half = dvti_big_compare(&r.value, &r.scale);
+        up = half > 0 || (half == 0 && digit & 1);
+    }
+    if (up)
+        dvti_digits_round_up(d);
+}
+
+/* ---- the two notations ---- */
+typedef struct dvti_pen {
+    char *at;
+    int n;
+} dvti_pen;
+
+static void dvti_pen_repeat(dvti_pen *pen, char c, int times) {
+    for (; times > 0; times--)
+        pen->at[pen->n++] = c;
+}
+
+static void dvti_pen_digits(dvti_pen *pen, const dvti_digits *d, int from, int to) {
+    int i;
+    for (i = from; i < to; i++)
+        pen->at[pen->n++] = i >= 0 && i < d->n ? d->digit[i] : '0';
+}
+
+/* The point and the digits from..to behind it, trimmed. Returns how many characters stand behind the point. */
+static int dvti_pen_fraction(dvti_pen *pen, const dvti_digits *d, int from,
+                             const dvti_number_format *format) {
+    int to = d->n, places;
+    if (format->trim == DVTI_TRIM_KEEP)
+        to = DVTI_MAX(to, from + format->at_least);
+    else
+        while (to > from && (to <= 0 || d->digit[to - 1] == '0'))
+            to--;
+    places = to > from ? to - from : 0;
+    if (!places && format->trim == DVTI_TRIM_ALL)
+        return 0;
+    pen->at[pen->n++] = '.';
+    dvti_pen_digits(pen, d, from, from + places);
+    if (!places && format->trim == DVTI_TRIM_ZERO) {
+        pen->at[pen->n++] = '0';
+        places = 1;
+    }
+    return places;
+}
+
+static void dvti_pen_exponent(dvti_pen *pen, int exponent, int least_digits) {
+    char digits[8];
+    int n = 0, left = exponent < 0 ? -exponent : exponent;
+    for (; left || n < least_digits || n < 2; left /= 10)
+        digits[n++] = (char)('0' + left % 10);
+    pen->at[pen->n++] = 'e';
+    pen->at[pen->n++] = exponent < 0 ? '-' : '+';
+    while (n)
+        pen->at[pen->n++] = digits[--n];
+}
+
+DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_number_format *format) {
+    dvti_digits digits;
+    dvti_pen pen;
+    int whole, places;
+    dvti_digits_make(&digits, x, format);
+    pen.at = buffer;
+    pen.n = 0;
+    whole = format->scientific || digits.exponent < 0 ? 1 : digits.exponent + 1;
+    dvti_pen_repeat(&pen, ' ', format->pad_left - whole - (x->negative ? 1 : 0));
+    if (x->negative)
+        pen.at[pen.n++] = '-';
+    if (format->scientific) {
+        dvti_pen_digits(&pen, &digits, 0, 1);
+        dvti_pen_fraction(&pen, &digits, 1, format);
+        dvti_pen_exponent(&pen, digits.exponent, format->exponent_digits);
+    } else {
+        if (digits.exponent < 0)
+            pen.at[pen.n++] = '0';
+        else
+            dvti_pen_digits(&pen, &digits, 0, whole);
+        places = dvti_pen_fraction(&pen, &digits, digits.exponent + 1, format);
+        dvti_pen_repeat(&pen, ' ', format->pad_right - places);
+    }
+    pen.at[pen.n] = 0;
+    return pen.n;
+}
+
+#undef DVTI_BIG_WORDS
+#undef DVTI_DIGITS
+/* ==== end src/5_io/dvt_float_text.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/5_io/dvt_idx.c"
 #endif
-/* IDX, plain and compressed. */
+/* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
+   apart by content. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_io/dvt_idx.c"
+#line 4 "src/5_io/dvt_idx.c"
 #endif
+
+#define DVTI_IDX_HEADER (4 + 4 * DVT_MAX_DIMS)
+
+typedef struct dvti_idx_header {
+    dvti_stored stored;
+    dvt_shape shape;
+    int64_t begin, bytes; /* of the header, and of all */
+} dvti_idx_header;
+
+static bool dvti_idx_type(unsigned type, dvti_stored *stored) {
+    static const struct {
+        unsigned type;
+        char kind;
+        int bytes;
+        dvt_dtype dtype;
+    } known[] = {{0x08, 'u', 1, DVT_U8},  {0x09, 'i', 1, DVT_I8},  {0x0b, 'i', 2, DVT_I32},
+                 {0x0c, 'i', 4, DVT_I32}, {0x0d, 'f', 4, DVT_F32}, {0x0e, 'f', 8, DVT_F64}};
+
+    int i;
+    for (i = 0; i < DVTI_LENGTH(known); i++)
+        if (known[i].type == type) {
+            stored->kind = known[i].kind;
+            stored->bytes = known[i].bytes;
+            stored->big_endian = true;
+            stored->dtype = known[i].dtype;
+            return true;
+        }
+    return false;
+}
+
+static bool dvti_idx_parse(const char *function, const char *what, const void *bytes, size_t size,
+                           dvti_idx_header *header) {
+    dvti_source in = dvti_source_begin(bytes, size);
+    unsigned zero = (unsigned)dvti_source_be(&in, 2), type = (unsigned)dvti_source_be(&in, 1);
+    int ndim = (int)dvti_source_be(&in, 1), i;
+    int64_t count = 1;
+    bool fits = true;
+    memset(header, 0, sizeof *header);
+    if (in.failed || zero != 0 || !dvti_idx_type(type, &header->stored) || ndim == 0) {
+        dvti_fail(
+            DVT_ERR_FORMAT,
+            "%s: %.300s: this is not an IDX file (it has %lld bytes and begins with %02x %02x "
+            "%02x %02x); expected 00 00, a type of 08, 09, 0b, 0c, 0d or 0e, and the number of "
+            "axes: check that the path names the right file",
+            function, what, (long long)size, zero >> 8, zero & 255, type, (unsigned)ndim);
+        return false;
+    }
+    if (ndim > DVT_MAX_DIMS) {
+        dvti_fail(
+            DVT_ERR_FORMAT,
+            "%s: %.300s: the header says %d axes; expected at most %d: the file is damaged, or "
+            "not IDX",
+            function, what, ndim, DVT_MAX_DIMS);
+        return false;
+    }
+    header->shape.ndim = ndim;
+    for (i = 0; i < ndim; i++) {
+        header->shape.dim[i] = (int64_t)dvti_source_be(&in, 4);
+        fits = fits && dvti_mul(count, header->shape.dim[i], &count);
+    }
+    if (in.failed) {
+        dvti_fail(
+            DVT_ERR_FORMAT,
+            "%s: %.300s: the file ends within its header, after %lld bytes; expected %d extents "
+            "of 4 bytes: fetch the file again",
+            function, what, (long long)size, ndim);
+        return false;
+    }
+    header->begin = 4 + 4 * ndim;
+    if (!fits || !dvti_mul(count, header->stored.bytes, &header->bytes) ||
+        !dvti_sum(header->bytes, header->begin, &header->bytes)) {
+        dvti_fail(
+            DVT_ERR_FORMAT,
+            "%s: %.300s: the header says %s, which is more than any file holds: it is damaged, "
+            "fetch it again",
+            function, what, dvti_shape_text(header->shape));
+        return false;
+    }
+    return true;
+}
+
+static dvt_array *dvti_idx_plain(const char *function, const char *what, const void *bytes,
+                                 size_t size, dvt_ctx ctx) {
+    dvti_idx_header header;
+    if (!dvti_idx_parse(function, what, bytes, size, &header))
+        return NULL;
+    if ((uint64_t)header.bytes != size) {
+        dvti_fail(
+            DVT_ERR_FORMAT,
+            "%s: %.300s: the header says shape %s, which takes %lld bytes, but there are %lld; "
+            "the file is cut off, damaged, or followed by something else: fetch it again",
+            function, what, dvti_shape_text(header.shape), (long long)header.bytes,
+            (long long)size);
+        return NULL;
+    }
+    return dvti_stored_array(function, &header.stored, (const unsigned char *)bytes + header.begin,
+                             header.shape, ctx);
+}
+
+/* The header, which is unpacked first, says how much there may be. */
+static dvt_array *dvti_idx_gzip(const char *function, const char *what, const void *bytes,
+                                size_t size, dvt_ctx ctx) {
+    unsigned char head[DVTI_IDX_HEADER];
+    dvti_idx_header header;
+    dvt_array *result;
+    void *plain;
+    size_t got;
+    if (!dvti_gunzip_head(function, what, bytes, size, head, sizeof head, &got) ||
+        !dvti_idx_parse(function, what, head, got, &header))
+        return NULL;
+    if ((uint64_t)header.bytes / DVTI_DEFLATE_RATIO > size) {
+        dvti_fail(DVT_ERR_FORMAT,
+                  "%s: %.300s: the header says shape %s, which takes %lld bytes, more than %lld "
+                  "compressed bytes can hold; the file is cut off or damaged: fetch it again",
+                  function, what, dvti_shape_text(header.shape), (long long)header.bytes,
+                  (long long)size);
+        return NULL;
+    }
+    if (!dvti_gunzip(function, what, bytes, size, (size_t)header.bytes, &plain, &got))
+        return NULL;
+    result = dvti_idx_plain(function, what, plain, got, ctx);
+    dvti_free(plain);
+    return result;
+}
+
+static dvt_array *dvti_idx(const char *function, const char *what, const void *bytes, size_t size,
+                           dvt_ctx ctx) {
+    return dvti_is_gzip(bytes, size) ? dvti_idx_gzip(function, what, bytes, size, ctx)
+                                     : dvti_idx_plain(function, what, bytes, size, ctx);
+}
+
+DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx) {
+    if (!data) {
+        dvti_null("dvt_read_idx", "data");
+        return NULL;
+    }
+    return dvti_idx("dvt_read_idx", "the data", data, bytes, ctx);
+}
+
+DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
+    void *bytes;
+    size_t size;
+    dvt_array *result;
+    if (!dvti_file_read("dvt_load_idx", path, &bytes, &size))
+        return NULL;
+    result = dvti_idx("dvt_load_idx", path, bytes, size, ctx);
+    dvti_free(bytes);
+    return result;
+}
+
+#undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/5_io/dvt_inflate.c"
 #endif
-/* gzip and deflate, reading. */
+/* Reading gzip (RFC 1952) and deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones
+   are found by counting. The output is checked against the checksum and the length that the file gives. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_io/dvt_inflate.c"
+#line 4 "src/5_io/dvt_inflate.c"
 #endif
+
+#define DVTI_LOOKUP_BITS 11
+#define DVTI_MAX_CODE 15
+
+typedef struct dvti_huffman {
+    uint16_t
+        lookup[1 << DVTI_LOOKUP_BITS]; /* symbol * 16 + length of its code; 0: longer, or none */
+    uint16_t count[DVTI_MAX_CODE + 1]; /* codes of each length */
+    uint16_t symbol[288];              /* by length, then by value */
+} dvti_huffman;
+
+typedef struct dvti_inflater {
+    const unsigned char *in, *end;
+    uint64_t bits;
+    int n_bits;
+    unsigned char *out;
+    size_t n, capacity, limit;
+    size_t start;      /* of this member's output: matches do not reach before it */
+    const char *wrong; /* what is wrong with the data; NULL so far */
+    bool no_memory, full;
+    dvti_huffman literal, distance;
+} dvti_inflater;
+
+/* ---- bits ---- */
+static void dvti_refill(dvti_inflater *s) {
+    if (s->end - s->in >= 8) {
+        uint64_t word = 0;
+        int i;
+        for (i = 7; i >= 0; i--) /* one load, where the compiler sees it */
+            word = word << 8 | s->in[i];
+        s->bits |= word << s->n_bits;
+        s->in += (63 - s->n_bits) >> 3;
+        s->n_bits |= 56;
+        return;
+    }
+    while (s->n_bits <= 56 && s->in < s->end) {
+        s->bits |= (uint64_t)*s->in++ << s->n_bits;
+        s->n_bits += 8;
+    }
+}
+
+static bool dvti_inflate_fail(dvti_inflater *s, const char *wrong) {
+    if (!s->wrong)
+        s->wrong = wrong;
+    return false;
+}
+
+static unsigned dvti_take_bits(dvti_inflater *s, int n) {
+    unsigned value;
+    if (s->n_bits < n)
+        dvti_refill(s);
+    if (s->n_bits < n) {
+        dvti_inflate_fail(s, "it ends in the middle");
+        return 0;
+    }
+    value = (unsigned)(s->bits & (((uint64_t)1 << n) - 1));
+    s->bits >>= n;
+    s->n_bits -= n;
+    return value;
+}
+
+/* Back to whole bytes: what was read ahead is given back. */
+static void dvti_align(dvti_inflater *s) {
+    s->in -= s->n_bits >> 3;
+    s->bits = 0;
+    s->n_bits = 0;
+}
+
+/* ---- codes ---- */
+/* From the length of each symbol's code. A set of codes must be complete, except that one code, or none, may stand alone
+   with one bit. */
+static bool dvti_huffman_build(dvti_huffman *h, const unsigned char *length, int n) {
+    uint16_t next[DVTI_MAX_CODE + 2], offset[DVTI_MAX_CODE + 2];
+    int left = 1, i, bits, used;
+    unsigned code = 0;
+    memset(h, 0, sizeof *h);
+    for (i = 0; i < n; i++)
+        h->count[length[i]]++;
+    used = n - h->count[0];
+    h->count[0] = 0;
+    offset[1] = 0;
+    for (bits = 1; bits <= DVTI_MAX_CODE; bits++) {
+        left = left * 2 - h->count[bits];
+        if (left < 0)
+            return false;
+        code = (code + h->count[bits - 1]) << 1;
+        next[bits] = (uint16_t)code;
+        offset[bits + 1] = (uint16_t)(offset[bits] + h->count[bits]);
+    }
+    if (left > 0 && !(used == 0 || (used == 1 && h->count[1] == 1)))
+        return false;
+    for (i = 0; i < n; i++) {
+        unsigned reversed = 0, rest;
+        int k;
+        bits = length[i];
+        if (!bits)
+            continue;
+        h->symbol[offset[bits]++] = (uint16_t)i;
+        rest = next[bits]++;
+        for (k = 0; k < bits; k++, rest >>= 1)
+            reversed = reversed << 1 | (rest & 1);
+        for (; bits <= DVTI_LOOKUP_BITS && reversed < 1u << DVTI_LOOKUP_BITS;
+             reversed += 1u << bits)
+            h->lookup[reversed] = (uint16_t)(i * 16 + bits);
+    }
+    return true;
+}
+
+/* The symbol of a code longer than the table, or -1. Codes of one length are consecutive numbers. */
+static int dvti_decode_long(dvti_inflater *s, const dvti_huffman *h) {
+    int code = 0, first = 0, index = 0, bits;
+    for (bits = 1; bits <= DVTI_MAX_CODE && bits <= s->n_bits; bits++) {
+        int count = h->count[bits];
+        code |= (int)(s->bits >> (bits - 1) & 1);
+        if (code - first < count) {
+            s->bits >>= bits;
+            s->n_bits -= bits;
+            return h->symbol[index + code - first];
+        }
+        index += count;
+        first = (first + count) << 1;
+        code <<= 1;
+    }
+    dvti_inflate_fail(s, s->n_bits < DVTI_MAX_CODE ? "it ends in the middle"
+                                                   : "it has a code without meaning");
+    return -1;
+}
+
+/* With at least 15 bits in the buffer, or all that are left. */
+static int dvti_decode(dvti_inflater *s, const dvti_huffman *h) {
+    unsigned entry = h->lookup[s->bits & ((1u << DVTI_LOOKUP_BITS) - 1)];
+    int length = (int)(entry & 15);
+    if (length == 0 || length > s->n_bits)
+        return dvti_decode_long(s, h);
+    s->bits >>= length;
+    s->n_bits -= length;
+    return (int)(entry >> 4);
+}
+
+/* ---- output ---- */
+static bool dvti_inflate_room(dvti_inflater *s, size_t n) {
+    size_t need = s->n + n;
+    if (need <= s->capacity)
+        return true;
+    if (n > s->limit - s->n) {
+        s->full = true;
+        return dvti_inflate_fail(s, "it holds more than expected");
+    }
+    if (!dvti_grow((void **)&s->out, &s->capacity, need, 1)) {
+        s->no_memory = true;
+        return dvti_inflate_fail(s, "");
+    }
+    s->capacity = DVTI_MIN(s->capacity, s->limit);
+    return true;
+}
+
+static bool dvti_copy_match(dvti_inflater *s, size_t distance, size_t length) {
+    unsigned char *to;
+    const unsigned char *from;
+    if (distance > s->n - s->start)
+        return dvti_inflate_fail(s, "it refers to data before its beginning");
+    if (!dvti_inflate_room(s, length))
+        return false;
+    to = s->out + s->n;
+    from = to - distance;
+    s->n += length;
+    if (distance >= length)
+        memcpy(to, from, length);
+    else if (distance == 1)
+        memset(to, *from, length);
+    else /* repeats what it has just written */
+        while (length--)
+            *to++ = *from++;
+    return true;
+}
+
+/* ---- blocks ---- */
+static const uint16_t dvti_length_base[29] = {3,  4,  5,  6,   7,   8,   9,   10,  11, 13,
+                                              15, 17, 19, 23,  27,  31,  35,  43,  51, 59,
+                                              67, 83, 99, 115, 131, 163, 195, 227, 258};
+static const unsigned char dvti_length_extra[29] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
+                                                    2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
+static const uint16_t dvti_distance_base[30] = {
+    1,   2,   3,   4,   5,   7,    9,    13,   17,   25,   33,   49,   65,    97,    129,
+    193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
+static const unsigned char dvti_distance_extra[30] = {0, 0, 0,  0,  1,  1,  2,  2,  3,  3,
+                                                      4, 4, 5,  5,  6,  6,  7,  7,  8,  8,
+                                                      9, 9, 10, 10, 11, 11, 12, 12, 13, 13};
+
+static bool dvti_inflate_match(dvti_inflater *s, int symbol) {
+    unsigned length, distance;
+    if (symbol > 285)
+        return dvti_inflate_fail(s, "it has a length without meaning");
+    length = dvti_length_base[symbol - 257];
+    length += dvti_take_bits(s, dvti_length_extra[symbol - 257]);
+    if (s->n_bits < DVTI_MAX_CODE)
+        dvti_refill(s);
+    symbol = dvti_decode(s, &s->distance);
+    if (symbol < 0 || s->wrong)
+        return false;
+    if (symbol > 29)
+        return dvti_inflate_fail(s, "it has a distance without meaning");
+    distance = dvti_distance_base[symbol];
+    distance += dvti_take_bits(s, dvti_distance_extra[symbol]);
+    return !s->wrong && dvti_copy_match(s, distance, length);
+}
+
+static bool dvti_inflate_codes(dvti_inflater *s) {
+    for (;;) {
+        int symbol;
+        if (s->n_bits < 48)
+            dvti_refill(s);
+        symbol = dvti_decode(s, &s->literal);
+        while (symbol >= 0 && symbol < 256) {
+            if (s->n >= s->capacity && !dvti_inflate_room(s, 1))
+                return false;
+            s->out[s->n++] = (unsigned char)symbol;
+            if (s->n_bits < DVTI_MAX_CODE)
+                dvti_refill(s);
+            symbol = dvti_decode(s, &s->literal);
+        }
+        if (symbol < 0)
+            return false;
+        if (symbol == 256)
+            return true;
+        if (!dvti_inflate_match(s, symbol))
+            return false;
+    }
+}
+
+static bool dvti_inflate_stored(dvti_inflater *s) {
+    unsigned length, check;
+    s->bits >>= s->n_bits & 7;
+    s->n_bits -= s->n_bits & 7;
+    length = dvti_take_bits(s, 16);
+    check = dvti_take_bits(s, 16);
+    if (s->wrong)
+        return false;
+    if (length != (check ^ 0xffffu))
+        return dvti_inflate_fail(s, "the length of a stored block contradicts itself");
+    dvti_align(s);
+    if ((size_t)(s->end - s->in) < length)
+        return dvti_inflate_fail(s, "it ends in the middle");
+    if (!length)
+        return true;
+    if (!dvti_inflate_room(s, length))
+        return false;
+    memcpy(s->out + s->n, s->in, length);
+    s->in += length;
+    s->n += length;
+    return true;
+}
+
+static void dvti_fixed_codes(dvti_inflater *s) {
+    unsigned char length[288];
+    int i;
+    for (i = 0; i < 288; i++)
+        length[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8;
+    dvti_huffman_build(&s->literal, length, 288);
+    memset(length, 5, 32);
+    dvti_huffman_build(&s->distance, length, 32);
+}
+
+/* The code lengths of both tables are themselves coded. */
+static bool dvti_dynamic_codes(dvti_inflater *s) {
+    static const unsigned char order[19] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
+                                            11, 4,  12, 3, 13, 2, 14, 1, 15};
+    unsigned char length[288 + 32];
+    int literals = (int)dvti_take_bits(s, 5) + 257, distances = (int)dvti_take_bits(s, 5) + 1;
+    int codes = (int)dvti_take_bits(s, 4) + 4, i, n = 0;
+    if (s->wrong)
+        return false;
+    if (literals > 286 || distances > 30)
+        return dvti_inflate_fail(s, "it has too many codes");
+    memset(length, 0, sizeof length);
+    for (i = 0; i < codes; i++)
+        length[order[i]] = (unsigned char)dvti_take_bits(s, 3);
+    if (s->wrong || !dvti_huffman_build(&s->literal, length, 19))
+        return dvti_inflate_fail(s, "its codes are not a tree");
+    while (n < literals + distances) {
+        int symbol, repeat = 1, value = 0;
+        dvti_refill(s);
+        symbol = dvti_decode(s, &s->literal);
+        if (symbol < 0)
+            return false;
+        if (symbol < 16)
+            value = symbol;
+        else if (symbol == 16) {
+            if (n == 0)
+                return dvti_inflate_fail(s, "it repeats a code length before the first");
+            value = length[n - 1];
+            repeat = 3 + (int)dvti_take_bits(s, 2);
+        } else if (symbol == 17)
+            repeat = 3 + (int)dvti_take_bits(s, 3);
+        else
+            repeat = 11 + (int)dvti_take_bits(s, 7);
+        if (s->wrong)
+            return false;
+        if (n + repeat > literals + distances)
+            return dvti_inflate_fail(s, "it has too many code lengths");
+        memset(length + n, value, (size_t)repeat);
+        n += repeat;
+    }
+    if (length[256] == 0)
+        return dvti_inflate_fail(s, "it has no code for the end of a block");
+    return (dvti_huffman_build(&s->literal, length, literals) &&
+            dvti_huffman_build(&s->distance, length + literals, distances)) ||
+           dvti_inflate_fail(s, "its codes are not a tree");
+}
+
+static bool dvti_inflate(dvti_inflater *s) {
+    unsigned last, type;
+    s->start = s->n;
+    do {
+        last = dvti_take_bits(s, 1);
+        type = dvti_take_bits(s, 2);
+        if (s->wrong)
+            return false;
+        if (type == 3)
+            return dvti_inflate_fail(s, "it has a block of no known type");
+        if (type == 1)
+            dvti_fixed_codes(s);
+        if (type == 2 && !dvti_dynamic_codes(s))
+            return false;
+        if (!(type == 0 ? dvti_inflate_stored(s) : dvti_inflate_codes(s)))
+            return false;
+    } while (!last);
+    dvti_align(s);
+    return true;
+}
+
+/* ---- checksum: four bytes at a time ---- */
+typedef struct dvti_crc {
+    uint32_t table[4][256];
+} dvti_crc;
+
+static void dvti_crc_build(dvti_crc *crc) {
+    uint32_t i, value;
+    int k;
+    for (i = 0; i < 256; i++) {
+        value = i;
+        for (k = 0; k < 8; k++)
+            value = value >> 1 ^ (value & 1 ? 0xedb88320u : 0);
+        crc->table[0][i] = value;
+    }
+    for (i = 0; i < 256; i++)
+        for (k = 1; k < 4; k++) {
+            value = crc->table[k - 1][i];
+            crc->table[k][i] = value >> 8 ^ crc->table[0][value & 255];
+        }
+}
+
+static uint32_t dvti_crc_of(const dvti_crc *crc, const unsigned char *at, size_t n) {
+    uint32_t value = 0xffffffffu;
+    for (; n >= 4; n -= 4, at += 4) {
+        value ^=
+            (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+        value = crc->table[3][value & 255] ^ crc->table[2][value >> 8 & 255] ^
+                crc->table[1][value >> 16 & 255] ^ crc->table[0][value >> 24];
+    }
+    for (; n; n--)
+        value = value >> 8 ^ crc->table[0][(value ^ *at++) & 255];
+    return ~value;
+}
+
+/* ---- gzip members ---- */
+DVTI_FN bool dvti_is_gzip(const void *bytes, size_t size) {
+    const unsigned char *at = (const unsigned char *)bytes;
+    return size >= 2 && at[0] == 0x1f && at[1] == 0x8b;
+}
+
+static bool dvti_skip_text(dvti_source *in) {
+    const unsigned char *end = in->left ? (const unsigned char *)memchr(in->at, 0, in->left) : NULL;
+    return end && dvti_source_bytes(in, (uint64_t)(end - in->at) + 1) != NULL;
+}
+
+static bool dvti_gzip_header(dvti_inflater *s, const dvti_crc *crc) {
+    dvti_source in = dvti_source_begin(s->in, (size_t)(s->end - s->in));
+    unsigned magic = (unsigned)dvti_source_le(&in, 2), method = (unsigned)dvti_source_le(&in, 1);
+    unsigned flags = (unsigned)dvti_source_le(&in, 1);
+    dvti_source_bytes(&in, 6);
+    if (magic != 0x8b1f)
+        return dvti_inflate_fail(s, "something that is not gzip follows its end");
+    if (!in.failed && (method != 8 || flags & 0xe0))
+        return dvti_inflate_fail(s, "its header has an unknown method or flag");
+    if (flags & 4)
+        dvti_source_bytes(&in, dvti_source_le(&in, 2));
+    if ((flags & 8 && !dvti_skip_text(&in)) || (flags & 16 && !dvti_skip_text(&in)))
+        in.failed = true;
+    if (flags & 2 && !in.failed) {
+        uint32_t sum = dvti_crc_of(crc, s->in, (size_t)(in.at - s->in)) & 0xffffu;
+        if (dvti_source_le(&in, 2) != sum && !in.failed)
+            return dvti_inflate_fail(s, "the checksum of its header is wrong");
+    }
+    if (in.failed)
+        return dvti_inflate_fail(s, "it ends in the middle");
+    s->in = in.at;
+    return true;
+}
+
+static bool dvti_gzip_member(dvti_inflater *s, const dvti_crc *crc) {
+    uint32_t sum, length;
+    dvti_source in;
+    if (!dvti_gzip_header(s, crc) || !dvti_inflate(s))
+        return false;
+    in = dvti_source_begin(s->in, (size_t)(s->end - s->in));
+    sum = (uint32_t)dvti_source_le(&in, 4);
+    length = (uint32_t)dvti_source_le(&in, 4);
+    if (in.failed)
+        return dvti_inflate_fail(s, "it ends in the middle");
+    s->in = in.at;
+    if (length != (uint32_t)(s->n - s->start))
+        return dvti_inflate_fail(s, "it has another length than it says");
+    if (sum != dvti_crc_of(crc, s->out + s->start, s->n - s->start))
+        return dvti_inflate_fail(s, "its checksum is wrong");
+    return true;
+}
+
+static bool dvti_only_zeros(const unsigned char *at, const unsigned char *end) {
+    while (at < end && *at == 0)
+        at++;
+    return at == end;
+}
+
+static bool dvti_gunzip_members(dvti_inflater *s, const dvti_crc *crc) {
+    do
+        if (!dvti_gzip_member(s, crc))
+            return false;
+    while (!dvti_only_zeros(s->in, s->end)); /* tapes and disks pad with zeros */
+    return true;
+}
+
+/* The length that the last member gives for itself: room to begin with, when that is possible at all. */
+static size_t dvti_gzip_hint(const unsigned char *at, size_t size, size_t limit) {
+    dvti_source in = dvti_source_begin(at + (size < 4 ? 0 : size - 4), size < 4 ? size : 4);
+    uint64_t hint = dvti_source_le(&in, 4);
+    if (hint == 0 || hint / DVTI_DEFLATE_RATIO > size)
+        hint = 1; /* a block even when the output is empty */
+    return hint < limit ? (size_t)hint : limit;
+}
+
+static bool dvti_gunzip_begin(dvti_inflater *s, dvti_crc *crc, const void *bytes, size_t size,
+                              size_t limit) {
+    size_t room = dvti_gzip_hint((const unsigned char *)bytes, size, limit);
+    s->in = (const unsigned char *)bytes;
+    s->end = s->in + size;
+    s->limit = limit;
+    dvti_crc_build(crc);
+    s->out = (unsigned char *)dvti_alloc(room);
+    s->capacity = s->out ? room : 0;
+    s->no_memory = !s->out;
+    return s->out != NULL;
+}
+
+/* head: success is also when the limit was reached. */
+static bool dvti_gunzip_run(const char *function, const char *what, const void *bytes, size_t size,
+                            size_t limit, bool head, void **out, size_t *out_size) {
+    dvti_inflater *s = (dvti_inflater *)dvti_alloc_zero(sizeof *s);
+    dvti_crc *crc = (dvti_crc *)dvti_alloc(sizeof *crc);
+    bool ok = false;
+    *out = NULL;
+    *out_size = 0;
+    if (s && crc && dvti_gunzip_begin(s, crc, bytes, size, limit))
+        ok = dvti_gunzip_members(s, crc) || (head && s->full);
+    if (!s || !crc || s->no_memory)
+        dvti_fail_memory(function, (int64_t)(s ? s->n + 1 : sizeof *s));
+    else if (!ok)
+        dvti_fail(
+            DVT_ERR_FORMAT,
+            "%s: %.300s: the compressed data cannot be read: %s; fetch or write the file again",
+            function, what, s->wrong);
+    if (ok) {
+        *out = s->out;
+        *out_size = s->n;
+    } else if (s)
+        dvti_free(s->out);
+    dvti_free(s);
+    dvti_free(crc);
+    return ok;
+}
+
+DVTI_FN bool dvti_gunzip(const char *function, const char *what, const void *bytes, size_t size,
+                         size_t limit, void **out, size_t *out_size) {
+    return dvti_gunzip_run(function, what, bytes, size, limit, false, out, out_size);
+}
+
+/* One step of inflating writes less than 65536 bytes, so the limit is not met before n bytes are there. */
+DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void *bytes,
+                              size_t size, unsigned char *head, size_t n, size_t *got) {
+    void *out;
+    if (!dvti_gunzip_run(function, what, bytes, size, n + 65536, true, &out, got))
+        return false;
+    *got = DVTI_MIN(*got, n);
+    memcpy(head, out, *got);
+    dvti_free(out);
+    return true;
+}
+
+#undef DVTI_LOOKUP_BITS
+#undef DVTI_MAX_CODE
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/5_io/dvt_npy.c"
 #endif
-/* NumPy .npy. */
+/* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
+   refused by name. What is written is byte for byte what NumPy writes for an array in C order. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_io/dvt_npy.c"
+#line 4 "src/5_io/dvt_npy.c"
 #endif
+
+/* NumPy's own limit for files that are not trusted. */
+#define DVTI_NPY_HEADER 10000
+/* NumPy leaves room for the first extent to grow to this many digits. */
+#define DVTI_NPY_GROWTH 21
+
+typedef struct dvti_npy_header {
+    dvti_stored stored;
+    bool fortran_order;
+    dvt_shape shape;
+    const unsigned char *data;
+    size_t left; /* bytes from data on */
+} dvti_npy_header;
+
+/* ---- the dictionary ---- */
+typedef struct dvti_literal {
+    const char *at, *end;
+    const char *wrong;
+} dvti_literal;
+
+static bool dvti_literal_fail(dvti_literal *in, const char *wrong) {
+    if (!in->wrong)
+        in->wrong = wrong;
+    return false;
+}
+
+static void dvti_literal_blanks(dvti_literal *in) {
+    while (in->at < in->end && (*in->at == ' ' || *in->at == '\t' || *in->at == '\n'))
+        in->at++;
+}
+
+/* The character, if it is next. */
+static bool dvti_literal_char(dvti_literal *in, char c) {
+    dvti_literal_blanks(in);
+    if (in->at >= in->end || *in->at != c)
+        return false;
+    in->at++;
+    return true;
+}
+
+/* A quoted text without escapes, of fewer than `size` characters. */
+static bool dvti_literal_text(dvti_literal *in, char *text, size_t size) {
+    const char *start;
+    char quote;
+    dvti_literal_blanks(in);
+    if (in->at >= in->end || (*in->at != '\'' && *in->at != '"'))
+        return false;
+    quote = *in->at++;
+    start = in->at;
+    while (in->at < in->end && *in->at != quote)
+        if (*in->at++ == '\\')
+            return false;
+    if (in->at >= in->end || (size_t)(in->at - start) >= size)
+        return false;
+    memcpy(text, start, (size_t)(in->at - start));
+    text[in->at - start] = 0;
+    in->at++;
+    return true;
+}
+
+static bool dvti_literal_word(dvti_literal *in, const char *word) {
+    size_t n = strlen(word);
+    dvti_literal_blanks(in);
+    if ((size_t)(in->end - in->at) < n || memcmp(in->at, word, n) != 0)
+        return false;
+    in->at += n;
+    return true;
+}
+
+/* Digits, with the L that Python 2 wrote behind them. */
+static bool dvti_literal_extent(dvti_literal *in, int64_t *value) {
+    int digits = 0;
+    *value = 0;
+    dvti_literal_blanks(in);
+    for (; in->at < in->end && *in->at >= '0' && *in->at <= '9'; in->at++, digits++)
+        if (!dvti_mul(*value, 10, value) || !dvti_sum(*value, *in->at - '0', value))
+            return dvti_literal_fail(in, "an extent does not fit in 63 bits");
+    if (in->at < in->end && *in->at == 'L' && digits)
+        in->at++;
+    return digits > 0;
+}
+
+static bool dvti_literal_shape(dvti_literal *in, dvt_shape *shape) {
+    bool comma = true;
+    if (!dvti_literal_char(in, '('))
+        return false;
+    while (!dvti_literal_char(in, ')')) {
+        int64_t extent;
+        if (!comma || !dvti_literal_extent(in, &extent))
+            return false;
+        if (shape->ndim == DVT_MAX_DIMS)
+            return dvti_literal_fail(in, "it has more than 8 axes");
+        shape->dim[shape->ndim++] = extent;
+        comma = dvti_literal_char(in, ',');
+    }
+    return shape->ndim != 1 || comma; /* (3) is a number, (3,) a tuple */
+}
+
+/* ---- the type ---- */
+static const char *dvti_descr_refusal(char kind) {
+    switch (kind) {
+    case 'O':
+        return "it holds pickled Python objects, which are programs and never loaded; save plain "
+               "numbers";
+    case 'U':
+    case 'S':
+    case 'a':
+        return "it holds text; save numbers";
+    case 'M':
+    case 'm':
+        return "it holds dates or times; convert them with .astype('int64') before saving";
+    case 'c':
+        return "it holds complex numbers; save .real and .imag";
+    case 'V':
+        return "it holds records or raw bytes; save each field as an array of its own";
+    default:
+        return "its dtype is unknown; convert it with .astype('float32') before saving";
+    }
+}
+
+static bool dvti_descr_parse(const char *descr, dvti_stored *stored, const char **wrong) {
+    static const struct {
+        const char *name;
+        dvt_dtype dtype;
+    } known[] = {{"b1", DVT_BOOL}, {"i1", DVT_I8},  {"u1", DVT_U8},  {"i2", DVT_I32},
+                 {"u2", DVT_I32},  {"i4", DVT_I32}, {"u4", DVT_I64}, {"i8", DVT_I64},
+                 {"u8", DVT_I64},  {"f2", DVT_F16}, {"f4", DVT_F32}, {"f8", DVT_F64}};
+
+    const char *name = descr;
+    int i;
+    stored->big_endian = *descr == '>';
+    if (*descr && strchr("<>|=", *descr))
+        name++;
+    for (i = 0; i < DVTI_LENGTH(known); i++)
+        if (strcmp(name, known[i].name) == 0) {
+            stored->kind = name[0];
+            stored->bytes = name[1] - '0';
+            stored->dtype = known[i].dtype;
+            return true;
+        }
+    *wrong = dvti_descr_refusal(name[0]);
+    return false;
+}
+
+/* ---- reading ---- */
+static bool dvti_npy_dictionary(dvti_literal *in, dvti_npy_header *header) {
+    char key[32], descr[32];
+    unsigned seen = 0;
+    bool comma = true;
+    if (!dvti_literal_char(in, '{'))
+        return false;
+    while (!dvti_literal_char(in, '}')) {
+        unsigned bit;
+        bool ok;
+        if (!comma || !dvti_literal_text(in, key, sizeof key) || !dvti_literal_char(in, ':'))
+            return false;
+        if (strcmp(key, "descr") == 0) {
+            bit = 1;
+            dvti_literal_blanks(in);
+            if (in->at < in->end && *in->at == '[')
+                return dvti_literal_fail(in, dvti_descr_refusal('V'));
+            ok = dvti_literal_text(in, descr, sizeof descr) &&
+                 dvti_descr_parse(descr, &header->stored, &in->wrong);
+        } else if (strcmp(key, "fortran_order") == 0) {
+            bit = 2;
+            header->fortran_order = dvti_literal_word(in, "True");
+            ok = header->fortran_order || dvti_literal_word(in, "False");
+        } else {
+            bit = 4;
+            ok = strcmp(key, "shape") == 0 && dvti_literal_shape(in, &header->shape);
+        }
+        if (!ok || seen & bit)
+            return false;
+        seen |= bit;
+        comma = dvti_literal_char(in, ',');
+    }
+    dvti_literal_blanks(in);
+    return seen == 7 && in->at == in->end;
+}
+
+static bool dvti_npy_fail(const char *function, const char *what, const char *wrong) {
+    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: %s", function, what, wrong);
+    return false;
+}
+
+static bool dvti_npy_parse(const char *function, const char *what, const void *bytes, size_t size,
+                           dvti_npy_header *header) {
+    dvti_source in = dvti_source_begin(bytes, size);
+    const unsigned char *magic = dvti_source_bytes(&in, 6), *text;
+    unsigned major = (unsigned)dvti_source_le(&in, 1), minor = (unsigned)dvti_source_le(&in, 1);
+    uint64_t length;
+    dvti_literal literal;
+    memset(header, 0, sizeof *header);
+    if (!magic || memcmp(magic, "\x93NUMPY", 6) != 0)
+        return dvti_npy_fail(function, what,
+                             "this is not an .npy file (those begin with \\x93NUMPY); check that "
+                             "the path names the right file");
+    if (in.failed || major < 1 || major > 3 || minor != 0)
+        return dvti_npy_fail(function, what,
+                             "the version is unknown; expected 1.0, 2.0 or 3.0: write the file "
+                             "again with numpy.save");
+    length = dvti_source_le(&in, major == 1 ? 2 : 4);
+    if (length > DVTI_NPY_HEADER)
+        return dvti_npy_fail(function, what,
+                             "the header is longer than 10000 bytes, which NumPy refuses too; the "
+                             "file is damaged, or holds records");
+    text = dvti_source_bytes(&in, length);
+    if (!text)
+        return dvti_npy_fail(function, what, "it ends within its header; fetch or write it again");
+    literal.at = (const char *)text;
+    literal.end = literal.at + length;
+    literal.wrong = NULL;
+    if (!dvti_npy_dictionary(&literal, header))
+        return dvti_npy_fail(function, what,
+                             literal.wrong ? literal.wrong
+                                           : "the header is not the dictionary that NumPy writes "
+                                             "(descr, fortran_order, shape); write it again with "
+                                             "numpy.save");
+    header->data = in.at;
+    header->left = in.left;
+    return true;
+}
+
+static dvt_shape dvti_shape_reversed(dvt_shape shape) {
+    dvt_shape reversed = shape;
+    int i;
+    for (i = 0; i < shape.ndim; i++)
+        reversed.dim[i] = shape.dim[shape.ndim - 1 - i];
+    return reversed;
+}
+
+/* Fortran order is C order of the reversed shape: read it so, look at it with its axes exchanged, and pack that. */
+static dvt_array *dvti_npy_fortran(const char *function, const dvti_npy_header *header,
+                                   dvt_ctx ctx) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_array *raw = dvti_stored_array(function, &header->stored, header->data,
+                                       dvti_shape_reversed(header->shape), ctx);
+    dvt_array *view = NULL, *result = NULL;
+    int64_t stride[DVT_MAX_DIMS];
+    int n = header->shape.ndim, i;
+    if (raw) {
+        for (i = 0; i < n; i++)
+            stride[i] = raw->stride[n - 1 - i];
+        view = dvti_view_new(function, raw, header->shape, stride, 0);
+        result = view ? dvti_array_new(function, header->shape, header->stored.dtype, ctx) : NULL;
+    }
+    if (result && dvti_copy_elements(function, result, view) != DVT_OK)
+        result = NULL;
+    dvt_keep(result);
+    dvt_scope_end(&scope);
+    return result;
+}
+
+static dvt_array *dvti_npy(const char *function, const char *what, const void *bytes, size_t size,
+                           dvt_ctx ctx) {
+    dvti_npy_header header;
+    int64_t need = 1;
+    int i;
+    bool fits = true;
+    if (!dvti_npy_parse(function, what, bytes, size, &header))
+        return NULL;
+    for (i = 0; i < header.shape.ndim; i++)
+        fits = fits && dvti_mul(need, header.shape.dim[i], &need);
+    if (!fits || !dvti_mul(need, header.stored.bytes, &need) || (uint64_t)need != header.left) {
+        dvti_fail(
+            DVT_ERR_FORMAT,
+            "%s: %.300s: the header says shape %s with %d bytes for an element, but %lld bytes "
+            "follow it; the file is cut off, damaged, or followed by something else: fetch or "
+            "write it again",
+            function, what, dvti_shape_text(header.shape), header.stored.bytes,
+            (long long)header.left);
+        return NULL;
+    }
+    if (header.fortran_order && header.shape.ndim > 1)
+        return dvti_npy_fortran(function, &header, ctx);
+    return dvti_stored_array(function, &header.stored, header.data, header.shape, ctx);
+}
+
+DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx) {
+    if (!data) {
+        dvti_null("dvt_read_npy", "data");
+        return NULL;
+    }
+    return dvti_npy("dvt_read_npy", "the data", data, bytes, ctx);
+}
+
+DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx) {
+    void *bytes;
+    size_t size;
+    dvt_array *result;
+    if (!dvti_file_read("dvt_load_npy", path, &bytes, &size))
+        return NULL;
+    result = dvti_npy("dvt_load_npy", path, bytes, size, ctx);
+    dvti_free(bytes);
+    return result;
+}
+
+/* ---- writing ---- */
+static void dvti_npy_write_header(dvti_file_out *out, dvt_dtype dtype, dvt_shape shape) {
+    static const char *const descr[DVT_DTYPE_COUNT] = {"<f4", "<f8", "<f2", "<f4", "|i1",
+                                                       "|u1", "<i4", "<i8", "|b1"};
+    char header[512], first[32];
+    dvti_text text = dvti_text_begin(header, sizeof header);
+    int64_t begin = 10;
+    dvti_text_add(&text, "%cNUMPY%c%c%c%c", 0x93, 1, 0, 0, 0);
+    dvti_text_add(&text, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr[dtype],
+                  dvti_shape_text(shape));
+    if (shape.ndim > 0) {
+        int digits = snprintf(first, sizeof first, "%lld", (long long)shape.dim[0]);
+        dvti_text_char(&text, ' ', DVTI_NPY_GROWTH - digits);
+    }
+    dvti_text_char(&text, ' ', 64 - (int64_t)((text.length + 1) % 64));
+    dvti_text_char(&text, '\n', 1);
+    begin = (int64_t)text.length - begin;
+    header[8] = (char)(begin & 255);
+    header[9] = (char)(begin >> 8);
+    dvti_file_write(out, header, text.length);
+}
+
+DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
+    dvt_dtype dtype;
+    dvt_scope_guard scope;
+    dvt_array *host;
+    dvti_file_out out;
+    dvt_status status;
+    if (!x)
+        return dvti_null("dvt_save_npy", "x");
+    dtype = x->dtype == DVT_BF16 ? DVT_F32 : x->dtype;
+    scope = dvt_scope_begin();
+    host = dvti_stored_host("dvt_save_npy", x, dtype);
+    if (host && dvti_file_begin(&out, "dvt_save_npy", path)) {
+        dvti_npy_write_header(&out, dtype, x->shape);
+        dvti_file_write(&out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
+        status = dvti_file_end(&out, true);
+    } else
+        status = dvt_error_code();
+    dvt_scope_end(&scope);
+    return status;
+}
+
+#undef DVTI_NPY_HEADER
+#undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8054,19 +11084,761 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/5_io/dvt_print.c"
 #endif
-/* NumPy text of arrays. */
+/* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
+   elements that are shown are copied from the array's context. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_io/dvt_print.c"
+#line 4 "src/5_io/dvt_print.c"
 #endif
+
+/* ---- growing bytes ---- */
+DVTI_FN dvti_writer dvti_writer_begin(void) {
+    dvti_writer writer;
+    memset(&writer, 0, sizeof writer);
+    return writer;
+}
+
+DVTI_FN void dvti_writer_free(dvti_writer *writer) {
+    dvti_free(writer->at);
+    memset(writer, 0, sizeof *writer);
+}
+
+static bool dvti_writer_room(dvti_writer *writer, size_t n) {
+    if (writer->failed || n > SIZE_MAX - 1 - writer->length ||
+        !dvti_grow((void **)&writer->at, &writer->capacity, writer->length + n + 1, 1))
+        writer->failed = true;
+    return !writer->failed;
+}
+
+DVTI_FN void dvti_writer_bytes(dvti_writer *writer, const void *bytes, size_t n) {
+    if (!n || !dvti_writer_room(writer, n))
+        return;
+    memcpy(writer->at + writer->length, bytes, n);
+    writer->length += n;
+}
+
+DVTI_FN void dvti_writer_text(dvti_writer *writer, const char *text) {
+    dvti_writer_bytes(writer, text, strlen(text));
+}
+
+DVTI_FN void dvti_writer_repeat(dvti_writer *writer, char c, int64_t times) {
+    if (times <= 0 || !dvti_writer_room(writer, (size_t)times))
+        return;
+    memset(writer->at + writer->length, c, (size_t)times);
+    writer->length += (size_t)times;
+}
+
+DVTI_FN void dvti_writer_int(dvti_writer *writer, int64_t value) {
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    dvti_writer_text(writer, text);
+}
+
+DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
+    unsigned char raw[8];
+    int i;
+    for (i = 0; i < bytes; i++)
+        raw[i] = (unsigned char)(value >> 8 * i);
+    dvti_writer_bytes(writer, raw, (size_t)bytes);
+}
+
+/* ---- the elements that are shown ---- */
+/* shape: extents as shown; where an axis is cut, `gap` elements stand before the cut and as many behind it. */
+typedef struct dvti_shown {
+    dvt_shape shape;
+    bool cut[DVT_MAX_DIMS];
+    int64_t gap;
+} dvti_shown;
+
+static dvti_shown dvti_shown_of(const dvt_array *x, const dvti_print_rules *rules) {
+    dvti_shown shown;
+    int i;
+    memset(&shown, 0, sizeof shown);
+    shown.shape = x->shape;
+    shown.gap = rules->edge_items;
+    if (dvt_size(x) > rules->threshold)
+        for (i = 0; i < x->shape.ndim; i++)
+            if (x->shape.dim[i] > 2 * rules->edge_items) {
+                shown.cut[i] = true;
+                shown.shape.dim[i] = 2 * rules->edge_items;
+            }
+    return shown;
+}
+
+/* Copies one corner: bit i of `far_side` chooses the elements behind the cut of axis i. */
+static bool dvti_copy_corner(dvt_array *packed, dvt_array *x, const dvti_shown *shown,
+                             unsigned far_side) {
+    dvt_shape shape = shown->shape;
+    int64_t from = x->offset, to = 0;
+    dvt_array *source, *target;
+    int i;
+    for (i = 0; i < shape.ndim; i++)
+        if (shown->cut[i]) {
+            shape.dim[i] = shown->gap;
+            if (far_side & 1u << i) {
+                from += (x->shape.dim[i] - shown->gap) * x->stride[i];
+                to += shown->gap * packed->stride[i];
+            }
+        }
+    source = dvti_view_new("dvt_print", x, shape, x->stride, from);
+    target = source ? dvti_view_new("dvt_print", packed, shape, packed->stride, to) : NULL;
+    return target && dvti_copy_elements("dvt_print", target, source) == DVT_OK;
+}
+
+/* The shown elements, contiguous in main memory, as an array of the innermost scope; NULL with the error set. A summary
+   is packed on x's own context first, so that only it travels. */
+static dvt_array *dvti_fetch_shown(dvt_array *x, const dvti_shown *shown) {
+    dvt_array *packed = x, *host;
+    unsigned cuts = 0, side = 0;
+    int i;
+    for (i = 0; i < shown->shape.ndim; i++)
+        cuts |= shown->cut[i] ? 1u << i : 0;
+    if (cuts) {
+        packed = dvti_array_new("dvt_print", shown->shape, x->dtype, x->storage->ctx);
+        do {
+            if (!packed || !dvti_copy_corner(packed, x, shown, side))
+                return NULL;
+            side = (side - cuts) & cuts; /* the next subset of cuts */
+        } while (side);
+    }
+    if (packed->storage->ctx.type == DVT_DEVICE_CPU && dvt_is_contiguous(packed))
+        return dvt_wait(packed) == DVT_OK ? packed : NULL;
+    host = dvti_array_new("dvt_print", shown->shape, x->dtype, dvt_cpu());
+    if (!host || dvti_copy_elements("dvt_print", host, packed) != DVT_OK ||
+        dvt_wait(host) != DVT_OK)
+        return NULL;
+    return host;
+}
+
+/* ---- layout ---- */
+typedef struct dvti_layout {
+    dvti_writer *out;
+    const dvti_print_rules *rules;
+    const dvti_shown *shown;
+    dvti_element_format format;
+    const char *at; /* the next element: they are written in C order */
+    const char *separator;
+    bool torch_like;
+} dvti_layout;
+
+static int64_t dvti_next_element(dvti_layout *layout, char *text) {
+    int n = dvti_element_text(text, &layout->format, layout->at);
+    layout->at += dvt_dtype_size(layout->format.dtype);
+    return n;
+}
+
+static void dvti_strip_blanks(dvti_writer *out) {
+    while (out->length && out->at[out->length - 1] == ' ')
+        out->length--;
+}
+
+/* A row wraps before the word that would pass `width`, unless that would not help. */
+static void dvti_row_numpy(dvti_layout *layout, int64_t indent, int64_t width) {
+    int axis = layout->shown->shape.ndim - 1;
+    int64_t n = layout->shown->shape.dim[axis], column = indent, i, length;
+    int64_t separator = (int64_t)strlen(layout->separator);
+    char text[DVTI_NUMBER_SIZE];
+    bool dots = layout->shown->cut[axis];
+    for (i = 0; i < n; i++) {
+        bool ellipsis = dots && i == layout->shown->gap;
+        if (ellipsis) {
+            memcpy(text, "...", 4);
+            length = 3;
+            dots = false;
+            i--;
+        } else
+            length = dvti_next_element(layout, text);
+        if (column + length > width && column > indent) {
+            dvti_strip_blanks(layout->out);
+            dvti_writer_text(layout->out, "\n");
+            dvti_writer_repeat(layout->out, ' ', indent);
+            column = indent;
+        }
+        dvti_writer_bytes(layout->out, text, (size_t)length);
+        column += length;
+        if (i < n - 1) {
+            dvti_writer_text(layout->out, layout->separator);
+            column += separator;
+        }
+    }
+}
+
+/* PyTorch puts a fixed number of elements on a line; the ellipsis counts as one. */
+static void dvti_row_torch(dvti_layout *layout, int64_t indent) {
+    int axis = layout->shown->shape.ndim - 1;
+    int64_t n = layout->shown->shape.dim[axis], place = 0, i;
+    int64_t per_line = (layout->rules->line_width - indent + 1) / (layout->format.width + 2);
+    char text[DVTI_NUMBER_SIZE];
+    bool dots = layout->shown->cut[axis];
+    per_line = DVTI_MAX(per_line, 1);
+    for (i = 0; i < n; i++, place++) {
+        int64_t length = 4;
+        if (dots && i == layout->shown->gap) {
+            memcpy(text, " ...", 5);
+            dots = false;
+            i--;
+        } else
+            length = dvti_next_element(layout, text);
+        if (place && place % per_line == 0) {
+            dvti_writer_text(layout->out, ",\n");
+            dvti_writer_repeat(layout->out, ' ', indent);
+        } else if (place)
+            dvti_writer_text(layout->out, ", ");
+        dvti_writer_bytes(layout->out, text, (size_t)length);
+    }
+}
+
+/* One block from its opening bracket on, which stands at column indent - 1. `width` is what its lines may take. */
+static void dvti_block_text(dvti_layout *layout, int axis, int64_t indent, int64_t width) {
+    int left = layout->shown->shape.ndim - axis;
+    int64_t n = layout->shown->shape.dim[axis], i;
+    bool dots = layout->shown->cut[axis];
+    dvti_writer_text(layout->out, "[");
+    if (left == 1) {
+        if (layout->torch_like)
+            dvti_row_torch(layout, indent);
+        else
+            dvti_row_numpy(layout, indent, width - 1);
+    } else
+        for (i = 0; i < n; i++) {
+            if (dots && i == layout->shown->gap) {
+                dvti_writer_text(layout->out, "...");
+                dots = false;
+                i--;
+            } else
+                dvti_block_text(layout, axis + 1, indent + 1, width - 1);
+            if (i == n - 1)
+                break;
+            dvti_writer_bytes(layout->out, layout->separator,
+                              layout->separator[0] == ',' ? (size_t)1 : 0);
+            dvti_writer_repeat(layout->out, '\n', left - 1);
+            dvti_writer_repeat(layout->out, ' ', indent);
+        }
+    dvti_writer_text(layout->out, "]");
+}
+
+/* The values: `prefix` columns are taken on the first line, `suffix` ones on the last. */
+static void dvti_values_text(dvti_writer *out, const dvti_print_rules *rules,
+                             const dvti_shown *shown, const dvt_array *host, int64_t prefix,
+                             int64_t suffix, const char *separator) {
+    dvti_layout layout;
+    memset(&layout, 0, sizeof layout);
+    layout.out = out;
+    layout.rules = rules;
+    layout.shown = shown;
+    layout.separator = separator;
+    layout.torch_like = rules->style == DVT_PRINT_TORCH;
+    if (dvt_size(host) == 0) {
+        dvti_writer_text(out, "[]");
+        return;
+    }
+    layout.at = (const char *)dvti_view_of(host).data;
+    layout.format =
+        dvti_element_plan(rules, host->dtype, layout.at, dvt_size(host), shown->shape.ndim);
+    if (shown->shape.ndim == 0) {
+        char text[DVTI_NUMBER_SIZE];
+        int64_t n = dvti_next_element(&layout, text);
+        dvti_writer_bytes(out, text, (size_t)n);
+    } else
+        dvti_block_text(&layout, 0, prefix + 1, rules->line_width - suffix);
+}
+
+/* Characters since the last newline. */
+static int64_t dvti_last_line(const dvti_writer *out, size_t start) {
+    size_t i = out->length;
+    while (i > start && out->at[i - 1] != '\n')
+        i--;
+    return (int64_t)(out->length - i);
+}
+
+/* ---- what stands around the values ---- */
+/* MXNet's np: NumPy's repr, whose dtype is left out for float32 and bool and added for NumPy's other defaults; the
+   context unless it is a cpu. */
+static void dvti_style_np(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
+                          dvt_array *x, const dvt_array *host) {
+    const char *name = dvt_dtype_name(x->dtype);
+    bool empty = dvt_size(x) == 0, implied = x->dtype == DVT_F64 || x->dtype == DVT_I64;
+    dvti_writer_text(out, "array(");
+    dvti_values_text(out, rules, shown, host, 6, 1, ", ");
+    if (empty && x->shape.ndim != 1) {
+        dvti_writer_text(out, ", shape=");
+        dvti_writer_text(out, dvti_shape_text(x->shape));
+    }
+    if (x->dtype != DVT_F32 && (x->dtype != DVT_BOOL || empty)) {
+        int64_t line = dvti_last_line(out, 0) + 1;
+        bool wrap = (!implied || empty) && line + 7 + (int64_t)strlen(name) + 1 > rules->line_width;
+        dvti_writer_text(out, wrap ? ",\n      dtype=" : ", dtype=");
+        dvti_writer_text(out, name);
+    }
+    if (x->storage->ctx.type != DVT_DEVICE_CPU) {
+        dvti_writer_text(out, ", ctx=");
+        dvti_writer_text(out, dvt_ctx_name(x->storage->ctx));
+    }
+    dvti_writer_text(out, ")");
+}
+
+/* JAX measures the last line without its prefix when there is only one, and then adds blanks instead of a newline. */
+static void dvti_style_jax(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
+                           dvt_array *x, const dvt_array *host) {
+    const char *name = dvt_dtype_name(x->dtype);
+    int64_t line;
+    dvti_writer_text(out, "Array(");
+    dvti_values_text(out, rules, shown, host, 6, 1, ", ");
+    if (dvt_size(x) == 0) {
+        dvti_writer_text(out, ", shape=");
+        dvti_writer_text(out, dvti_shape_text(x->shape));
+    }
+    line = dvti_last_line(out, 6) + 1;
+    if (out->length && memchr(out->at, '\n', out->length) == NULL)
+        line++;
+    dvti_writer_text(out, ",");
+    dvti_writer_repeat(out, ' ', line + 7 + (int64_t)strlen(name) + 1 > rules->line_width ? 6 : 1);
+    dvti_writer_text(out, "dtype=");
+    dvti_writer_text(out, name);
+    dvti_writer_text(out, ")");
+}
+
+static void dvti_torch_suffix(dvti_writer *out, const dvti_print_rules *rules, int64_t *line,
+                              const char *text) {
+    int64_t n = (int64_t)strlen(text);
+    if (*line + n + 2 > rules->line_width) {
+        dvti_writer_text(out, ",\n       ");
+        *line = 7 + n;
+    } else {
+        dvti_writer_text(out, ", ");
+        *line += n + 2;
+    }
+    dvti_writer_text(out, text);
+}
+
+static void dvti_style_torch(dvti_writer *out, const dvti_print_rules *rules,
+                             const dvti_shown *shown, dvt_array *x, const dvt_array *host) {
+    bool empty = dvt_size(x) == 0;
+    char *text = dvti_name_buffer();
+    int64_t line;
+    dvti_writer_text(out, "tensor(");
+    dvti_values_text(out, rules, shown, host, 7, 0, ", ");
+    line = dvti_last_line(out, 7) + 1;
+    if (out->length && memchr(out->at, '\n', out->length) == NULL)
+        line++;
+    if (x->storage->ctx.type == DVT_DEVICE_GPU) {
+        snprintf(text, DVTI_NAME_SIZE, "device='cuda:%d'", x->storage->ctx.id);
+        dvti_torch_suffix(out, rules, &line, text);
+    }
+    if (empty && x->shape.ndim != 1) {
+        snprintf(text, DVTI_NAME_SIZE, "size=%.140s", dvti_shape_text(x->shape));
+        dvti_torch_suffix(out, rules, &line, text);
+    }
+    if (x->dtype != DVT_F32 && (empty || (x->dtype != DVT_I64 && x->dtype != DVT_BOOL))) {
+        snprintf(text, DVTI_NAME_SIZE, "dtype=torch.%s", dvt_dtype_name(x->dtype));
+        dvti_torch_suffix(out, rules, &line, text);
+    }
+    dvti_writer_text(out, ")");
+}
+
+static void dvti_style_mxnet(dvti_writer *out, const dvti_print_rules *rules,
+                             const dvti_shown *shown, dvt_array *x, const dvt_array *host) {
+    int i;
+    dvti_values_text(out, rules, shown, host, 0, 0, " ");
+    dvti_writer_text(out, "\n<NDArray ");
+    for (i = 0; i < x->shape.ndim; i++) {
+        dvti_writer_text(out, i ? "x" : "");
+        dvti_writer_int(out, x->shape.dim[i]);
+    }
+    dvti_writer_text(out, " @");
+    dvti_writer_text(out, dvt_ctx_name(x->storage->ctx));
+    dvti_writer_text(out, ">");
+}
+
+/* ---- the call ---- */
+static bool dvti_print_rules_of(const dvt_print_options *options, dvti_print_rules *rules) {
+    static const dvt_print_options standard = {DVT_PRINT_MXNET, 0, 0, 0, 0, false, false};
+    const dvt_print_options *o = options ? options : &standard;
+    bool torch_like = o->style == DVT_PRINT_TORCH;
+    if ((int)o->style < 0 || (int)o->style > (int)DVT_PRINT_TORCH || o->precision < -1 ||
+        o->precision > DVTI_MAX_PRECISION || o->threshold < 0 || o->edge_items < 0 ||
+        o->line_width < 0) {
+        dvti_fail(
+            DVT_ERR_RANGE,
+            "dvt_format: options with style %d, precision %d, threshold %lld, edge_items %d, "
+            "line_width %d; expected a style of dvt_print_style, a precision of -1 to %d, and "
+            "no other negative number: start from options of all zeros",
+            (int)o->style, o->precision, (long long)o->threshold, o->edge_items, o->line_width,
+            DVTI_MAX_PRECISION);
+        return false;
+    }
+    rules->style = o->style;
+    rules->precision = o->precision ? o->precision : torch_like ? 4 : 8;
+    rules->threshold = o->threshold ? o->threshold : 1000;
+    rules->edge_items = o->edge_items ? o->edge_items : 3;
+    rules->line_width = o->line_width ? o->line_width : torch_like ? 80 : 75;
+    rules->suppress = o->suppress;
+    return true;
+}
+
+/* The whole text; the caller frees the writer, also on failure. */
+static dvt_status dvti_print_text(dvti_writer *out, const char *function, dvt_array *x,
+                                  const dvt_print_options *options) {
+    dvti_print_rules rules;
+    dvti_shown shown;
+    dvt_array *host;
+    dvt_status status;
+    dvt_scope_guard scope;
+    if (!dvti_print_rules_of(options, &rules))
+        return DVT_ERR_RANGE;
+    if (!x)
+        dvti_writer_text(out, "(null)");
+    else {
+        status = dvti_check_guard(function, x);
+        if (status != DVT_OK)
+            return status;
+        shown = dvti_shown_of(x, &rules);
+        scope = dvt_scope_begin();
+        host = dvti_fetch_shown(x, &shown);
+        if (!host)
+            status = dvt_error_code();
+        else if (rules.style == DVT_PRINT_MXNET)
+            dvti_style_mxnet(out, &rules, &shown, x, host);
+        else if (rules.style == DVT_PRINT_NP)
+            dvti_style_np(out, &rules, &shown, x, host);
+        else if (rules.style == DVT_PRINT_JAX)
+            dvti_style_jax(out, &rules, &shown, x, host);
+        else if (rules.style == DVT_PRINT_TORCH)
+            dvti_style_torch(out, &rules, &shown, x, host);
+        else
+            dvti_values_text(out, &rules, &shown, host, 0, 0, " ");
+        dvt_scope_end(&scope);
+        if (!host)
+            return status;
+    }
+    if (!options || !options->no_newline)
+        dvti_writer_text(out, "\n");
+    return out->failed ? dvti_fail_memory(function, (int64_t)out->capacity * 2) : DVT_OK;
+}
+
+DVT_API dvt_status dvt_format(dvt_array *x, const dvt_print_options *options, char *buffer,
+                              size_t size, size_t *length) {
+    dvti_writer out = dvti_writer_begin();
+    dvt_status status = dvti_print_text(&out, "dvt_format", x, options);
+    if (status == DVT_OK) {
+        size_t n = out.length < size ? out.length : size ? size - 1 : 0;
+        if (buffer && size) {
+            memcpy(buffer, out.at, n);
+            buffer[n] = 0;
+        }
+        if (length)
+            *length = out.length;
+    }
+    dvti_writer_free(&out);
+    return status;
+}
+
+static dvt_status dvti_print_to(const char *function, FILE *file, dvt_array *x) {
+    dvti_writer out = dvti_writer_begin();
+    dvt_status status = dvti_print_text(&out, function, x, NULL);
+    if (status == DVT_OK && fwrite(out.at, 1, out.length, file) != out.length)
+        status = dvti_fail(DVT_ERR_IO, "%s: %lld bytes could not be written: %s", function,
+                           (long long)out.length, strerror(errno));
+    dvti_writer_free(&out);
+    return status;
+}
+
+DVT_API dvt_status dvt_print(dvt_array *x) {
+    return dvti_print_to("dvt_print", stdout, x);
+}
+
+DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
+    if (!file)
+        return dvti_null("dvt_print_file", "file");
+    return dvti_print_to("dvt_print_file", (FILE *)file, x);
+}
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_io/dvt_print_element.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_io/dvt_print_element.c"
+#endif
+/* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
+   PyTorch's. Knows nothing of brackets and lines. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/5_io/dvt_print_element.c"
+#endif
+
+/* What decides: the extremes of what is finite and not zero, and what else there is. */
+typedef struct dvti_survey {
+    double largest, smallest; /* magnitudes; 0 when there is none */
+    bool finite, special, minus_infinity, fractions;
+} dvti_survey;
+
+static double dvti_float_value(const dvti_float *x) {
+    double magnitude = ldexp((double)x->mantissa, x->exponent);
+    return x->negative ? -magnitude : magnitude;
+}
+
+static const char *dvti_printed_at(const void *elements, dvt_dtype dtype, int64_t i) {
+    return (const char *)elements + i * dvt_dtype_size(dtype);
+}
+
+static dvti_survey dvti_survey_of(dvt_dtype dtype, const void *elements, int64_t n) {
+    dvti_survey s;
+    int64_t i;
+    memset(&s, 0, sizeof s);
+    for (i = 0; i < n; i++) {
+        dvti_float x = dvti_float_read(dtype, dvti_printed_at(elements, dtype, i));
+        double magnitude;
+        if (x.kind != DVTI_FINITE) {
+            s.special = true;
+            s.minus_infinity = s.minus_infinity || (x.kind == DVTI_INFINITE && x.negative);
+            continue;
+        }
+        s.finite = true;
+        magnitude = fabs(dvti_float_value(&x));
+        if (magnitude == 0)
+            continue;
+        s.fractions = s.fractions || magnitude != floor(magnitude);
+        if (s.largest == 0 || magnitude > s.largest)
+            s.largest = magnitude;
+        if (s.smallest == 0 || magnitude < s.smallest)
+            s.smallest = magnitude;
+    }
+    return s;
+}
+
+/* NumPy divides in the array's own dtype, so the quotient is rounded to it (and may become infinite). */
+static double dvti_quotient(dvt_dtype dtype, double a, double b) {
+    if (dtype == DVT_F64)
+        return a / b;
+    if (dtype == DVT_F16)
+        return (double)dvti_f16_to_f32(dvti_f32_to_f16((float)(a / b)));
+    if (dtype == DVT_BF16)
+        return (double)dvti_bf16_to_f32(dvti_f32_to_bf16((float)(a / b)));
+    return (double)(float)(a / b);
+}
+
+static bool dvti_numpy_scientific(const dvti_print_rules *rules, dvt_dtype dtype,
+                                  const dvti_survey *s) {
+    if (s->largest == 0)
+        return false;
+    return s->largest >= 1e8 ||
+           (!rules->suppress &&
+            (s->smallest < 0.0001 || dvti_quotient(dtype, s->largest, s->smallest) > 1000.0));
+}
+
+/* The widths of a number's parts. */
+typedef struct dvti_parts {
+    int whole, fraction, exponent;
+} dvti_parts;
+
+static dvti_parts dvti_parts_of(const char *text) {
+    dvti_parts parts;
+    const char *point = strchr(text, '.'), *e = strchr(text, 'e'), *end = text + strlen(text);
+    if (!e)
+        e = end;
+    if (!point)
+        point = e;
+    parts.whole = (int)(point - text);
+    parts.fraction = e > point ? (int)(e - point) - 1 : 0;
+    parts.exponent = end > e ? (int)(end - e) - 2 : 0;
+    return parts;
+}
+
+/* The widest parts over all finite elements in a preliminary form. */
+static dvti_parts dvti_widest(dvt_dtype dtype, const void *elements, int64_t n,
+                              const dvti_number_format *form) {
+    char buffer[DVTI_NUMBER_SIZE];
+    dvti_parts most, parts;
+    int64_t i;
+    memset(&most, 0, sizeof most);
+    for (i = 0; i < n; i++) {
+        dvti_float x = dvti_float_read(dtype, dvti_printed_at(elements, dtype, i));
+        if (x.kind != DVTI_FINITE)
+            continue;
+        dvti_number_text(buffer, &x, form);
+        parts = dvti_parts_of(buffer);
+        most.whole = DVTI_MAX(most.whole, parts.whole);
+        most.fraction = DVTI_MAX(most.fraction, parts.fraction);
+        most.exponent = DVTI_MAX(most.exponent, parts.exponent);
+    }
+    return most;
+}
+
+/* Fixed form: shortest digits, blanks on both sides. Scientific: all mantissas as long as the longest. */
+static dvti_number_format dvti_numpy_float_plan(const dvti_print_rules *rules, dvt_dtype dtype,
+                                                const void *elements, int64_t n) {
+    dvti_survey survey = dvti_survey_of(dtype, elements, n);
+    dvti_number_format form;
+    dvti_parts most;
+    memset(&form, 0, sizeof form);
+    form.trim = DVTI_TRIM_POINT;
+    form.at_most = rules->precision;
+    form.at_least = -1;
+    form.scientific = dvti_numpy_scientific(rules, dtype, &survey);
+    most = dvti_widest(dtype, elements, n, &form);
+    form.pad_left = most.whole;
+    form.at_least = 0;
+    if (form.scientific) {
+        form.trim = DVTI_TRIM_KEEP;
+        form.at_most = form.at_least = most.fraction;
+        form.exponent_digits = most.exponent;
+        form.pad_right = most.exponent + 2 + most.fraction;
+    } else
+        form.pad_right = most.fraction;
+    if (survey.special) {
+        int room = form.pad_right + 1, longest = survey.minus_infinity ? 4 : 3;
+        form.pad_left = DVTI_MAX(form.pad_left, longest - room);
+    }
+    return form;
+}
+
+/* A NumPy scalar prints all its digits: 1.0, 1e-05. */
+static dvti_number_format dvti_numpy_scalar_plan(dvt_dtype dtype, const void *element) {
+    dvti_float x = dvti_float_read(dtype, element);
+    double magnitude = x.kind == DVTI_FINITE ? fabs(dvti_float_value(&x)) : 0;
+    dvti_number_format form;
+    memset(&form, 0, sizeof form);
+    form.at_most = form.at_least = -1;
+    form.scientific = magnitude != 0 && (magnitude >= 1e16 || magnitude < 1e-4);
+    form.trim = form.scientific ? DVTI_TRIM_ALL : DVTI_TRIM_ZERO;
+    return form;
+}
+
+/* PyTorch: so many digits behind the point for all, none when all values are whole; one width, which looks neither at
+   zeros nor at what is not finite. */
+static void dvti_torch_float_plan(dvti_element_format *format, const dvti_print_rules *rules,
+                                  const void *elements, int64_t n) {
+    dvti_survey s = dvti_survey_of(format->dtype, elements, n);
+    dvti_number_format *form = &format->number;
+    char buffer[DVTI_NUMBER_SIZE];
+    int64_t i;
+    format->whole = !s.fractions;
+    form->exact =
+        rules->precision >= 0; /* without a precision, PyTorch has none: shortest digits */
+    form->trim = form->exact ? DVTI_TRIM_KEEP : DVTI_TRIM_ZERO;
+    form->at_most = form->at_least = rules->precision;
+    form->scientific = s.largest != 0 && (s.largest / s.smallest > 1000.0 || s.largest > 1e8 ||
+                                          (!format->whole && s.smallest < 1e-4));
+    if (format->whole && !form->scientific)
+        form->at_most = form->at_least = 0;
+    for (i = 0; i < n; i++) {
+        dvti_float x = dvti_float_read(format->dtype, dvti_printed_at(elements, format->dtype, i));
+        if (x.kind == DVTI_FINITE && x.mantissa)
+            format->width = DVTI_MAX(format->width, dvti_number_text(buffer, &x, form));
+    }
+    if (rules->suppress && form->scientific) {
+        form->scientific = false;
+        if (format->whole)
+            form->at_most = form->at_least = 0;
+    }
+}
+
+static int64_t dvti_int_value(dvt_dtype dtype, const void *at) {
+    int32_t i32;
+    int64_t i64;
+    if (dtype == DVT_I64) {
+        memcpy(&i64, at, sizeof i64);
+        return i64;
+    }
+    if (dtype == DVT_I32) {
+        memcpy(&i32, at, sizeof i32);
+        return i32;
+    }
+    return dtype == DVT_I8 ? *(const signed char *)at : *(const unsigned char *)at;
+}
+
+/* Blanks and the text, ended by 0. */
+static int dvti_padded(char *buffer, const char *text, int n, int width) {
+    int blanks = width > n ? width - n : 0;
+    memset(buffer, ' ', (size_t)blanks);
+    memcpy(buffer + blanks, text, (size_t)n);
+    buffer[blanks + n] = 0;
+    return blanks + n;
+}
+
+static int dvti_int_text(char *buffer, int64_t value, int width) {
+    char text[24];
+    int n = DVTI_LENGTH(text);
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do
+        text[--n] = (char)('0' + left % 10);
+    while (left /= 10);
+    if (value < 0)
+        text[--n] = '-';
+    return dvti_padded(buffer, text + n, DVTI_LENGTH(text) - n, width);
+}
+
+static int dvti_special_text(char *buffer, const dvti_float *x, int width) {
+    const char *text = x->kind == DVTI_NAN ? "nan" : x->negative ? "-inf" : "inf";
+    return dvti_padded(buffer, text, (int)strlen(text), width);
+}
+
+DVTI_FN int dvti_element_text(char *buffer, const dvti_element_format *format,
+                              const void *element) {
+    char text[DVTI_NUMBER_SIZE];
+    const dvti_number_format *form = &format->number;
+    dvti_float x;
+    int n;
+    if (format->dtype == DVT_BOOL) {
+        bool value = *(const unsigned char *)element != 0;
+        return dvti_padded(buffer, value ? "True" : "False", value ? 4 : 5, format->width);
+    }
+    if (!dvt_dtype_is_float(format->dtype))
+        return dvti_int_text(buffer, dvti_int_value(format->dtype, element), format->width);
+    x = dvti_float_read(format->dtype, element);
+    if (!format->torch_like) {
+        if (x.kind != DVTI_FINITE)
+            return dvti_special_text(buffer, &x,
+                                     format->scalar ? 0 : form->pad_left + form->pad_right + 1);
+        return dvti_number_text(buffer, &x, form);
+    }
+    if (x.kind != DVTI_FINITE)
+        return dvti_special_text(buffer, &x, format->width);
+    n = dvti_number_text(text, &x, form);
+    return dvti_padded(buffer, text, n, format->width);
+}
+
+DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt_dtype dtype,
+                                              const void *elements, int64_t n, int ndim) {
+    bool scalar = ndim == 0 && (rules->style == DVT_PRINT_MXNET || rules->style == DVT_PRINT_STR);
+    char buffer[DVTI_NUMBER_SIZE];
+    dvti_element_format format;
+    int64_t i;
+    memset(&format, 0, sizeof format);
+    format.dtype = dtype;
+    format.torch_like = rules->style == DVT_PRINT_TORCH;
+    format.scalar = scalar;
+    format.width = format.torch_like ? 1 : 0;
+    if (dvt_dtype_is_float(dtype)) {
+        if (format.torch_like)
+            dvti_torch_float_plan(&format, rules, elements, n);
+        else if (scalar)
+            format.number = dvti_numpy_scalar_plan(dtype, elements);
+        else
+            format.number = dvti_numpy_float_plan(rules, dtype, elements, n);
+        return format;
+    }
+    if (dtype == DVT_BOOL && !format.torch_like) {
+        format.width = ndim ? 5 : 0;
+        return format;
+    }
+    for (i = 0; i < n; i++) {
+        dvti_element_format bare = format;
+        int length;
+        bare.width = 0;
+        length = dvti_element_text(buffer, &bare, dvti_printed_at(elements, dtype, i));
+        format.width = DVTI_MAX(format.width, length);
+    }
+    return format;
+}
+/* ==== end src/5_io/dvt_print_element.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 69 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -8092,7 +11864,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8104,7 +11876,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8116,7 +11888,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8128,7 +11900,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8140,7 +11912,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8152,7 +11924,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8164,7 +11936,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8176,7 +11948,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8232,7 +12004,7 @@ struct dvt_dataset {
 #endif
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8497,7 +12269,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8509,7 +12281,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 #endif
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8700,7 +12472,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8859,7 +12631,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const dvt_optimizer *optimizer, double
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -9110,7 +12882,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -9251,7 +13023,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -9315,7 +13087,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -9327,7 +13099,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 #endif
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -9555,7 +13327,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -9854,7 +13626,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Compiles and runs every C block of the documents, and the quick start in the header's introduction.
+
+A block with `int main` is a program. Any other is a piece: it becomes the body of a main that fails when an error is left
+behind. Both run without and with two virtual GPUs. A comment on the line above the fence changes that:
+
+    <!-- check: with STATEMENTS -->      what the text around the piece has already declared
+    <!-- check: insert FILE after TEXT -->  a change to the sources: see tests/check/adding_an_op.sh
+    <!-- check: skip REASON -->          counted, with its reason
+
+Environment: CC, BUILD, LIBRARY, LIBS, as the Makefile sets them.
+"""
+import os
+import re
+import subprocess
+import sys
+
+FENCE = re.compile(r"(?:<!-- check: (.*?) -->\n)?^```c\n(.*?)^```$", re.S | re.M)
+PIECE = """#include "devtensor.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(void) {{
+{setup}
+#line {line} "{file}"
+{code}
+    if (dvt_error_code() != DVT_OK)
+        fprintf(stderr, "%s\\n", dvt_error());
+    return dvt_error_code() != DVT_OK;
+}}
+"""
+folder = os.path.abspath(os.path.join(os.environ["BUILD"], "blocks"))
+counts = {"passed": 0, "failed": 0, "skipped": 0}
+
+
+def blocks(file):
+    with open(file, encoding="utf-8") as opened:
+        text = opened.read()
+    for match in FENCE.finditer(text):
+        yield text[:match.start(2)].count("\n") + 1, match[1] or "", match[2]
+
+
+def run(command, **more):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+    return done.returncode, done.stdout
+
+
+def try_block(name, program):
+    """What is wrong with it; empty when nothing is."""
+    source, binary = f"{folder}/{name}.c", f"{folder}/{name}"
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(program)
+    # The library is linked, so that its implementation need not be compiled for each block.
+    flags = "-std=gnu99 -Wall -Wextra -Werror -Wno-unused -I. -D_GNU_SOURCE -DDEVTENSOR_IMPLEMENTED -include stdio.h"
+    command = os.environ["CC"].split() + flags.split() + [source, "-o", binary]
+    code, said = run(command + os.environ["LIBRARY"].split() + os.environ["LIBS"].split())
+    if code:
+        return "does not compile:\n" + said
+    for gpus in ("0", "2"):
+        code, said = run([binary], cwd=folder, timeout=120, env=dict(os.environ, DEVTENSOR_VIRTUAL_GPUS=gpus))
+        if code:
+            return f"ends with {code} on {gpus} virtual GPUs:\n{said[-1500:]}"
+    return ""
+
+
+def check(file, line, note, code):
+    where = f"{file}:{line}"
+    if note.startswith("insert "):
+        return
+    if note.startswith("skip "):
+        counts["skipped"] += 1
+        print(f"SKIP {where}: {note[5:]}")
+        return
+    if not re.search(r"\bint main\b", code):
+        code = PIECE.format(setup=note[5:] if note.startswith("with ") else "", line=line + 1, file=file, code=code)
+    wrong = try_block(re.sub(r"\W", "_", where), code)
+    counts["failed" if wrong else "passed"] += 1
+    if wrong:
+        print(f"FAIL {where} {wrong}")
+
+
+def main():
+    os.makedirs(folder, exist_ok=True)
+    files = [name for name in ("README.md", "CONTRIBUTING.md") if os.path.exists(name)]
+    files += sorted("docs/" + name for name in os.listdir("docs") if name.endswith(".md"))
+    for file in files:
+        for line, note, code in blocks(file):
+            check(file, line, note, code)
+    with open("src/0_api/dvt_intro.h", encoding="utf-8") as file:
+        quick_start = re.search(r"Quick start.*?\n\n((?:       .*\n)+)", file.read())
+    check("src/0_api/dvt_intro.h", 1, "", quick_start[1] if quick_start else "#error there is no quick start")
+    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
+    sys.exit(counts["failed"] != 0)
+
+
+main()

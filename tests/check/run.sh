@@ -1,0 +1,85 @@
+#!/bin/sh
+# What `make check` runs: everything about the sources that is not the behaviour of the library. Each line of this file is one check,
+# or a script that counts several. Environment: BUILD, CC, PYTHON, LIBRARY, LIBS, as the Makefile sets them.
+. tests/lib.sh
+mkdir -p "$BUILD"
+script() { # name, command: its own closing line is added to ours
+    script_name=$1
+    shift
+    "$@" >"$BUILD/script.log" 2>&1
+    code=$?
+    sed '$d' "$BUILD/script.log"
+    counts=$(tail -n 1 "$BUILD/script.log" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p')
+    if [ -z "$counts" ]; then
+        fail "$script_name" "exit code $code: $(tail -n 1 "$BUILD/script.log")"
+        return
+    fi
+    set -- $counts
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+    skipped=$((skipped + $3))
+}
+
+# ---- generated files and layers ----
+if has "$PYTHON"; then
+    try "call sites are fresh" "$PYTHON" tools/call_sites.py --check
+    try "the header is fresh, and the layers hold" "$PYTHON" tools/amalgamate.py --check
+    script "the guards refuse what they should" sh tests/check/guards.sh
+else
+    skip "generated files" "$PYTHON is not installed"
+fi
+
+# ---- names ----
+if has nm; then
+    for what in exported private static macros; do
+        if [ $what = private ] && ! $CC --version | grep -q "Free Software"; then
+            skip "names: private" "only GCC keeps unused static functions"
+        else
+            try "names: $what" sh tools/check_symbols.sh $what
+        fi
+    done
+else
+    skip "names" "nm is not installed"
+fi
+if has "$PYTHON" && has nm; then
+    nm -g $LIBRARY >"$BUILD/nm.txt"
+    script "declarations" "$PYTHON" tests/check/api.py "$BUILD/nm.txt"
+fi
+
+# ---- layout ----
+sh tools/format.sh --check >"$BUILD/format.log" 2>&1
+case $? in
+0) pass ;;
+77) skip layout "$(cat "$BUILD/format.log")" ;;
+*) fail layout "$(cat "$BUILD/format.log")" ;;
+esac
+
+# ---- sizes and words ----
+listed() { find src tests examples bench tools -name '*.[ch]' -o -name '*.inl' -o -name '*.cu' -o -name '*.py' -o -name '*.sh'; }
+too_long() { ! listed | xargs wc -l | awk '$2 != "total" && $1 > 1000 { print; found = 1 } END { exit !found }'; }
+try "no file over 1000 lines" too_long
+listed | xargs wc -l | awk '$2 != "total" && $1 > 500 { print "note: " $2 " has " $1 " lines; aim for 500 at most" }'
+words() { # the pattern does not match itself
+    ! grep -rnIE '\b(TO[D]O|FI[X]ME|XX[X]|HA[C]K|not implemen[t]ed|placehol[d]er)\b' src tests examples bench tools docs ./*.md Makefile
+}
+try "no promises for later" words
+
+# ---- documents ----
+links() { # every relative link of a document leads somewhere
+    bad=$(for file in ./*.md docs/*.md tests/*.md bench/*.md; do
+        [ -f "$file" ] || continue
+        grep -o '](\([^)#]*\)' "$file" | sed 's/](//' | grep -v '^[a-z]*:' | while read -r to; do
+            [ -z "$to" ] || [ -e "$(dirname "$file")/$to" ] || echo "$file: $to"
+        done
+    done)
+    [ -z "$bad" ] || { echo "$bad"; return 1; }
+}
+try "links lead somewhere" links
+try "generated tables are fresh" sh tools/docs.sh --check
+if has "$PYTHON"; then
+    script "blocks of the documents" "$PYTHON" tests/check/blocks.py
+    script "the worked example" sh tests/check/adding_an_op.sh
+else
+    skip "blocks of the documents" "$PYTHON is not installed"
+fi
+finish
