@@ -86,6 +86,9 @@ test: $B/unit/tests examples
 unit: $B/unit/tests
 	@$B/unit/tests -v $(T)
 
+unit-quiet: $B/unit/tests
+	@$B/unit/tests
+
 test-long: $B/unit/tests $(if $(LONG),$B/long/tests)
 	@$(ENVIRONMENT) sh tests/run.sh $B/unit/tests $(if $(LONG),$B/long/tests)
 
@@ -145,4 +148,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -name '*.d' 2>/dev/null)
 
-.PHONY: help run test unit test-long check header docs bench bench-accuracy examples install format clean
+.PHONY: help run test unit unit-quiet test-long check header docs bench bench-accuracy examples install format clean

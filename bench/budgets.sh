@@ -1,0 +1,44 @@
+#!/bin/sh
+# The three budgets that hold always, and the sizes. Environment: BUILD, CC, CXX, LIBRARY, LIBS, as the Makefile sets them.
+#   including the declarations   20 ms      (the median of 9, less an empty file's)
+#   compiling the implementation 10 s       (gcc -O2)
+#   a program that adds two arrays, stripped   2 MB
+d=$BUILD/budgets
+mkdir -p "$d"
+echo 'int main(void) { return 0; }' >"$d/empty.c"
+printf '#include "devtensor.h"\nint main(void) { return 0; }\n' >"$d/include.c"
+cat >"$d/add.c" <<END
+#include "devtensor.h"
+int main(void) {
+    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    return dvt_item(dvt_sum(dvt_add(x, x), DVT_ALL, false)) != 4;
+}
+END
+milliseconds() { # of the command: the median of 9
+    for i in 1 2 3 4 5 6 7 8 9; do
+        begin=$(date +%s%N)
+        "$@" >/dev/null 2>&1
+        end=$(date +%s%N)
+        echo $(((end - begin) / 1000000))
+    done | sort -n | sed -n 5p
+}
+row() { printf '%-56s %10s %s\n' "$1" "$2" "$3"; }
+row "lines of src/" "$(find src -type f | xargs cat | wc -l)" ""
+row "devtensor.h" "$(wc -c <devtensor.h)" "bytes"
+row "devtensor.h" "$(wc -l <devtensor.h)" "lines"
+empty=$(milliseconds $CC -c "$d/empty.c" -o "$d/empty.o")
+include=$(milliseconds $CC -I. -c "$d/include.c" -o "$d/include.o")
+row "including the declarations, $CC (budget 20)" $((include - empty)) "ms"
+for compiler in gcc clang; do
+    command -v $compiler >/dev/null 2>&1 || { row "$compiler" "" "is not installed"; continue; }
+    for level in -O0 -O2; do
+        begin=$(date +%s%N)
+        $compiler -std=gnu11 $level -I. -Itests -c tests/implementation.c -o "$d/implementation.o"
+        end=$(date +%s%N)
+        budget=""
+        [ "$compiler$level" = gcc-O2 ] && budget=" (budget 10000)"
+        row "compiling the implementation, $compiler $level$budget" $(((end - begin) / 1000000)) "ms"
+    done
+done
+$CC -O2 -I. "$d/add.c" $LIBRARY -o "$d/add" $LIBS && strip "$d/add" && "$d/add" &&
+    row "a program that adds two arrays, stripped (budget 2 MB)" "$(wc -c <"$d/add")" "bytes"
