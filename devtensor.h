@@ -5030,6 +5030,7 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
 DVTI_FN void dvti_ref_fill(const dvti_launch *launch);
 DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch);
 DVTI_FN void dvti_ref_reduce(const dvti_launch *launch);
+DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_softmax(const dvti_launch *launch);
 DVTI_FN void dvti_ref_matmul(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch);
@@ -5037,6 +5038,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch);
 DVTI_FN void dvti_ref_index(const dvti_launch *launch);
+DVTI_FN int64_t dvti_ref_index_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_random(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_random_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
@@ -5069,6 +5071,16 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
                               const void *src);
 /* The memory itself when it is contiguous and of the class's own dtype, so that no block is needed; else NULL. */
 DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64_t first);
+
+/* Where a position of a merged view stands: the index on every axis, and the element's distance from view.data. */
+typedef struct dvti_cursor {
+    int64_t index[DVT_MAX_DIMS];
+    int64_t at;
+} dvti_cursor;
+
+DVTI_FN dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position);
+/* n positions further, not beyond the end of the last axis. */
+DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n);
 #define DVTI_BLOCK 512 /* elements: four operands of 8 bytes stay in the first-level cache */
 
 /* ---- the inside of a matrix product, shared by matmul and convolution (ref/ref_gemm.c) ----
@@ -5128,6 +5140,23 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     case DVTI_K_ELEMENTWISE:
         dvti_ref_elementwise(launch);
         break;
+    case DVTI_K_MATMUL:
+        dvti_ref_matmul(launch);
+        break;
+    case DVTI_K_REDUCE:
+        dvti_ref_reduce(launch);
+        break;
+    case DVTI_K_SOFTMAX:
+        dvti_ref_softmax(launch);
+        break;
+    case DVTI_K_TAKE:
+    case DVTI_K_TAKE_ALONG:
+    case DVTI_K_ONE_HOT:
+        dvti_ref_index(launch);
+        break;
+    case DVTI_K_RANDOM:
+        dvti_ref_random(launch);
+        break;
     default:
         break;
     }
@@ -5135,8 +5164,19 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
 
 DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch) {
     (void)device;
-    (void)launch;
-    return 0;
+    switch (launch->kernel) {
+    case DVTI_K_REDUCE:
+        return dvti_ref_reduce_workspace(launch);
+    case DVTI_K_MATMUL:
+        return dvti_ref_matmul_workspace(launch);
+    case DVTI_K_TAKE:
+    case DVTI_K_TAKE_ALONG:
+        return dvti_ref_index_workspace(launch);
+    case DVTI_K_RANDOM:
+        return dvti_ref_random_workspace(launch);
+    default:
+        return 0;
+    }
 }
 
 /* Two threads that grow `used` at once must not both miss the peak. */
@@ -5317,13 +5357,7 @@ static void dvti_store_row(void *dst, dvt_dtype dtype, int64_t step, int64_t n, 
         dvti_store_row_i64(dst, dtype, step, n, (const int64_t *)src);
 }
 
-/* Where a run of positions stands: the index on every axis, and the element's distance from view.data. */
-typedef struct dvti_cursor {
-    int64_t index[DVT_MAX_DIMS];
-    int64_t at;
-} dvti_cursor;
-
-static dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position) {
+DVTI_FN dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position) {
     dvti_cursor cursor;
     int i;
     cursor.at = 0;
@@ -5337,8 +5371,7 @@ static dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position) {
     return cursor;
 }
 
-/* n positions further, which do not go beyond the end of the last axis. */
-static void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n) {
+DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n) {
     int i = view->ndim - 1;
     cursor->index[i] += n;
     cursor->at += n * view->stride[i];
@@ -6556,10 +6589,211 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/ref/ref_index.c"
 #endif
-/* take, take_along, one_hot. */
+/* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/ref/ref_index.c"
 #endif
+
+/* Negative numbers count from the end; what is outside goes to the nearest end. n > 0. */
+static int64_t dvti_index_clamp(int64_t index, int64_t n) {
+    if (index < 0)
+        index += n;
+    return index < 0 ? 0 : index >= n ? n - 1 : index;
+}
+
+/* Sums of 16-bit floats grow in float32, in the workspace, and are rounded once. */
+static bool dvti_index_wide(const dvti_launch *launch) {
+    bool adds = launch->op == DVTI_OP_take_add || launch->op == DVTI_OP_take_along_add;
+    return adds && dvt_dtype_size(launch->out[0].dtype) == 2;
+}
+
+DVTI_FN int64_t dvti_ref_index_workspace(const dvti_launch *launch) {
+    return dvti_index_wide(launch) ? dvti_view_size(&launch->out[0]) * 4 : 0;
+}
+
+/* Where sums grow, zeroed: a contiguous view of the result's shape. */
+static dvti_view dvti_index_sums(const dvti_launch *launch) {
+    dvti_view sums = launch->out[0];
+    if (dvti_index_wide(launch)) {
+        sums.data = launch->workspace;
+        sums.dtype = DVT_F32;
+    }
+    memset(sums.data, 0, (size_t)(dvti_view_size(&sums) * dvt_dtype_size(sums.dtype)));
+    return sums;
+}
+
+static void dvti_index_round(const dvti_launch *launch, const dvti_view *sums) {
+    dvti_view out = launch->out[0];
+    float x[DVTI_BLOCK];
+    int64_t at, n, size = dvti_view_size(&out);
+    if (sums->data == out.data)
+        return;
+    dvti_merge_axes(&out);
+    for (at = 0; at < size; at += n) {
+        n = DVTI_MIN(size - at, DVTI_BLOCK);
+        memcpy(x, (const float *)sums->data + at, (size_t)n * sizeof *x);
+        dvti_store_block(&out, at, n, DVTI_F32, x);
+    }
+}
+
+/* to[k] += from[k], both contiguous. */
+static void dvti_index_add(void *to, dvt_dtype to_dtype, const void *from, dvt_dtype dtype,
+                           int64_t n) {
+    double x[DVTI_BLOCK], y[DVTI_BLOCK];
+    int64_t at, k, m;
+    for (at = 0; at < n; at += m) {
+        m = DVTI_MIN(n - at, DVTI_BLOCK);
+        dvti_load_row_f64((const char *)from + at * dvt_dtype_size(dtype), dtype, 1, m, x);
+        dvti_load_row_f64((char *)to + at * dvt_dtype_size(to_dtype), to_dtype, 1, m, y);
+        for (k = 0; k < m; k++)
+            y[k] += x[k];
+        dvti_store_row_f64((char *)to + at * dvt_dtype_size(to_dtype), to_dtype, 1, m, y);
+    }
+}
+
+/* ---- take: (A, N, B) at (M) gives (A, M, B) ---- */
+typedef struct dvti_take_plan {
+    const dvti_launch *launch;
+    dvti_view sums;
+} dvti_take_plan;
+
+static void dvti_take_rows(void *user, int64_t begin, int64_t end) {
+    const dvti_launch *launch = ((const dvti_take_plan *)user)->launch;
+    const dvti_view *in = &launch->in[0];
+    const int64_t *index = (const int64_t *)launch->in[1].data;
+    int64_t n = in->dim[1], m = launch->out[0].dim[1], row;
+    size_t bytes = (size_t)(in->dim[2] * dvt_dtype_size(in->dtype));
+    for (row = begin; row < end; row++) {
+        int64_t from = row / m * n + dvti_index_clamp(index[row % m], n);
+        memcpy((char *)launch->out[0].data + (size_t)row * bytes,
+               (const char *)in->data + (size_t)from * bytes, bytes);
+    }
+}
+
+/* A range of A * B columns: every column sees the indices in their order, whatever the number of threads. */
+static void dvti_take_add_columns(void *user, int64_t begin, int64_t end) {
+    const dvti_take_plan *plan = (const dvti_take_plan *)user;
+    const dvti_view *in = &plan->launch->in[0], *sums = &plan->sums;
+    const int64_t *index = (const int64_t *)plan->launch->in[1].data;
+    int64_t m = in->dim[1], n = sums->dim[1], b = sums->dim[2], j, column, width;
+    for (; begin < end; begin += width) {
+        int64_t a = begin / b;
+        column = begin % b;
+        width = DVTI_MIN(end - begin, b - column);
+        for (j = 0; j < m; j++) {
+            int64_t to = (a * n + dvti_index_clamp(index[j], n)) * b + column;
+            int64_t from = (a * m + j) * b + column;
+            dvti_index_add((char *)sums->data + to * dvt_dtype_size(sums->dtype), sums->dtype,
+                           (const char *)in->data + from * dvt_dtype_size(in->dtype), in->dtype,
+                           width);
+        }
+    }
+}
+
+static void dvti_ref_take(const dvti_launch *launch) {
+    dvti_take_plan plan;
+    int64_t b = launch->out[0].dim[2], m = launch->in[0].dim[1];
+    plan.launch = launch;
+    if (launch->op == DVTI_OP_take) {
+        dvti_parallel_for(launch->out[0].dim[0] * launch->out[0].dim[1], 16384 / (b + 8) + 1,
+                          dvti_take_rows, &plan);
+        return;
+    }
+    plan.sums = dvti_index_sums(launch);
+    dvti_parallel_for(launch->out[0].dim[0] * b, DVTI_MAX(16384 / (m + 1), 64),
+                      dvti_take_add_columns, &plan);
+    dvti_index_round(launch, &plan.sums);
+}
+
+/* ---- take_along: one element per position ---- */
+typedef struct dvti_along_plan {
+    const dvti_launch *launch;
+    dvti_view at;     /* the positions: in[1] */
+    dvti_view source; /* take_along: in[0] without the step along the axis; take_along_add: in[0] */
+    dvti_view target; /* where the position goes, without the step along the axis */
+    int64_t extent, stride; /* along the axis, of what is indexed */
+    int64_t row;            /* positions per work item */
+} dvti_along_plan;
+
+static void dvti_along_items(void *user, int64_t begin, int64_t end) {
+    const dvti_along_plan *plan = (const dvti_along_plan *)user;
+    bool adds = plan->launch->op == DVTI_OP_take_along_add;
+    int64_t position = begin * plan->row, last = end * plan->row, k, n, index[DVTI_BLOCK];
+    int64_t from_size = dvt_dtype_size(plan->source.dtype),
+            to_size = dvt_dtype_size(plan->target.dtype);
+    dvti_cursor from = dvti_cursor_at(&plan->source, position);
+    dvti_cursor to = dvti_cursor_at(&plan->target, position);
+    for (; position < last; position += n) {
+        n = DVTI_MIN(last - position, DVTI_BLOCK);
+        dvti_load_block(&plan->at, position, n, DVTI_I64, index);
+        for (k = 0; k < n; k++) {
+            int64_t step = dvti_index_clamp(index[k], plan->extent) * plan->stride;
+            const char *x =
+                (const char *)plan->source.data + (from.at + (adds ? 0 : step)) * from_size;
+            char *y = (char *)plan->target.data + (to.at + (adds ? step : 0)) * to_size;
+            if (adds)
+                dvti_index_add(y, plan->target.dtype, x, plan->source.dtype, 1);
+            else
+                memcpy(y, x, (size_t)from_size);
+            dvti_cursor_advance(&from, &plan->source, 1);
+            dvti_cursor_advance(&to, &plan->target, 1);
+        }
+    }
+}
+
+static void dvti_ref_take_along(const dvti_launch *launch) {
+    const dvti_view *positions = &launch->in[1];
+    dvti_view sums = launch->out[0], *indexed;
+    dvti_along_plan plan;
+    int axis = (int)launch->i[0];
+    bool adds = launch->op == DVTI_OP_take_along_add;
+    int64_t size = dvti_view_size(positions), items;
+    if (adds)
+        sums = dvti_index_sums(launch);
+    if (size == 0)
+        return;
+    plan.launch = launch;
+    plan.at = *positions;
+    plan.source = launch->in[0];
+    plan.target = sums;
+    indexed = adds ? &plan.target : &plan.source;
+    plan.extent = indexed->dim[axis];
+    plan.stride = indexed->stride[axis];
+    indexed->dim[axis] = positions->dim[axis];
+    indexed->stride[axis] = 0;
+    /* Positions that may meet differ on the axis only: pieces of the first axis are independent unless it is that one. */
+    items = adds && axis == 0 ? 1 : positions->dim[0];
+    plan.row = size / items;
+    dvti_merge_axes(&plan.at);
+    dvti_merge_axes(&plan.source);
+    dvti_merge_axes(&plan.target);
+    dvti_parallel_for(items, 4096 / plan.row + 1, dvti_along_items, &plan);
+    if (adds)
+        dvti_index_round(launch, &sums);
+}
+
+/* ---- one_hot ---- */
+static void dvti_one_hot_rows(void *user, int64_t begin, int64_t end) {
+    const dvti_launch *launch = (const dvti_launch *)user;
+    const dvti_view *out = &launch->out[0];
+    const int64_t *index = (const int64_t *)launch->in[0].data;
+    int64_t depth = out->dim[out->ndim - 1], size = dvt_dtype_size(out->dtype), row;
+    memset((char *)out->data + begin * depth * size, 0, (size_t)((end - begin) * depth * size));
+    for (row = begin; row < end; row++)
+        if (index[row] >= 0 && index[row] < depth)
+            dvti_store_i64(out->data, out->dtype, row * depth + index[row], 1);
+}
+
+DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
+    if (launch->kernel == DVTI_K_TAKE)
+        dvti_ref_take(launch);
+    else if (launch->kernel == DVTI_K_TAKE_ALONG)
+        dvti_ref_take_along(launch);
+    else
+        dvti_parallel_for(dvti_view_size(&launch->in[0]),
+                          16384 / (launch->out[0].dim[launch->out[0].ndim - 1] + 1) + 1,
+                          dvti_one_hot_rows, (void *)launch);
+}
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 35 "src/devtensor_spine.h"
@@ -6574,13 +6808,13 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64
 #line 4 "src/3_cpu/ref/ref_matmul.c"
 #endif
 
-typedef struct dvti_matmul {
+typedef struct dvti_matmul_job {
     const dvti_launch *launch;
     dvti_gemm plan;
     int64_t n, m, k, batch;
     int64_t tasks, row_tiles, col_tiles; /* col_tiles: pieces of the result, for vectors */
     bool vector;                         /* n or m is 1 */
-} dvti_matmul;
+} dvti_matmul_job;
 
 /* Columns of one task of a vector product, and those summed side by side. */
 #define DVTI_MATVEC_TASK 512
@@ -6591,9 +6825,9 @@ static dvti_class dvti_matmul_class(dvt_dtype dtype) {
     return dtype == DVT_F64 ? DVTI_F64 : dvt_dtype_is_float(dtype) ? DVTI_F32 : DVTI_I64;
 }
 
-static dvti_matmul dvti_matmul_plan(const dvti_launch *launch) {
+static dvti_matmul_job dvti_matmul_plan(const dvti_launch *launch) {
     const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
-    dvti_matmul p;
+    dvti_matmul_job p;
     bool plain = out->dtype == DVT_F32 || out->dtype == DVT_F64 || out->dtype == DVT_I64;
     int i;
     p.launch = launch;
@@ -6612,12 +6846,12 @@ static dvti_matmul dvti_matmul_plan(const dvti_launch *launch) {
     return p;
 }
 
-static int64_t dvti_matmul_areas(const dvti_matmul *p) {
+static int64_t dvti_matmul_areas(const dvti_matmul_job *p) {
     return dvti_task_areas(p->tasks, (double)p->batch * (double)p->n * (double)p->m * (double)p->k);
 }
 
 DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch) {
-    dvti_matmul p = dvti_matmul_plan(launch);
+    dvti_matmul_job p = dvti_matmul_plan(launch);
     return p.vector ? 0 : p.plan.bytes * dvti_matmul_areas(&p);
 }
 
@@ -6636,7 +6870,7 @@ static void *dvti_matmul_at(const dvti_view *view, int64_t offset) {
     return (char *)view->data + offset * dvt_dtype_size(view->dtype);
 }
 
-static void dvti_matmul_store(const dvti_matmul *p, int64_t rows, int64_t cols, const void *acc,
+static void dvti_matmul_store(const dvti_matmul_job *p, int64_t rows, int64_t cols, const void *acc,
                               void *row, int64_t at) {
     const dvti_view *out = &p->launch->out[0];
     bool plain = out->dtype == DVT_F32 || p->plan.size == dvt_dtype_size(out->dtype);
@@ -6656,7 +6890,7 @@ static void dvti_matmul_store(const dvti_matmul *p, int64_t rows, int64_t cols, 
 }
 
 static void dvti_matmul_tile(void *user, int64_t task, void *area) {
-    const dvti_matmul *p = (const dvti_matmul *)user;
+    const dvti_matmul_job *p = (const dvti_matmul_job *)user;
     const dvti_gemm *plan = &p->plan;
     const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
     int64_t tiles = p->row_tiles * p->col_tiles, batch = task / tiles;
@@ -6715,7 +6949,7 @@ DVTI_MATVEC(uint64_t, i64)
 
 /* Of a column, the transposed product: its rows are then the columns. */
 static void dvti_matmul_vector(void *user, int64_t task, void *area) {
-    const dvti_matmul *p = (const dvti_matmul *)user;
+    const dvti_matmul_job *p = (const dvti_matmul_job *)user;
     const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
     const dvti_view *x = p->n == 1 ? a : b, *w = p->n == 1 ? b : a;
     int x_axis = p->n == 1 ? x->ndim - 1 : x->ndim - 2,
@@ -6745,7 +6979,7 @@ static void dvti_matmul_vector(void *user, int64_t task, void *area) {
 #undef DVTI_MATVEC_STREAMS
 
 DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
-    dvti_matmul p = dvti_matmul_plan(launch);
+    dvti_matmul_job p = dvti_matmul_plan(launch);
     if (p.vector)
         dvti_run_tasks(p.tasks, NULL, dvti_matmul_areas(&p), 0, dvti_matmul_vector, &p);
     else
@@ -7098,13 +7332,533 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/ref/ref_reduce.c"
 #endif
-/* Reductions and softmax. */
+/* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
+   the reduced positions of one result are cut into chunks; within a chunk blocks of elements go into a few lanes; lanes, blocks and chunks
+   are then combined as a balanced tree. Where kept positions lie closer in memory than reduced ones, the lanes are neighbouring
+   results instead, so that memory is read in its own order (sums of columns). */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/ref/ref_reduce.c"
+#line 6 "src/3_cpu/ref/ref_reduce.c"
 #endif
+
+#define DVTI_LANES 64         /* neighbouring results at a time */
+#define DVTI_ROW_LANES 8      /* lanes of one result */
+#define DVTI_CHUNK 32768      /* reduced positions per chunk of one result */
+#define DVTI_COLUMN_CHUNK 512 /* the same for neighbouring results */
+
+/* What has been seen so far: f value or largest, g sum of exponentials over it, i value of integers, at its position. */
+typedef struct dvti_partial {
+    double f, g;
+    int64_t i, at;
+} dvti_partial;
+
+typedef struct dvti_lanes {
+    double f[DVTI_LANES], g[DVTI_LANES];
+    int64_t i[DVTI_LANES], at[DVTI_LANES];
+} dvti_lanes;
+
+typedef struct dvti_reduce_plan {
+    const dvti_launch *launch;
+    dvti_op op;
+    bool integer;
+    dvti_view kept, reduced; /* of in[0] */
+    int64_t n_kept, n_reduced, n_chunks, chunk;
+    int64_t tile, n_tiles; /* results per work item */
+} dvti_reduce_plan;
+
+/* ---- the start, the end, and what combines two ---- */
+static dvti_partial dvti_partial_none(dvti_op op) {
+    dvti_partial p;
+    p.f = op == DVTI_OP_prod                                                     ? 1
+          : op == DVTI_OP_min || op == DVTI_OP_argmin                            ? (double)INFINITY
+          : op == DVTI_OP_max || op == DVTI_OP_argmax || op == DVTI_OP_logsumexp ? -(double)INFINITY
+                                                                                 : 0;
+    p.i = op == DVTI_OP_prod || op == DVTI_OP_all     ? 1
+          : op == DVTI_OP_min || op == DVTI_OP_argmin ? INT64_MAX
+          : op == DVTI_OP_max || op == DVTI_OP_argmax ? INT64_MIN
+                                                      : 0;
+    p.g = 0;
+    p.at = INT64_MAX;
+    return p;
+}
+
+static int64_t dvti_wrapping_add(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t dvti_wrapping_mul(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+/* Is x at position `at` to be preferred? NaN before everything, then the extreme, then the first. */
+static bool dvti_prefer(double x, int64_t at, double best, int64_t best_at, bool smallest) {
+    if (x != x || best != best)
+        return x != x && (best == best || at < best_at);
+    return x == best ? at < best_at : smallest ? x < best : x > best;
+}
+
+static bool dvti_prefer_int(int64_t x, int64_t at, int64_t best, int64_t best_at, bool smallest) {
+    return x == best ? at < best_at : smallest ? x < best : x > best;
+}
+
+/* The larger one, NaN when either is. */
+static double dvti_larger(double a, double b) {
+    return a != a || a > b ? a : b;
+}
+
+static double dvti_smaller(double a, double b) {
+    return a != a || a < b ? a : b;
+}
+
+/* How sums of exponentials over one maximum become sums over another. */
+static double dvti_rescale(double sum, double from, double to) {
+    return from == to ? sum : sum * exp(from - to);
+}
+
+static void dvti_partial_combine(const dvti_reduce_plan *plan, dvti_partial *a,
+                                 const dvti_partial *b) {
+    double largest;
+    switch (plan->op) {
+    case DVTI_OP_prod:
+        a->f *= b->f;
+        a->i = dvti_wrapping_mul(a->i, b->i);
+        break;
+    case DVTI_OP_min:
+        a->f = dvti_smaller(a->f, b->f);
+        a->i = DVTI_MIN(a->i, b->i);
+        break;
+    case DVTI_OP_max:
+        a->f = dvti_larger(a->f, b->f);
+        a->i = DVTI_MAX(a->i, b->i);
+        break;
+    case DVTI_OP_any:
+        a->i |= b->i;
+        break;
+    case DVTI_OP_all:
+        a->i &= b->i;
+        break;
+    case DVTI_OP_argmin:
+    case DVTI_OP_argmax:
+        if (plan->integer ? dvti_prefer_int(b->i, b->at, a->i, a->at, plan->op == DVTI_OP_argmin)
+                          : dvti_prefer(b->f, b->at, a->f, a->at, plan->op == DVTI_OP_argmin))
+            *a = *b;
+        break;
+    case DVTI_OP_logsumexp:
+        largest = dvti_larger(a->f, b->f);
+        a->g = dvti_rescale(a->g, a->f, largest) + dvti_rescale(b->g, b->f, largest);
+        a->f = largest;
+        break;
+    default: /* sum, mean, norm */
+        a->f += b->f;
+        a->i = dvti_wrapping_add(a->i, b->i);
+        break;
+    }
+}
+
+/* n > 0; the result is in p[0]. */
+static void dvti_partial_tree(const dvti_reduce_plan *plan, dvti_partial *p, int64_t n) {
+    int64_t step, i;
+    for (step = 1; step < n; step *= 2)
+        for (i = 0; i + step < n; i += 2 * step)
+            dvti_partial_combine(plan, &p[i], &p[i + step]);
+}
+
+static void dvti_partial_finish(const dvti_reduce_plan *plan, const dvti_partial *p,
+                                int64_t result) {
+    const dvti_view *out = &plan->launch->out[0];
+    int64_t at = 0, rest = result;
+    double f = p->f;
+    int i;
+    for (i = out->ndim - 1; i >= 0; i--) {
+        at += rest % out->dim[i] * out->stride[i];
+        rest /= out->dim[i];
+    }
+    switch (plan->op) {
+    case DVTI_OP_argmin:
+    case DVTI_OP_argmax:
+        dvti_store_i64(out->data, out->dtype, at, p->at);
+        return;
+    case DVTI_OP_any:
+    case DVTI_OP_all:
+        dvti_store_i64(out->data, out->dtype, at, p->i);
+        return;
+    case DVTI_OP_mean:
+        f /= plan->launch->f[0];
+        break;
+    case DVTI_OP_norm:
+        f = sqrt(f);
+        break;
+    case DVTI_OP_logsumexp:
+        f = f - f == 0 ? f + log(p->g) : f;
+        break;
+    default:
+        break;
+    }
+    if (plan->integer)
+        dvti_store_i64(out->data, out->dtype, at, p->i);
+    else
+        dvti_store_f64(out->data, out->dtype, at, f);
+}
+
+/* ---- elements into lanes: rows of `lanes` elements, x[r * lanes + j] into lane j. The position of that element is
+   first + r * row_step + j * lane_step. ---- */
+typedef struct dvti_rows {
+    int64_t rows, lanes, first, row_step, lane_step;
+} dvti_rows;
+
+#define DVTI_EACH(statement)                                                                       \
+    for (r = 0; r < rows->rows; r++, x += lanes)                                                   \
+        for (j = 0; j < lanes; j++) {                                                              \
+            statement;                                                                             \
+        }                                                                                          \
+    break
+
+static void dvti_lanes_logsumexp(dvti_lanes *to, const double *x, const dvti_rows *rows) {
+    double largest[DVTI_LANES], base;
+    int64_t r, j;
+    for (j = 0; j < rows->lanes; j++)
+        largest[j] = to->f[j];
+    for (r = 0; r < rows->rows; r++)
+        for (j = 0; j < rows->lanes; j++)
+            largest[j] = dvti_larger(largest[j], x[r * rows->lanes + j]);
+    for (j = 0; j < rows->lanes; j++) {
+        /* Minus infinity minus itself would be NaN; over 0 its exponential is 0, as it should be. */
+        base = largest[j] - largest[j] == 0 ? largest[j] : 0;
+        to->g[j] = dvti_rescale(to->g[j], to->f[j], largest[j]);
+        to->f[j] = largest[j];
+        for (r = 0; r < rows->rows; r++)
+            to->g[j] += exp(x[r * rows->lanes + j] - base);
+    }
+}
+
+static void dvti_lanes_f64(dvti_op op, dvti_lanes *to, const double *x, const dvti_rows *rows) {
+    const int64_t lanes = rows->lanes;
+    int64_t r, j, at;
+    switch (op) {
+    case DVTI_OP_prod:
+        DVTI_EACH(to->f[j] *= x[j]);
+    case DVTI_OP_norm:
+        DVTI_EACH(to->f[j] += x[j] * x[j]);
+    case DVTI_OP_min:
+        DVTI_EACH(to->f[j] = dvti_smaller(to->f[j], x[j]));
+    case DVTI_OP_max:
+        DVTI_EACH(to->f[j] = dvti_larger(to->f[j], x[j]));
+    case DVTI_OP_any:
+        DVTI_EACH(to->i[j] |= x[j] != 0);
+    case DVTI_OP_all:
+        DVTI_EACH(to->i[j] &= x[j] != 0);
+    case DVTI_OP_argmin:
+    case DVTI_OP_argmax:
+        DVTI_EACH(at = rows->first + r * rows->row_step + j * rows->lane_step;
+                  if (dvti_prefer(x[j], at, to->f[j], to->at[j], op == DVTI_OP_argmin)) {
+                      to->f[j] = x[j];
+                      to->at[j] = at;
+                  });
+    case DVTI_OP_logsumexp:
+        dvti_lanes_logsumexp(to, x, rows);
+        break;
+    default:
+        DVTI_EACH(to->f[j] += x[j]);
+    }
+}
+
+static void dvti_lanes_i64(dvti_op op, dvti_lanes *to, const int64_t *x, const dvti_rows *rows) {
+    const int64_t lanes = rows->lanes;
+    int64_t r, j, at;
+    switch (op) {
+    case DVTI_OP_prod:
+        DVTI_EACH(to->i[j] = dvti_wrapping_mul(to->i[j], x[j]));
+    case DVTI_OP_min:
+        DVTI_EACH(to->i[j] = DVTI_MIN(to->i[j], x[j]));
+    case DVTI_OP_max:
+        DVTI_EACH(to->i[j] = DVTI_MAX(to->i[j], x[j]));
+    case DVTI_OP_any:
+        DVTI_EACH(to->i[j] |= x[j] != 0);
+    case DVTI_OP_all:
+        DVTI_EACH(to->i[j] &= x[j] != 0);
+    case DVTI_OP_argmin:
+    case DVTI_OP_argmax:
+        DVTI_EACH(at = rows->first + r * rows->row_step + j * rows->lane_step;
+                  if (dvti_prefer_int(x[j], at, to->i[j], to->at[j], op == DVTI_OP_argmin)) {
+                      to->i[j] = x[j];
+                      to->at[j] = at;
+                  });
+    default:
+        DVTI_EACH(to->i[j] = dvti_wrapping_add(to->i[j], x[j]));
+    }
+}
+
+#undef DVTI_EACH
+
+static void dvti_lanes_begin(dvti_lanes *lanes, dvti_op op, int64_t n) {
+    dvti_partial none = dvti_partial_none(op);
+    int64_t j;
+    for (j = 0; j < n; j++) {
+        lanes->f[j] = none.f;
+        lanes->g[j] = none.g;
+        lanes->i[j] = none.i;
+        lanes->at[j] = none.at;
+    }
+}
+
+static dvti_partial dvti_lane(const dvti_lanes *lanes, int64_t j) {
+    dvti_partial p;
+    p.f = lanes->f[j];
+    p.g = lanes->g[j];
+    p.i = lanes->i[j];
+    p.at = lanes->at[j];
+    return p;
+}
+
+static void dvti_lanes_add(const dvti_reduce_plan *plan, dvti_lanes *lanes, const void *x,
+                           const dvti_rows *rows) {
+    if (plan->integer)
+        dvti_lanes_i64(plan->op, lanes, (const int64_t *)x, rows);
+    else
+        dvti_lanes_f64(plan->op, lanes, (const double *)x, rows);
+}
+
+/* ---- chunks ---- */
+/* One block of up to DVTI_BLOCK elements of one result. */
+static dvti_partial dvti_reduce_block(const dvti_reduce_plan *plan, const double *x, int64_t first,
+                                      int64_t n) {
+    dvti_partial lane[DVTI_ROW_LANES];
+    dvti_lanes lanes;
+    dvti_rows rows;
+    int64_t j, used = DVTI_MIN(n, DVTI_ROW_LANES);
+    dvti_lanes_begin(&lanes, plan->op, used);
+    rows.lanes = used;
+    rows.rows = used ? n / used : 0;
+    rows.first = first;
+    rows.row_step = used;
+    rows.lane_step = 1;
+    dvti_lanes_add(plan, &lanes, x, &rows);
+    if (used && n % used) {
+        rows.first = first + rows.rows * used;
+        x += rows.rows * used; /* both classes have 8 bytes */
+        rows.lanes = n % used;
+        rows.rows = 1;
+        dvti_lanes_add(plan, &lanes, x, &rows);
+    }
+    for (j = 0; j < used; j++)
+        lane[j] = dvti_lane(&lanes, j);
+    if (!used)
+        return dvti_partial_none(plan->op);
+    dvti_partial_tree(plan, lane, used);
+    return lane[0];
+}
+
+/* Reduced positions begin..end of one result. */
+static dvti_partial dvti_reduce_row(const dvti_reduce_plan *plan, int64_t result, int64_t begin,
+                                    int64_t end) {
+    dvti_partial block[DVTI_CHUNK / DVTI_BLOCK];
+    double buffer[DVTI_BLOCK];
+    dvti_view row = plan->reduced;
+    dvti_class compute = plan->integer ? DVTI_I64 : DVTI_F64;
+    int64_t at, n, n_blocks = 0;
+    if (begin == end)
+        return dvti_partial_none(plan->op);
+    row.data = (char *)row.data +
+               dvti_cursor_at(&plan->kept, result).at * dvt_dtype_size(plan->kept.dtype);
+    for (at = begin; at < end; at += n) {
+        void *x = dvti_block_direct(&row, compute, at);
+        n = DVTI_MIN(end - at, DVTI_BLOCK);
+        if (!x)
+            dvti_load_block(&row, at, n, compute, x = buffer);
+        block[n_blocks++] = dvti_reduce_block(plan, (const double *)x, at, n);
+    }
+    dvti_partial_tree(plan, block, n_blocks);
+    return block[0];
+}
+
+/* The same for n neighbouring results. */
+static void dvti_reduce_columns(const dvti_reduce_plan *plan, int64_t result, int64_t n,
+                                int64_t begin, int64_t end, dvti_lanes *lanes) {
+    dvti_cursor cursor = dvti_cursor_at(&plan->reduced, begin);
+    dvti_view row = plan->kept;
+    int64_t at, size = dvt_dtype_size(row.dtype);
+    double buffer[DVTI_LANES];
+    dvti_rows rows;
+    rows.rows = 1;
+    rows.lanes = n;
+    rows.row_step = rows.lane_step = 0;
+    dvti_lanes_begin(lanes, plan->op, n);
+    for (at = begin; at < end; at++) {
+        row.data = (char *)plan->kept.data + cursor.at * size;
+        dvti_load_block(&row, result, n, plan->integer ? DVTI_I64 : DVTI_F64, buffer);
+        rows.first = at;
+        dvti_lanes_add(plan, lanes, buffer, &rows);
+        if (at + 1 < end)
+            dvti_cursor_advance(&cursor, &plan->reduced, 1);
+    }
+}
+
+/* ---- the launch ---- */
+static void dvti_reduce_items(void *user, int64_t begin, int64_t end) {
+    const dvti_reduce_plan *plan = (const dvti_reduce_plan *)user;
+    dvti_partial *partial = (dvti_partial *)plan->launch->workspace, one;
+    dvti_lanes lanes;
+    int64_t item, j;
+    for (item = begin; item < end; item++) {
+        int64_t chunk = item % plan->n_chunks, result = item / plan->n_chunks * plan->tile;
+        int64_t from = chunk * plan->chunk, to = DVTI_MIN(from + plan->chunk, plan->n_reduced);
+        int64_t n = DVTI_MIN(plan->tile, plan->n_kept - result);
+        if (plan->tile > 1)
+            dvti_reduce_columns(plan, result, n, from, to, &lanes);
+        for (j = 0; j < n; j++) {
+            one = plan->tile > 1 ? dvti_lane(&lanes, j) : dvti_reduce_row(plan, result, from, to);
+            if (plan->n_chunks == 1)
+                dvti_partial_finish(plan, &one, result + j);
+            else
+                partial[(result + j) * plan->n_chunks + chunk] = one;
+        }
+    }
+}
+
+static void dvti_reduce_finish(void *user, int64_t begin, int64_t end) {
+    const dvti_reduce_plan *plan = (const dvti_reduce_plan *)user;
+    dvti_partial *partial = (dvti_partial *)plan->launch->workspace;
+    int64_t result;
+    for (result = begin; result < end; result++) {
+        dvti_partial *mine = partial + result * plan->n_chunks;
+        dvti_partial_tree(plan, mine, plan->n_chunks);
+        dvti_partial_finish(plan, mine, result);
+    }
+}
+
+static dvti_reduce_plan dvti_reduce_plan_of(const dvti_launch *launch) {
+    dvti_reduce_plan plan;
+    int kept = (int)launch->i[0], i;
+    dvti_view *reduced = &plan.reduced;
+    plan.launch = launch;
+    plan.op = launch->op;
+    plan.integer = !dvt_dtype_is_float(launch->in[0].dtype) && plan.op != DVTI_OP_mean &&
+                   plan.op != DVTI_OP_norm && plan.op != DVTI_OP_logsumexp;
+    plan.kept = plan.reduced = launch->in[0];
+    plan.kept.ndim = kept;
+    reduced->ndim = launch->in[0].ndim - kept;
+    for (i = 0; i < reduced->ndim; i++) {
+        reduced->dim[i] = launch->in[0].dim[kept + i];
+        reduced->stride[i] = launch->in[0].stride[kept + i];
+    }
+    plan.n_kept = dvti_view_size(&plan.kept);
+    plan.n_reduced = dvti_view_size(reduced);
+    dvti_merge_axes(&plan.kept);
+    dvti_merge_axes(reduced);
+    plan.tile = 1;
+    plan.chunk = DVTI_CHUNK;
+    if (plan.n_kept >= 16 && plan.n_reduced > 1 && plan.kept.dim[plan.kept.ndim - 1] >= 16 &&
+        plan.kept.stride[plan.kept.ndim - 1] < reduced->stride[reduced->ndim - 1]) {
+        plan.tile = DVTI_LANES;
+        plan.chunk = DVTI_COLUMN_CHUNK;
+    }
+    plan.n_tiles = (plan.n_kept + plan.tile - 1) / plan.tile;
+    plan.n_chunks = DVTI_MAX((plan.n_reduced + plan.chunk - 1) / plan.chunk, 1);
+    return plan;
+}
+
+DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch) {
+    dvti_reduce_plan plan = dvti_reduce_plan_of(launch);
+    return plan.n_chunks > 1 ? plan.n_kept * plan.n_chunks * (int64_t)sizeof(dvti_partial) : 0;
+}
+
+DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
+    dvti_reduce_plan plan = dvti_reduce_plan_of(launch);
+    int64_t item = plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced) + 32;
+    dvti_parallel_for(plan.n_tiles * plan.n_chunks, 16384 / item + 1, dvti_reduce_items, &plan);
+    if (plan.n_chunks > 1)
+        dvti_parallel_for(plan.n_kept, 4096 / plan.n_chunks + 1, dvti_reduce_finish, &plan);
+}
+
+#undef DVTI_LANES
+#undef DVTI_ROW_LANES
+#undef DVTI_CHUNK
+#undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 39 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/ref/ref_softmax.c"
+#endif
+/* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
+   exponentials below it, the values. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/ref/ref_softmax.c"
+#endif
+
+typedef struct dvti_softmax_plan {
+    bool logarithm;
+    dvti_view rows_in, rows_out; /* all axes but the last */
+    dvti_view row_in, row_out;   /* the last axis */
+    int64_t n;
+} dvti_softmax_plan;
+
+/* Splits a view into its rows and one row. */
+static void dvti_softmax_split(const dvti_view *view, dvti_view *rows, dvti_view *row) {
+    *rows = *row = *view;
+    rows->ndim = view->ndim - 1;
+    row->ndim = 1;
+    row->dim[0] = view->dim[view->ndim - 1];
+    row->stride[0] = view->stride[view->ndim - 1];
+    dvti_merge_axes(rows);
+    dvti_merge_axes(row);
+}
+
+static dvti_view dvti_softmax_row(const dvti_view *rows, const dvti_view *row, int64_t which) {
+    dvti_view view = *row;
+    view.data = (char *)view.data + dvti_cursor_at(rows, which).at * dvt_dtype_size(rows->dtype);
+    return view;
+}
+
+/* The maximum without `largest`, else the sum of exp(x - largest). */
+static double dvti_softmax_scan(const dvti_view *row, int64_t n, const double *largest) {
+    double x[DVTI_BLOCK], result = largest ? 0 : -(double)INFINITY;
+    int64_t at, k, m;
+    for (at = 0; at < n; at += m) {
+        m = DVTI_MIN(n - at, DVTI_BLOCK);
+        dvti_load_block(row, at, m, DVTI_F64, x);
+        for (k = 0; k < m; k++)
+            if (largest)
+                result += exp(x[k] - *largest);
+            else if (x[k] > result || x[k] != x[k])
+                result = x[k];
+    }
+    return result;
+}
+
+static void dvti_softmax_rows(void *user, int64_t begin, int64_t end) {
+    const dvti_softmax_plan *plan = (const dvti_softmax_plan *)user;
+    double x[DVTI_BLOCK], largest, sum, shift;
+    int64_t row, at, k, m;
+    for (row = begin; row < end; row++) {
+        dvti_view in = dvti_softmax_row(&plan->rows_in, &plan->row_in, row);
+        dvti_view out = dvti_softmax_row(&plan->rows_out, &plan->row_out, row);
+        largest = dvti_softmax_scan(&in, plan->n, NULL);
+        sum = dvti_softmax_scan(&in, plan->n, &largest);
+        shift = largest + log(sum);
+        for (at = 0; at < plan->n; at += m) {
+            m = DVTI_MIN(plan->n - at, DVTI_BLOCK);
+            dvti_load_block(&in, at, m, DVTI_F64, x);
+            for (k = 0; k < m; k++)
+                x[k] = plan->logarithm ? x[k] - shift : exp(x[k] - largest) / sum;
+            dvti_store_block(&out, at, m, DVTI_F64, x);
+        }
+    }
+}
+
+DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
+    dvti_softmax_plan plan;
+    plan.logarithm = launch->op == DVTI_OP_log_softmax;
+    dvti_softmax_split(&launch->in[0], &plan.rows_in, &plan.row_in);
+    dvti_softmax_split(&launch->out[0], &plan.rows_out, &plan.row_out);
+    plan.n = launch->in[0].dim[launch->in[0].ndim - 1];
+    dvti_parallel_for(dvti_view_size(&plan.rows_in), 2048 / (plan.n + 1) + 1, dvti_softmax_rows,
+                      &plan);
+}
+/* ==== end src/3_cpu/ref/ref_softmax.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_probe.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7180,7 +7934,7 @@ DVTI_FN int dvti_cuda_driver_version(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_probe.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7256,6 +8010,10 @@ DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into);
 /* g put into zeros of extent `extent` along an axis, at start, start + step, ...: the gradient of dvt_slice. Recorded. */
 DVTI_FN dvt_array *dvti_unslice(dvt_array *g, int axis, int64_t start, int64_t step,
                                 int64_t extent);
+/* The gradients of dvt_take and dvt_take_along_axis: g added at the indices into zeros of extent n along the axis. index is int64, as
+   the recorded operation holds it. Recorded: their own gradients are dvt_take and dvt_take_along_axis. */
+DVTI_FN dvt_array *dvti_take_add(dvt_array *g, dvt_array *index, int axis, int64_t n);
+DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis, int64_t n);
 /* The dtype of a FLOAT operation's result: integers and bool become float32. */
 DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
 /* The axes of a reduction as a bit mask; false with AXIS set (out of range, repeated). */
@@ -7356,7 +8114,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7649,7 +8407,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7785,7 +8543,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7797,7 +8555,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 #endif
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -7880,7 +8638,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8076,7 +8834,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8346,19 +9104,445 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/4_ops/op_index.c"
 #endif
-/* Joining, splitting, taking by index. */
+/* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
+   take_along and take_along_add. The last four have the inputs (array, index); the index is int64 and contiguous. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/op_index.c"
+#line 4 "src/4_ops/op_index.c"
 #endif
+
+/* ---- concat, stack, split ---- */
+static bool dvti_concat_shape(const char *name, dvt_array *const *arrays, int n, int axis,
+                              dvt_shape *shape, dvt_dtype *dtype) {
+    int i, k;
+    *shape = arrays[0]->shape;
+    *dtype = arrays[0]->dtype;
+    for (k = 1; k < n; k++) {
+        dvt_shape other = arrays[k]->shape;
+        bool fits = other.ndim == shape->ndim;
+        for (i = 0; fits && i < other.ndim; i++)
+            fits = i == axis || other.dim[i] == shape->dim[i];
+        if (!fits) {
+            dvti_fail(DVT_ERR_SHAPE,
+                      "%s: array 0 is %s and array %d is %s; all axes but axis %d must be equal: "
+                      "reshape or slice one of them",
+                      name, dvti_describe(arrays[0]), k, dvti_describe(arrays[k]), axis);
+            return false;
+        }
+        if (!dvti_sum(shape->dim[axis], other.dim[axis], &shape->dim[axis])) {
+            dvti_fail(DVT_ERR_SHAPE, "%s: the extents along axis %d add up to more than 2^63", name,
+                      axis);
+            return false;
+        }
+        *dtype = dvt_promote(*dtype, arrays[k]->dtype);
+    }
+    return true;
+}
+
+static dvt_array *dvti_concat(const char *name, dvt_array *const *arrays, int n, int axis) {
+    dvti_attr attr = dvti_attr_none();
+    dvt_shape shape;
+    dvt_dtype dtype;
+    dvt_array *out;
+    int64_t at = 0;
+    int k;
+    if (!dvti_axis(name, &axis, arrays[0]->shape.ndim) ||
+        !dvti_concat_shape(name, arrays, n, axis, &shape, &dtype))
+        return NULL;
+    out = dvti_array_new(name, shape, dtype, arrays[0]->storage->ctx);
+    if (!out)
+        return NULL;
+    for (k = 0; k < n; k++) {
+        dvti_launch launch = dvti_launch_begin(name, DVTI_K_ELEMENTWISE, DVTI_OP_copy);
+        int64_t extent = arrays[k]->shape.dim[axis];
+        launch.in[0] = dvti_view_of(arrays[k]);
+        launch.out[0] = dvti_view_of(out);
+        launch.out[0].data =
+            (char *)launch.out[0].data + at * out->stride[axis] * dvt_dtype_size(dtype);
+        launch.out[0].dim[axis] = extent;
+        launch.n_in = launch.n_out = 1;
+        launch.compute = dvti_class_of(arrays[k]->dtype);
+        if (dvt_size(arrays[k]) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+            return NULL;
+        at += extent;
+    }
+    attr.i[0] = axis;
+    return dvti_finish(out, DVTI_OP_concat, name, arrays, n, &attr);
+}
+
+static bool dvti_several(const char *name, dvt_array *const *arrays, int n) {
+    if (n < 1) {
+        dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected at least 1 array", name, n);
+        return false;
+    }
+    if (!arrays) {
+        dvti_null(name, "arrays");
+        return false;
+    }
+    return dvti_check(name, arrays, n);
+}
+
+DVT_API dvt_array *dvt_concat(dvt_array *const *arrays, int n, int axis) {
+    return dvti_several("dvt_concat", arrays, n) ? dvti_concat("dvt_concat", arrays, n, axis)
+                                                 : NULL;
+}
+
+DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis) {
+    dvt_array **rows, *out = NULL;
+    dvt_scope_guard scope;
+    bool good = true;
+    int k;
+    if (!dvti_several("dvt_stack", arrays, n) ||
+        !dvti_axis("dvt_stack", &axis, arrays[0]->shape.ndim + 1))
+        return NULL;
+    for (k = 1; k < n; k++)
+        if (!dvt_shape_equal(arrays[0]->shape, arrays[k]->shape)) {
+            dvti_fail(DVT_ERR_SHAPE,
+                      "dvt_stack: array 0 is %s and array %d is %s; expected equal shapes: reshape "
+                      "or slice one of them",
+                      dvti_describe(arrays[0]), k, dvti_describe(arrays[k]));
+            return NULL;
+        }
+    rows = (dvt_array **)dvti_alloc(sizeof *rows * (size_t)n);
+    if (!rows) {
+        dvti_fail_memory("dvt_stack", (int64_t)(sizeof *rows * (size_t)n));
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    for (k = 0; k < n && good; k++)
+        good = (rows[k] = dvt_expand_dims(arrays[k], axis)) != NULL;
+    if (good)
+        out = dvti_concat("dvt_stack", rows, n, axis);
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    dvti_free(rows);
+    return out;
+}
+
+DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array **out) {
+    int64_t extent, begin = 0;
+    dvt_scope_guard scope;
+    int k;
+    if (!dvti_check("dvt_split", &x, 1))
+        return dvt_error_code();
+    if (!out)
+        return dvti_null("dvt_split", "out");
+    if (n < 1)
+        return dvti_fail(DVT_ERR_RANGE, "dvt_split: n is %d; expected at least 1 part", n);
+    if (!dvti_axis("dvt_split", &axis, x->shape.ndim))
+        return DVT_ERR_AXIS;
+    extent = x->shape.dim[axis];
+    if (even && extent % n)
+        return dvti_fail(DVT_ERR_SHAPE,
+                         "dvt_split: axis %d of x (%s) has extent %lld, which %d does not divide; "
+                         "ask for another number of parts, or even = false",
+                         axis, dvti_describe(x), (long long)extent, n);
+    scope = dvt_scope_begin();
+    for (k = 0; k < n; k++) {
+        int64_t end = begin + extent / n + (k < extent % n);
+        out[k] = dvt_slice(x, axis, begin, end, 1);
+        if (!out[k])
+            break;
+        begin = end;
+    }
+    if (k < n) /* the parts made so far end with the scope */
+        memset((void *)out, 0, sizeof *out * (size_t)n);
+    else
+        for (k = 0; k < n; k++)
+            dvt_keep(out[k]);
+    dvt_scope_end(&scope);
+    return out[0] ? DVT_OK : dvt_error_code();
+}
+
+/* ---- indices ---- */
+/* int64 and contiguous, and in range where that can be looked at without waiting or copying: in main memory. */
+static dvt_array *dvti_index_ready(const char *name, dvt_array *indices, int64_t extent, int axis) {
+    dvt_array *index = NULL;
+    const int64_t *value;
+    int64_t i, n = dvt_size(indices);
+    if (!dvt_dtype_is_int(indices->dtype)) {
+        dvti_fail(DVT_ERR_DTYPE,
+                  "%s: indices are %s; expected an integer dtype: convert them with dvt_astype",
+                  name, dvti_describe(indices));
+        return NULL;
+    }
+    DVT_PAUSE {
+        index = dvt_contiguous(dvt_astype(indices, DVT_I64, false));
+    }
+    if (!index || index->storage->ctx.type != DVT_DEVICE_CPU || extent < 0)
+        return index;
+    value = (const int64_t *)dvti_view_of(index).data;
+    for (i = 0; i < n; i++)
+        if (value[i] < -extent || value[i] >= extent) {
+            dvti_fail(DVT_ERR_RANGE,
+                      "%s: index %lld (number %lld) is out of range for axis %d with extent %lld; "
+                      "expected %lld to %lld",
+                      name, (long long)value[i], (long long)i, axis, (long long)extent,
+                      (long long)-extent, (long long)extent - 1);
+            return NULL;
+        }
+    return index;
+}
+
+static bool dvti_index_empty(const char *name, const dvt_array *x, const dvt_array *out, int axis) {
+    if (x->shape.dim[axis] > 0 || dvt_size(out) == 0)
+        return false;
+    dvti_fail(DVT_ERR_RANGE, "%s: axis %d of x (%s) is empty; there is nothing to take from it",
+              name, axis, dvti_describe(x));
+    return true;
+}
+
+/* A contiguous array as (A, N, B) around `count` axes from `axis` on. */
+static dvti_view dvti_around_axis(const dvt_array *x, int axis, int count) {
+    dvti_view view = dvti_view_of(x);
+    int64_t dim[3] = {1, 1, 1};
+    int i;
+    for (i = 0; i < x->shape.ndim; i++)
+        dim[i < axis ? 0 : i < axis + count ? 1 : 2] *= x->shape.dim[i];
+    view.ndim = 3;
+    memcpy(view.dim, dim, sizeof dim);
+    view.stride[2] = 1;
+    view.stride[1] = dim[2];
+    view.stride[0] = dim[1] * dim[2];
+    return view;
+}
+
+/* x's shape with its axis replaced by others. */
+static bool dvti_replace_axis(const char *name, const dvt_array *x, int axis, int count,
+                              dvt_shape by, dvt_shape *shape) {
+    int i, ndim = x->shape.ndim - count + by.ndim;
+    *shape = x->shape;
+    if (ndim > DVT_MAX_DIMS) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: the result would have %d axes; the most there can be are %d",
+                  name, ndim, DVT_MAX_DIMS);
+        return false;
+    }
+    shape->ndim = ndim;
+    for (i = 0; i < by.ndim; i++)
+        shape->dim[axis + i] = by.dim[i];
+    for (i = axis + count; i < x->shape.ndim; i++)
+        shape->dim[i - count + by.ndim] = x->shape.dim[i];
+    return true;
+}
+
+/* Launches take or take_add; x is contiguous. */
+static bool dvti_take_run(const char *name, dvti_op op, dvt_array *x, dvt_array *index,
+                          dvt_array *out, int axis) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_TAKE, op);
+    int many = index->shape.ndim;
+    launch.in[0] = dvti_around_axis(x, axis, op == DVTI_OP_take ? 1 : many);
+    launch.out[0] = dvti_around_axis(out, axis, op == DVTI_OP_take ? many : 1);
+    launch.in[1] = dvti_view_of(index);
+    launch.in[1].ndim = 1;
+    launch.in[1].dim[0] = dvt_size(index);
+    launch.in[1].stride[0] = 1;
+    launch.n_in = 2;
+    launch.n_out = 1;
+    launch.compute = dvti_class_of(x->dtype);
+    return dvt_size(out) == 0 || dvti_run(out->storage->device, &launch) == DVT_OK;
+}
+
+static dvt_array *dvti_take(const char *name, dvti_op op, dvt_array *x, dvt_array *index, int axis,
+                            dvt_shape shape) {
+    dvti_attr attr = dvti_attr_none();
+    dvt_array *in[2], *packed = NULL, *out = dvti_array_new(name, shape, x->dtype, x->storage->ctx);
+    in[0] = x;
+    in[1] = index;
+    if (!out || (op == DVTI_OP_take && dvti_index_empty(name, x, out, axis)))
+        return NULL;
+    DVT_PAUSE {
+        packed = dvt_contiguous(x);
+    }
+    if (!packed || !dvti_take_run(name, op, packed, index, out, axis))
+        return NULL;
+    attr.i[0] = axis;
+    return dvti_finish(out, op, name, in, 2, &attr);
+}
+
+DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis) {
+    dvt_array *in[2], *index, *out = NULL;
+    dvt_scope_guard scope;
+    dvt_shape shape;
+    in[0] = x;
+    in[1] = indices;
+    if (!dvti_check("dvt_take", in, 2) || !dvti_axis("dvt_take", &axis, x->shape.ndim) ||
+        !dvti_replace_axis("dvt_take", x, axis, 1, indices->shape, &shape))
+        return NULL;
+    scope = dvt_scope_begin();
+    index = dvti_index_ready("dvt_take", indices, x->shape.dim[axis], axis);
+    if (index)
+        out = dvti_take("dvt_take", DVTI_OP_take, x, index, axis, shape);
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    return out;
+}
+
+DVTI_FN dvt_array *dvti_take_add(dvt_array *g, dvt_array *index, int axis, int64_t n) {
+    dvt_array *in[2], *out;
+    dvt_scope_guard scope;
+    dvt_shape shape, one = DVT_SHAPE(n);
+    in[0] = g;
+    in[1] = index;
+    if (!dvti_check("dvt_take", in, 2) ||
+        !dvti_replace_axis("dvt_take", g, axis, index->shape.ndim, one, &shape))
+        return NULL;
+    scope = dvt_scope_begin();
+    out = dvti_take("dvt_take", DVTI_OP_take_add, g, index, axis, shape);
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    return out;
+}
+
+/* ---- one element per position ---- */
+/* The shape that x and the indices broadcast to on all axes but one, where it has `extent`. */
+static bool dvti_along_shape(const char *name, const dvt_array *x, const dvt_array *indices,
+                             int axis, int64_t extent, dvt_shape *shape) {
+    dvt_shape a = x->shape, b = indices->shape;
+    if (a.ndim != b.ndim) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: x is %s and indices are %s; expected the same number of axes: use "
+                  "dvt_expand_dims or dvt_pick",
+                  name, dvti_describe(x), dvti_describe(indices));
+        return false;
+    }
+    a.dim[axis] = b.dim[axis] = extent;
+    return dvti_broadcast(name, a, b, shape);
+}
+
+static dvt_array *dvti_take_along(const char *name, dvti_op op, dvt_array *x, dvt_array *index,
+                                  int axis, dvt_shape shape, int64_t extent) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_TAKE_ALONG, op);
+    dvti_attr attr = dvti_attr_none();
+    dvt_array *in[2], *out;
+    dvt_shape positions = shape, source = shape;
+    out = dvti_array_new(name, shape, x->dtype, x->storage->ctx);
+    if (!out || (op == DVTI_OP_take_along && dvti_index_empty(name, x, out, axis)))
+        return NULL;
+    positions.dim[axis] = extent;
+    source.dim[axis] = x->shape.dim[axis];
+    launch.in[0] = dvti_view_broadcast(x, source);
+    launch.in[1] = dvti_view_broadcast(index, positions);
+    launch.out[0] = dvti_view_of(out);
+    launch.n_in = 2;
+    launch.n_out = 1;
+    launch.i[0] = axis;
+    launch.compute = dvti_class_of(x->dtype);
+    if (dvt_size(out) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+        return NULL;
+    in[0] = x;
+    in[1] = index;
+    attr.i[0] = axis;
+    return dvti_finish(out, op, name, in, 2, &attr);
+}
+
+static dvt_array *dvti_take_along_checked(const char *name, dvt_array *x, dvt_array *indices,
+                                          int axis) {
+    dvt_array *in[2], *index, *out = NULL;
+    dvt_scope_guard scope;
+    dvt_shape shape;
+    in[0] = x;
+    in[1] = indices;
+    if (!dvti_check(name, in, 2) || !dvti_axis(name, &axis, x->shape.ndim) ||
+        !dvti_along_shape(name, x, indices, axis,
+                          axis < indices->shape.ndim ? indices->shape.dim[axis] : 0, &shape))
+        return NULL;
+    scope = dvt_scope_begin();
+    index = dvti_index_ready(name, indices, x->shape.dim[axis], axis);
+    if (index)
+        out = dvti_take_along(name, DVTI_OP_take_along, x, index, axis, shape, shape.dim[axis]);
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    return out;
+}
+
+DVT_API dvt_array *dvt_take_along_axis(dvt_array *x, dvt_array *indices, int axis) {
+    return dvti_take_along_checked("dvt_take_along_axis", x, indices, axis);
+}
+
+DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis, int64_t n) {
+    dvt_array *in[2];
+    dvt_shape shape;
+    in[0] = g;
+    in[1] = index;
+    if (!dvti_check("dvt_take_along_axis", in, 2))
+        return NULL;
+    shape = g->shape;
+    shape.dim[axis] = n;
+    return dvti_take_along("dvt_take_along_axis", DVTI_OP_take_along_add, g, index, axis, shape,
+                           g->shape.dim[axis]);
+}
+
+DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool keepdims) {
+    dvt_array *in[2], *out;
+    dvt_scope_guard scope;
+    dvt_shape row;
+    bool flat;
+    in[0] = x;
+    in[1] = indices;
+    if (!dvti_check("dvt_pick", in, 2) || !dvti_axis("dvt_pick", &axis, x->shape.ndim))
+        return NULL;
+    row = x->shape;
+    row.dim[axis] = 1;
+    flat = indices->shape.ndim == x->shape.ndim - 1;
+    if (flat)
+        memmove(row.dim + axis, row.dim + axis + 1, sizeof *row.dim * (size_t)(--row.ndim - axis));
+    if (!dvt_shape_equal(row, indices->shape)) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "dvt_pick: x is %s and indices are %s; expected one index per row: %s",
+                  dvti_describe(x), dvti_describe(indices), dvti_shape_text(row));
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    if (flat)
+        indices = dvt_expand_dims(indices, axis);
+    out = dvti_take_along_checked("dvt_pick", x, indices, axis);
+    if (!keepdims)
+        out = dvt_squeeze(out, DVT_AXES(axis));
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    return out;
+}
+
+/* ---- one_hot ---- */
+DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtype) {
+    dvti_launch launch = dvti_launch_begin("dvt_one_hot", DVTI_K_ONE_HOT, DVTI_OP_one_hot);
+    dvt_array *index, *out = NULL;
+    dvt_scope_guard scope;
+    dvt_shape shape;
+    if (!dvti_check("dvt_one_hot", &indices, 1))
+        return NULL;
+    if (depth < 0 || indices->shape.ndim == DVT_MAX_DIMS) {
+        dvti_fail(depth < 0 ? DVT_ERR_RANGE : DVT_ERR_SHAPE,
+                  "dvt_one_hot: depth %lld for indices %s; expected depth >= 0 and fewer than %d "
+                  "axes",
+                  (long long)depth, dvti_describe(indices), DVT_MAX_DIMS);
+        return NULL;
+    }
+    shape = indices->shape;
+    shape.dim[shape.ndim++] = depth;
+    scope = dvt_scope_begin();
+    index = dvti_index_ready("dvt_one_hot", indices, -1, -1);
+    if (index)
+        out = dvti_array_new("dvt_one_hot", shape, dtype, indices->storage->ctx);
+    if (out) {
+        launch.in[0] = dvti_view_of(index);
+        launch.out[0] = dvti_view_of(out);
+        launch.n_in = launch.n_out = 1;
+        if (dvt_size(out) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+            out = NULL;
+    }
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    return out;
+}
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8370,19 +9554,232 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 #endif
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/4_ops/op_matmul.c"
 #endif
-/* Matrix products. */
+/* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
+   forms are views around it. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/op_matmul.c"
+#line 4 "src/4_ops/op_matmul.c"
 #endif
+
+/* One array's extents as a factor: rows x columns after the optional exchange. */
+typedef struct dvti_factor {
+    int64_t rows, columns;
+} dvti_factor;
+
+static dvti_factor dvti_factor_of(const dvt_array *x, bool transpose) {
+    dvti_factor f;
+    int n = x->shape.ndim;
+    f.rows = x->shape.dim[transpose ? n - 1 : n - 2];
+    f.columns = x->shape.dim[transpose ? n - 2 : n - 1];
+    return f;
+}
+
+static dvt_shape dvti_batch_shape(const dvt_array *x) {
+    dvt_shape shape = x->shape;
+    shape.ndim -= 2;
+    return shape;
+}
+
+/* Rows and columns of x behind the batch axes of the result, exchanged when asked. */
+static dvti_view dvti_factor_view(const dvt_array *x, dvt_shape batch, bool transpose) {
+    dvt_shape shape = batch;
+    dvti_view view;
+    int n = x->shape.ndim, last = batch.ndim + 1;
+    shape.ndim += 2;
+    shape.dim[last - 1] = x->shape.dim[n - 2];
+    shape.dim[last] = x->shape.dim[n - 1];
+    view = dvti_view_broadcast(x, shape);
+    if (transpose) {
+        int64_t dim = view.dim[last], stride = view.stride[last];
+        view.dim[last] = view.dim[last - 1];
+        view.stride[last] = view.stride[last - 1];
+        view.dim[last - 1] = dim;
+        view.stride[last - 1] = stride;
+    }
+    return view;
+}
+
+static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_array *b,
+                              dvt_shape *batch) {
+    dvt_shape x = dvti_batch_shape(a), y = dvti_batch_shape(b);
+    int i;
+    for (i = 1; i <= DVTI_MIN(x.ndim, y.ndim); i++) {
+        int64_t p = x.dim[x.ndim - i], q = y.dim[y.ndim - i];
+        if (p != q && p != 1 && q != 1) {
+            dvti_fail(DVT_ERR_SHAPE,
+                      "%s: a is %s and b is %s; expected batch axes that broadcast, but %lld "
+                      "meets %lld; reshape or slice one of them",
+                      name, dvti_describe(a), dvti_describe(b), (long long)p, (long long)q);
+            return false;
+        }
+    }
+    return dvti_broadcast(name, x, y, batch);
+}
+
+/* a and b have one dtype and at least two axes. */
+static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array *b,
+                                       bool transpose_a, bool transpose_b) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_MATMUL, DVTI_OP_matmul);
+    dvti_factor fa = dvti_factor_of(a, transpose_a), fb = dvti_factor_of(b, transpose_b);
+    dvti_attr attr = dvti_attr_none();
+    dvt_array *out, *in[2];
+    dvt_shape batch, shape;
+    if (!dvti_matmul_batch(name, a, b, &batch))
+        return NULL;
+    shape = batch;
+    shape.dim[shape.ndim++] = fa.rows;
+    shape.dim[shape.ndim++] = fb.columns;
+    out = dvti_array_new(name, shape, a->dtype, a->storage->ctx);
+    if (!out)
+        return NULL;
+    launch.in[0] = dvti_factor_view(a, batch, transpose_a);
+    launch.in[1] = dvti_factor_view(b, batch, transpose_b);
+    launch.n_in = 2;
+    launch.out[0] = dvti_view_of(out);
+    launch.n_out = 1;
+    if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+        return NULL;
+    attr.i[0] = transpose_a;
+    attr.i[1] = transpose_b;
+    in[0] = a;
+    in[1] = b;
+    return dvti_finish(out, DVTI_OP_matmul, name, in, 2, &attr);
+}
+
+static bool dvti_inner_ok(const char *name, const dvt_array *a, const dvt_array *b, int64_t ka,
+                          int64_t kb) {
+    if (ka == kb)
+        return true;
+    dvti_fail(DVT_ERR_SHAPE,
+              "%s: a is %s and b is %s; expected equal extents where they meet, but a has %lld "
+              "and b has %lld; reshape or transpose one of them",
+              name, dvti_describe(a), dvti_describe(b), (long long)ka, (long long)kb);
+    return false;
+}
+
+/* The rule of NumPy: an argument of one axis becomes a row (a) or a column (b), and that axis leaves the result. */
+static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
+                                  bool transpose_b, dvt_dtype dtype) {
+    bool row = a->shape.ndim == 1, column = b->shape.ndim == 1;
+    dvt_array *out;
+    dvt_shape shape;
+    int n;
+    if (row)
+        transpose_a = false;
+    if (column)
+        transpose_b = false;
+    if (!dvti_inner_ok(name, a, b, row ? a->shape.dim[0] : dvti_factor_of(a, transpose_a).columns,
+                       column ? b->shape.dim[0] : dvti_factor_of(b, transpose_b).rows))
+        return NULL;
+    a = dvt_astype(a, dtype, false);
+    b = dvt_astype(b, dtype, false);
+    if (row)
+        a = dvt_expand_dims(a, 0);
+    if (column)
+        b = dvt_expand_dims(b, 1);
+    if (!a || !b)
+        return NULL;
+    out = dvti_matmul_recorded(name, a, b, transpose_a, transpose_b);
+    if (!out || !(row || column))
+        return out;
+    shape = out->shape;
+    n = shape.ndim;
+    if (row)
+        shape.dim[n - 2] = shape.dim[n - 1];
+    shape.ndim -= (row ? 1 : 0) + (column ? 1 : 0);
+    return dvt_reshape(out, shape);
+}
+
+static dvt_dtype dvti_matmul_dtype(const dvt_array *a, const dvt_array *b) {
+    dvt_dtype dtype = dvt_promote(a->dtype, b->dtype);
+    return dtype == DVT_BOOL ? DVT_I64 : dtype;
+}
+
+static dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
+                              bool transpose_b) {
+    dvt_scope_guard scope;
+    dvt_array *in[2], *out;
+    in[0] = a;
+    in[1] = b;
+    if (!dvti_check(name, in, 2))
+        return NULL;
+    if (a->shape.ndim == 0 || b->shape.ndim == 0) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: a is %s and b is %s; expected at least one axis; use dvt_mul for scalars",
+                  name, dvti_describe(a), dvti_describe(b));
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    out = (dvt_array *)dvt_keep(
+        dvti_matmul_any(name, a, b, transpose_a, transpose_b, dvti_matmul_dtype(a, b)));
+    dvt_scope_end(&scope);
+    return out;
+}
+
+DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b) {
+    return dvti_matmul("dvt_matmul", a, b, false, false);
+}
+
+DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b) {
+    return dvti_matmul("dvt_matmul_t", a, b, transpose_a, transpose_b);
+}
+
+/* Two arrays of at least two axes, b more than two: every row of a meets every matrix of b, so b's matrices stand
+   side by side as one. */
+static dvt_array *dvti_dot_wide(dvt_array *a, dvt_array *b) {
+    dvt_shape flat = DVT_SHAPE(1, a->shape.dim[a->shape.ndim - 1]), shape = a->shape;
+    dvt_axes order = DVT_ALL;
+    int64_t columns = 1;
+    int i, k_axis = b->shape.ndim - 2;
+    if (!dvti_inner_ok("dvt_dot", a, b, flat.dim[1], b->shape.dim[k_axis]))
+        return NULL;
+    if (a->shape.ndim + b->shape.ndim - 2 > DVT_MAX_DIMS) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "dvt_dot: a is %s and b is %s, whose product has %d axes; at most %d are "
+                  "possible: use dvt_matmul, or reshape",
+                  dvti_describe(a), dvti_describe(b), a->shape.ndim + b->shape.ndim - 2,
+                  DVT_MAX_DIMS);
+        return NULL;
+    }
+    shape.ndim--;
+    for (i = 0; i < shape.ndim; i++)
+        flat.dim[0] *= shape.dim[i];
+    order.axis[order.n++] = k_axis;
+    for (i = 0; i < b->shape.ndim; i++)
+        if (i != k_axis) {
+            order.axis[order.n++] = i;
+            shape.dim[shape.ndim++] = b->shape.dim[i];
+            columns *= b->shape.dim[i];
+        }
+    a = dvt_reshape(a, flat);
+    b = dvt_reshape(dvt_transpose(b, order), DVT_SHAPE(flat.dim[1], columns));
+    return dvt_reshape(dvti_matmul("dvt_dot", a, b, false, false), shape);
+}
+
+DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
+    dvt_scope_guard scope;
+    dvt_array *in[2], *out;
+    in[0] = a;
+    in[1] = b;
+    if (!dvti_check("dvt_dot", in, 2))
+        return NULL;
+    if (a->shape.ndim == 0 || b->shape.ndim == 0)
+        return dvt_mul(a, b);
+    if (a->shape.ndim == 1 || b->shape.ndim <= 2)
+        return dvti_matmul("dvt_dot", a, b, false, false);
+    scope = dvt_scope_begin();
+    out = (dvt_array *)dvt_keep(dvti_dot_wide(a, b));
+    dvt_scope_end(&scope);
+    return out;
+}
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8594,19 +9991,228 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/4_ops/op_reduce.c"
 #endif
-/* Reductions, softmax. */
+/* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
+   reduced axes and i[1] is keepdims; for softmax and log_softmax i[0] is the axis, not negative. var and std are composed
+   of recorded operations, and int64 and bool results are never recorded. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/op_reduce.c"
+#line 5 "src/4_ops/op_reduce.c"
 #endif
+
+/* The result's shape, and the kernel's view of it, which has the kept axes only. */
+static dvt_shape dvti_reduced_shape(dvt_shape x, unsigned mask, bool keepdims) {
+    dvt_shape shape = DVT_SCALAR;
+    int i;
+    for (i = 0; i < x.ndim; i++)
+        if (!(mask & 1u << i))
+            shape.dim[shape.ndim++] = x.dim[i];
+        else if (keepdims)
+            shape.dim[shape.ndim++] = 1;
+    return shape;
+}
+
+static dvti_view dvti_reduced_view(const dvt_array *out, dvt_shape x, unsigned mask) {
+    dvt_shape kept = dvti_reduced_shape(x, mask, false);
+    dvti_view view = dvti_view_of(out);
+    view.ndim = kept.ndim;
+    memcpy(view.dim, kept.dim, sizeof view.dim);
+    dvti_strides_c(kept, view.stride);
+    return view;
+}
+
+/* The kept axes first, then the reduced ones. Returns how many elements make one result. */
+static int64_t dvti_reduction_view(const dvt_array *x, unsigned mask, dvti_view *view) {
+    int64_t count = 1;
+    int pass, i, to = 0;
+    *view = dvti_view_of(x);
+    for (pass = 0; pass < 2; pass++)
+        for (i = 0; i < x->shape.ndim; i++)
+            if ((int)(mask >> i & 1u) == pass) {
+                view->dim[to] = x->shape.dim[i];
+                view->stride[to++] = x->stride[i];
+                if (pass)
+                    count *= x->shape.dim[i];
+            }
+    return count;
+}
+
+static bool dvti_needs_elements(dvti_op op) {
+    return op == DVTI_OP_min || op == DVTI_OP_max || op == DVTI_OP_argmin || op == DVTI_OP_argmax;
+}
+
+static dvt_dtype dvti_reduction_dtype(dvti_op op, dvt_dtype dtype) {
+    switch (op) {
+    case DVTI_OP_any:
+    case DVTI_OP_all:
+        return DVT_BOOL;
+    case DVTI_OP_argmin:
+    case DVTI_OP_argmax:
+        return DVT_I64;
+    case DVTI_OP_min:
+    case DVTI_OP_max:
+        return dtype;
+    case DVTI_OP_sum:
+    case DVTI_OP_prod:
+        return dvt_dtype_is_float(dtype) ? dtype : DVT_I64;
+    default:
+        return dvti_float_dtype(dtype);
+    }
+}
+
+static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, unsigned mask,
+                                   bool keepdims) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_REDUCE, op);
+    dvti_attr attr = dvti_attr_none();
+    dvt_shape shape = dvti_reduced_shape(x->shape, mask, keepdims);
+    int64_t count = dvti_reduction_view(x, mask, &launch.in[0]);
+    dvt_array *out;
+    if (count == 0 && dvti_needs_elements(op)) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: x is %s and a reduced axis is empty; nothing is the extreme of no elements: "
+                  "give at least one",
+                  name, dvti_describe(x));
+        return NULL;
+    }
+    out = dvti_array_new(name, shape, dvti_reduction_dtype(op, x->dtype), x->storage->ctx);
+    if (!out)
+        return NULL;
+    launch.compute = dvti_class_of(x->dtype);
+    launch.n_in = launch.n_out = 1;
+    launch.out[0] = dvti_reduced_view(out, x->shape, mask);
+    launch.i[0] = launch.out[0].ndim;
+    launch.f[0] = (double)count;
+    if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+        return NULL;
+    attr.i[0] = mask;
+    attr.i[1] = keepdims;
+    return dvti_finish(out, op, name, &x, 1, &attr);
+}
+
+static dvt_array *dvti_reduce(const char *name, dvti_op op, dvt_array *x, dvt_axes axes,
+                              bool keepdims) {
+    unsigned mask;
+    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, x->shape.ndim, &mask))
+        return NULL;
+    return dvti_reduce_mask(name, op, x, mask, keepdims);
+}
+
+#define DVTI_REDUCTION(name)                                                                       \
+    DVT_API dvt_array *dvt_##name(dvt_array *x, dvt_axes axes, bool keepdims) {                    \
+        return dvti_reduce("dvt_" #name, DVTI_OP_##name, x, axes, keepdims);                       \
+    }
+DVTI_REDUCTION(sum)
+DVTI_REDUCTION(prod)
+DVTI_REDUCTION(mean)
+DVTI_REDUCTION(min)
+DVTI_REDUCTION(max)
+DVTI_REDUCTION(any)
+DVTI_REDUCTION(all)
+DVTI_REDUCTION(norm)
+DVTI_REDUCTION(logsumexp)
+#undef DVTI_REDUCTION
+
+static dvt_array *dvti_arg_extreme(const char *name, dvti_op op, dvt_array *x, int axis,
+                                   bool keepdims) {
+    if (!dvti_check(name, &x, 1))
+        return NULL;
+    if (axis == DVT_FLAT)
+        return dvti_reduce(name, op, x, DVT_ALL, keepdims);
+    if (!dvti_axis(name, &axis, x->shape.ndim))
+        return NULL;
+    return dvti_reduce_mask(name, op, x, 1u << axis, keepdims);
+}
+
+DVT_API dvt_array *dvt_argmin(dvt_array *x, int axis, bool keepdims) {
+    return dvti_arg_extreme("dvt_argmin", DVTI_OP_argmin, x, axis, keepdims);
+}
+
+DVT_API dvt_array *dvt_argmax(dvt_array *x, int axis, bool keepdims) {
+    return dvti_arg_extreme("dvt_argmax", DVTI_OP_argmax, x, axis, keepdims);
+}
+
+/* ---- spread ---- */
+/* The mean of squared distances from the mean, in at least float32: squares leave a 16-bit float's range early. A negative
+   divisor counts as 0, as in NumPy. */
+static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, double ddof,
+                              bool keepdims, bool root) {
+    dvt_array *out = NULL, *wide;
+    dvt_scope_guard scope;
+    dvt_dtype dtype;
+    dvti_view view;
+    unsigned mask;
+    double divisor;
+    if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, x->shape.ndim, &mask))
+        return NULL;
+    if (ddof != ddof) {
+        dvti_fail(DVT_ERR_VALUE, "%s: ddof is NaN; expected a number such as 0 or 1", name);
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    dtype = dvti_float_dtype(x->dtype);
+    divisor = (double)dvti_reduction_view(x, mask, &view) - ddof;
+    wide = dvt_astype(x, dtype == DVT_F64 ? DVT_F64 : DVT_F32, false);
+    out = dvt_square(dvt_sub(wide, dvt_mean(wide, axes, true)));
+    out = dvt_div_scalar(dvt_sum(out, axes, keepdims), DVTI_MAX(divisor, 0));
+    out = dvt_astype(root ? dvt_sqrt(out) : out, dtype, false);
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    return out;
+}
+
+DVT_API dvt_array *dvt_var(dvt_array *x, dvt_axes axes, double ddof, bool keepdims) {
+    return dvti_spread("dvt_var", x, axes, ddof, keepdims, false);
+}
+
+DVT_API dvt_array *dvt_std(dvt_array *x, dvt_axes axes, double ddof, bool keepdims) {
+    return dvti_spread("dvt_std", x, axes, ddof, keepdims, true);
+}
+
+/* ---- softmax ---- */
+static void dvti_axis_last(dvti_view *view, int axis) {
+    int last = view->ndim - 1;
+    int64_t dim = view->dim[axis], stride = view->stride[axis];
+    view->dim[axis] = view->dim[last];
+    view->stride[axis] = view->stride[last];
+    view->dim[last] = dim;
+    view->stride[last] = stride;
+}
+
+static dvt_array *dvti_softmax(const char *name, dvti_op op, dvt_array *x, int axis) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_SOFTMAX, op);
+    dvti_attr attr = dvti_attr_none();
+    dvt_array *out;
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
+        return NULL;
+    out = dvti_array_new(name, x->shape, dvti_float_dtype(x->dtype), x->storage->ctx);
+    if (!out)
+        return NULL;
+    launch.compute = dvti_class_of(out->dtype);
+    launch.n_in = launch.n_out = 1;
+    launch.in[0] = dvti_view_of(x);
+    launch.out[0] = dvti_view_of(out);
+    dvti_axis_last(&launch.in[0], axis);
+    dvti_axis_last(&launch.out[0], axis);
+    if (dvt_size(out) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+        return NULL;
+    attr.i[0] = axis;
+    return dvti_finish(out, op, name, &x, 1, &attr);
+}
+
+DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis) {
+    return dvti_softmax("dvt_softmax", DVTI_OP_softmax, x, axis);
+}
+
+DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
+    return dvti_softmax("dvt_log_softmax", DVTI_OP_log_softmax, x, axis);
+}
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8957,7 +10563,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -9005,7 +10611,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -9017,7 +10623,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -9029,7 +10635,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -9041,7 +10647,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -9053,7 +10659,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -9065,7 +10671,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -9077,7 +10683,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -9335,7 +10941,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -9703,7 +11309,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -10040,7 +11646,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -10204,7 +11810,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -10717,7 +12323,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 #undef DVTI_MAX_CODE
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -11072,7 +12678,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -11084,7 +12690,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #endif
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -11559,7 +13165,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -11838,7 +13444,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -11864,7 +13470,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 #endif
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -11876,7 +13482,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 #endif
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -11888,7 +13494,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 #endif
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -11900,7 +13506,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 #endif
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -11912,7 +13518,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 #endif
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -11924,7 +13530,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 #endif
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -11936,7 +13542,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 #endif
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -11948,7 +13554,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 #endif
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -12004,7 +13610,7 @@ struct dvt_dataset {
 #endif
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -12269,7 +13875,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -12281,7 +13887,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 #endif
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -12472,7 +14078,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -12631,7 +14237,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const dvt_optimizer *optimizer, double
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -12882,7 +14488,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -13023,7 +14629,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -13087,7 +14693,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -13099,7 +14705,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 #endif
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -13327,7 +14933,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -13626,7 +15232,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */
