@@ -1,2 +1,256 @@
-/* Conv2D and pooling. */
+/* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
+   computing see the same numbers. */
 #include "6_nn/dvt_nn_internal.h"
+
+static void *dvti_nn_conv_state(const char *function, const void *settings, size_t bytes) {
+    void *state = dvti_alloc(bytes);
+    if (state)
+        memcpy(state, settings, bytes);
+    else
+        dvti_fail_memory(function, (int64_t)bytes);
+    return state;
+}
+
+/* A pair whose zeros mean: first, the default; second, the first again. */
+static void dvti_nn_pair(int *pair, int first) {
+    if (pair[0] == 0)
+        pair[0] = first;
+    if (pair[1] == 0)
+        pair[1] = pair[0];
+}
+
+static bool dvti_nn_pair_ok(const char *function, const char *what, const int *pair, int least) {
+    if (pair[0] >= least && pair[1] >= least)
+        return true;
+    dvti_fail(DVT_ERR_RANGE, "%s: %s is (%d, %d); expected at least %d in both places", function,
+              what, pair[0], pair[1], least);
+    return false;
+}
+
+/* ---- Conv2D ---- */
+static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array *x) {
+    const dvt_conv2d_desc *d = (const dvt_conv2d_desc *)user;
+    dvt_ctx ctx = dvt_ctx_of(x);
+    dvt_array *w = dvt_block_data(self, "weight", ctx), *b = NULL;
+    if (!w || (!d->no_bias && !(b = dvt_block_data(self, "bias", ctx))))
+        return NULL;
+    x = dvt_conv2d(x, w, b, &d->params);
+    return x ? dvti_activate(x, d->activation) : NULL;
+}
+
+static dvt_status dvti_conv_block_infer(dvt_block *self, void *user, dvt_array *x) {
+    const dvt_conv2d_desc *d = (const dvt_conv2d_desc *)user;
+    if (x->shape.ndim != 4 || x->shape.dim[1] == 0 || x->shape.dim[1] % d->params.groups != 0)
+        return dvti_fail(DVT_ERR_SHAPE,
+                         "dvt_forward: Conv2D cannot infer in_channels from x %s; expected (N, C, "
+                         "H, W) with a C that groups (%d) divide",
+                         dvti_describe(x), d->params.groups);
+    return dvt_param_set_shape(
+        dvt_block_param(self, "weight"),
+        DVT_SHAPE(d->channels, x->shape.dim[1] / d->params.groups, d->kernel[0], d->kernel[1]));
+}
+
+static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *buffer,
+                                       size_t size) {
+    const dvt_conv2d_desc *d = (const dvt_conv2d_desc *)user;
+    const dvt_conv2d_params *p = &d->params;
+    dvt_shape shape = dvt_param_shape(self->param[0]);
+    dvti_text text = dvti_text_begin(buffer, size);
+    dvti_text_add(&text, "Conv2D(");
+    if (shape.dim[1])
+        dvti_text_add(&text, "%lld", (long long)shape.dim[1]);
+    else
+        dvti_text_add(&text, "None");
+    dvti_text_add(&text, " -> %lld, kernel_size=(%d, %d), stride=(%d, %d)", (long long)d->channels,
+                  d->kernel[0], d->kernel[1], p->stride[0], p->stride[1]);
+    if (p->padding[0] || p->padding[1])
+        dvti_text_add(&text, ", padding=(%d, %d)", p->padding[0], p->padding[1]);
+    if (p->dilation[0] != 1 || p->dilation[1] != 1)
+        dvti_text_add(&text, ", dilation=(%d, %d)", p->dilation[0], p->dilation[1]);
+    if (p->groups != 1)
+        dvti_text_add(&text, ", groups=%d", p->groups);
+    if (d->no_bias)
+        dvti_text_add(&text, ", bias=False");
+    if (d->activation != DVT_LINEAR)
+        dvti_text_add(&text, ", %s", dvti_activation_text(d->activation));
+    dvti_text_add(&text, ")");
+    return text.length;
+}
+
+/* Fills in the defaults of d and checks it. */
+static bool dvti_conv_block_resolve(const char *function, dvt_conv2d_desc *d) {
+    dvti_nn_pair(d->kernel, 0);
+    dvti_nn_pair(d->params.stride, 1);
+    dvti_nn_pair(d->params.dilation, 1);
+    if (d->params.groups == 0)
+        d->params.groups = 1;
+    if (!dvti_nn_pair_ok(function, "kernel", d->kernel, 1) ||
+        !dvti_nn_pair_ok(function, "stride", d->params.stride, 1) ||
+        !dvti_nn_pair_ok(function, "padding", d->params.padding, 0) ||
+        !dvti_nn_pair_ok(function, "dilation", d->params.dilation, 1))
+        return false;
+    if (d->channels < 1 || d->in_channels < 0 || d->params.groups < 1 ||
+        d->channels % d->params.groups != 0 || d->in_channels % d->params.groups != 0) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: %lld channels from %lld in %d groups; expected at least 1 channel, and both "
+                  "numbers divisible by groups",
+                  function, (long long)d->channels, (long long)d->in_channels, d->params.groups);
+        return false;
+    }
+    if (!dvt_dtype_is_float(d->dtype)) {
+        dvti_fail(DVT_ERR_DTYPE, "%s: dtype %s; expected a float dtype", function,
+                  dvt_dtype_name(d->dtype));
+        return false;
+    }
+    return dvti_activation_ok(function, d->activation);
+}
+
+static dvt_block *dvti_conv_block_make(const char *function, dvt_conv2d_desc d) {
+    dvt_block_desc desc;
+    dvt_block *block;
+    void *state;
+    if (!dvti_conv_block_resolve(function, &d) ||
+        !(state = dvti_nn_conv_state(function, &d, sizeof d)))
+        return NULL;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = "Conv2D";
+    desc.forward = dvti_conv_block_forward;
+    desc.infer = dvti_conv_block_infer;
+    desc.describe = dvti_conv_block_describe;
+    block = dvti_block_make(function, &desc, "conv", state);
+    if (block && (!dvt_block_add_param(block, "weight",
+                                       DVT_SHAPE(d.channels, d.in_channels / d.params.groups,
+                                                 d.kernel[0], d.kernel[1]),
+                                       d.dtype, d.weight_init) ||
+                  (!d.no_bias && !dvt_block_add_param(block, "bias", DVT_SHAPE(d.channels), d.dtype,
+                                                      d.bias_init))))
+        return dvti_block_discard(block);
+    return block;
+}
+
+DVT_API dvt_block *dvt_conv2d_with(const dvt_conv2d_desc *desc) {
+    if (desc)
+        return dvti_conv_block_make("dvt_conv2d_with", *desc);
+    dvti_null("dvt_conv2d_with", "desc");
+    return NULL;
+}
+
+DVT_API dvt_block *dvt_conv2d_block(int64_t channels, int kernel, dvt_activation activation) {
+    dvt_conv2d_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.channels = channels;
+    desc.kernel[0] = kernel;
+    desc.activation = activation;
+    return dvti_conv_block_make("dvt_conv2d_block", desc);
+}
+
+/* ---- pooling ---- */
+typedef struct dvti_pool_block {
+    dvt_pool2d_params params;
+    bool average;
+} dvti_pool_block;
+
+static dvt_array *dvti_pool_block_forward(dvt_block *self, void *user, dvt_array *x) {
+    const dvti_pool_block *pool = (const dvti_pool_block *)user;
+    (void)self;
+    return pool->average ? dvt_avg_pool2d(x, &pool->params) : dvt_max_pool2d(x, &pool->params);
+}
+
+/* Gluon's global pools print a window of 1 and ceil_mode. */
+static size_t dvti_pool_block_describe(const dvt_block *self, void *user, char *buffer,
+                                       size_t size) {
+    const dvti_pool_block *pool = (const dvti_pool_block *)user;
+    dvt_pool2d_params p = pool->params;
+    dvti_text text = dvti_text_begin(buffer, size);
+    if (p.global) {
+        memset(&p, 0, sizeof p);
+        p.size[0] = p.size[1] = p.stride[0] = p.stride[1] = 1;
+        p.global = p.ceil_mode = true;
+    }
+    dvti_text_add(&text,
+                  "%s(size=(%d, %d), stride=(%d, %d), padding=(%d, %d), ceil_mode=%s, "
+                  "global_pool=%s, pool_type=%s, layout=NCHW)",
+                  self->desc.kind, p.size[0], p.size[1], p.stride[0], p.stride[1], p.padding[0],
+                  p.padding[1], p.ceil_mode ? "True" : "False", p.global ? "True" : "False",
+                  pool->average ? "avg" : "max");
+    return text.length;
+}
+
+static bool dvti_pool_block_resolve(const char *function, dvt_pool2d_params *p) {
+    if (p->global)
+        return true;
+    dvti_nn_pair(p->size, 0);
+    if (p->stride[0] == 0 && p->stride[1] == 0)
+        memcpy(p->stride, p->size, sizeof p->stride);
+    dvti_nn_pair(p->stride, p->size[0]);
+    if (!dvti_nn_pair_ok(function, "size", p->size, 1) ||
+        !dvti_nn_pair_ok(function, "stride", p->stride, 1) ||
+        !dvti_nn_pair_ok(function, "padding", p->padding, 0))
+        return false;
+    if (p->padding[0] > p->size[0] / 2 || p->padding[1] > p->size[1] / 2) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: padding is (%d, %d) and size (%d, %d); expected at most half the size",
+                  function, p->padding[0], p->padding[1], p->size[0], p->size[1]);
+        return false;
+    }
+    return true;
+}
+
+static dvt_block *dvti_pool_block_make(const char *function, const dvt_pool2d_params *p,
+                                       bool average) {
+    dvt_block_desc desc;
+    dvti_pool_block pool;
+    void *state;
+    memset(&pool, 0, sizeof pool);
+    pool.params = *p;
+    pool.average = average;
+    if (!dvti_pool_block_resolve(function, &pool.params) ||
+        !(state = dvti_nn_conv_state(function, &pool, sizeof pool)))
+        return NULL;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = average     ? p->global ? "GlobalAvgPool2D" : "AvgPool2D"
+                : p->global ? "GlobalMaxPool2D"
+                            : "MaxPool2D";
+    desc.forward = dvti_pool_block_forward;
+    desc.describe = dvti_pool_block_describe;
+    return dvti_block_make(function, &desc, "pool", state);
+}
+
+static dvt_block *dvti_pool_block_simple(const char *function, int size, int stride, bool average) {
+    dvt_pool2d_params p;
+    memset(&p, 0, sizeof p);
+    p.size[0] = size;
+    p.stride[0] = stride;
+    return dvti_pool_block_make(function, &p, average);
+}
+
+static dvt_block *dvti_pool_block_with(const char *function, const dvt_pool2d_params *p,
+                                       bool average) {
+    if (p)
+        return dvti_pool_block_make(function, p, average);
+    dvti_null(function, "p");
+    return NULL;
+}
+
+DVT_API dvt_block *dvt_max_pool2d_block(int size, int stride) {
+    return dvti_pool_block_simple("dvt_max_pool2d_block", size, stride, false);
+}
+
+DVT_API dvt_block *dvt_avg_pool2d_block(int size, int stride) {
+    return dvti_pool_block_simple("dvt_avg_pool2d_block", size, stride, true);
+}
+
+DVT_API dvt_block *dvt_max_pool2d_with(const dvt_pool2d_params *p) {
+    return dvti_pool_block_with("dvt_max_pool2d_with", p, false);
+}
+
+DVT_API dvt_block *dvt_avg_pool2d_with(const dvt_pool2d_params *p) {
+    return dvti_pool_block_with("dvt_avg_pool2d_with", p, true);
+}
+
+DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
+    dvt_pool2d_params p;
+    memset(&p, 0, sizeof p);
+    p.global = true;
+    return dvti_pool_block_make("dvt_global_avg_pool2d_block", &p, true);
+}

@@ -1,2 +1,168 @@
 /* BatchNorm and LayerNorm. */
 #include "6_nn/dvt_nn_internal.h"
+
+/* ---- BatchNorm ---- */
+/* gamma counts as 1 without scale, and beta as 0 without center, whatever a file may have put there. */
+static dvt_array *dvti_batch_norm_forward(dvt_block *self, void *user, dvt_array *x) {
+    const dvt_batch_norm_desc *d = (const dvt_batch_norm_desc *)user;
+    dvt_ctx ctx = dvt_ctx_of(x);
+    dvt_array *gamma = dvt_block_data(self, "gamma", ctx);
+    dvt_array *beta = gamma ? dvt_block_data(self, "beta", ctx) : NULL;
+    dvt_array *mean = beta ? dvt_block_data(self, "running_mean", ctx) : NULL;
+    dvt_array *var = mean ? dvt_block_data(self, "running_var", ctx) : NULL;
+    if (var && d->no_scale)
+        gamma = dvt_ones_like(gamma);
+    if (var && gamma && d->no_center)
+        beta = dvt_zeros_like(beta);
+    if (!var || !gamma || !beta)
+        return NULL;
+    return dvt_batch_norm(x, gamma, beta, mean, var, d->axis, d->momentum, d->epsilon);
+}
+
+static dvt_status dvti_batch_norm_infer(dvt_block *self, void *user, dvt_array *x) {
+    int axis = ((const dvt_batch_norm_desc *)user)->axis;
+    dvt_status status = DVT_OK;
+    size_t i;
+    if (!dvti_axis("dvt_forward: BatchNorm", &axis, x->shape.ndim))
+        return dvt_error_code();
+    if (x->shape.dim[axis] == 0)
+        return dvti_fail(DVT_ERR_SHAPE,
+                         "dvt_forward: BatchNorm cannot infer in_channels from x %s; expected a "
+                         "positive extent on axis %d",
+                         dvti_describe(x), axis);
+    for (i = 0; i < self->n_param && status == DVT_OK; i++)
+        status = dvt_param_set_shape(self->param[i], DVT_SHAPE(x->shape.dim[axis]));
+    return status;
+}
+
+static size_t dvti_batch_norm_describe(const dvt_block *self, void *user, char *buffer,
+                                       size_t size) {
+    const dvt_batch_norm_desc *d = (const dvt_batch_norm_desc *)user;
+    dvt_shape shape = dvt_param_shape(self->param[0]);
+    dvti_text text = dvti_text_begin(buffer, size);
+    dvti_text_add(&text,
+                  "BatchNorm(axis=%d, eps=%s, momentum=%s, fix_gamma=%s, use_global_stats=False, "
+                  "in_channels=",
+                  d->axis, dvti_python_number(d->epsilon), dvti_python_number(d->momentum),
+                  d->no_scale ? "True" : "False");
+    if (shape.dim[0])
+        dvti_text_add(&text, "%lld)", (long long)shape.dim[0]);
+    else
+        dvti_text_add(&text, "None)");
+    return text.length;
+}
+
+static bool dvti_batch_norm_check(const char *function, const dvt_batch_norm_desc *d) {
+    if (!(d->momentum >= 0 && d->momentum <= 1) || !(d->epsilon > 0) ||
+        d->epsilon - d->epsilon != 0 || d->in_channels < 0) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: momentum %g, epsilon %g, in_channels %lld; expected 0 to 1, a positive "
+                  "number, and 0 (inferred) or more",
+                  function, d->momentum, d->epsilon, (long long)d->in_channels);
+        return false;
+    }
+    if (d->axis < -DVT_MAX_DIMS || d->axis >= DVT_MAX_DIMS) {
+        dvti_fail(DVT_ERR_AXIS, "%s: axis %d; expected %d to %d", function, d->axis, -DVT_MAX_DIMS,
+                  DVT_MAX_DIMS - 1);
+        return false;
+    }
+    return true;
+}
+
+/* gamma or beta: without a gradient when it is not wanted. */
+static bool dvti_norm_add(dvt_block *block, const char *name, int64_t extent, bool fixed) {
+    dvt_init none;
+    memset(&none, 0, sizeof none);
+    return fixed ? dvti_block_add_fixed(block, name, DVT_SHAPE(extent), DVT_F32) != NULL
+                 : dvt_block_add_param(block, name, DVT_SHAPE(extent), DVT_F32, none) != NULL;
+}
+
+static dvt_block *dvti_batch_norm_make(const char *function, dvt_batch_norm_desc d) {
+    dvt_block_desc desc;
+    dvt_batch_norm_desc *state;
+    dvt_block *block;
+    if (d.axis == 0)
+        d.axis = 1;
+    if (d.momentum == 0)
+        d.momentum = 0.9;
+    if (d.epsilon == 0)
+        d.epsilon = 1e-5;
+    if (!dvti_batch_norm_check(function, &d))
+        return NULL;
+    if (!(state = (dvt_batch_norm_desc *)dvti_alloc(sizeof *state))) {
+        dvti_fail_memory(function, (int64_t)sizeof *state);
+        return NULL;
+    }
+    *state = d;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = "BatchNorm";
+    desc.forward = dvti_batch_norm_forward;
+    desc.infer = dvti_batch_norm_infer;
+    desc.describe = dvti_batch_norm_describe;
+    block = dvti_block_make(function, &desc, "batchnorm", state);
+    if (block && (!dvti_norm_add(block, "gamma", d.in_channels, d.no_scale) ||
+                  !dvti_norm_add(block, "beta", d.in_channels, d.no_center) ||
+                  !dvti_norm_add(block, "running_mean", d.in_channels, true) ||
+                  !dvti_norm_add(block, "running_var", d.in_channels, true)))
+        return dvti_block_discard(block);
+    return block;
+}
+
+DVT_API dvt_block *dvt_batch_norm_with(const dvt_batch_norm_desc *desc) {
+    if (desc)
+        return dvti_batch_norm_make("dvt_batch_norm_with", *desc);
+    dvti_null("dvt_batch_norm_with", "desc");
+    return NULL;
+}
+
+DVT_API dvt_block *dvt_batch_norm_block(void) {
+    dvt_batch_norm_desc desc;
+    memset(&desc, 0, sizeof desc);
+    return dvti_batch_norm_make("dvt_batch_norm_block", desc);
+}
+
+/* ---- LayerNorm ---- */
+static dvt_array *dvti_layer_norm_forward(dvt_block *self, void *user, dvt_array *x) {
+    dvt_array *gamma = dvt_block_data(self, "gamma", dvt_ctx_of(x));
+    dvt_array *beta = gamma ? dvt_block_data(self, "beta", dvt_ctx_of(x)) : NULL;
+    (void)user;
+    return beta ? dvt_layer_norm(x, gamma, beta, 1e-5) : NULL;
+}
+
+static dvt_status dvti_layer_norm_infer(dvt_block *self, void *user, dvt_array *x) {
+    int64_t extent = x->shape.ndim ? x->shape.dim[x->shape.ndim - 1] : 0;
+    dvt_status status;
+    (void)user;
+    if (extent == 0)
+        return dvti_fail(DVT_ERR_SHAPE,
+                         "dvt_forward: LayerNorm cannot infer in_channels from x %s; expected a "
+                         "last axis with elements",
+                         dvti_describe(x));
+    status = dvt_param_set_shape(self->param[0], DVT_SHAPE(extent));
+    return status == DVT_OK ? dvt_param_set_shape(self->param[1], DVT_SHAPE(extent)) : status;
+}
+
+/* Unlike BatchNorm, Gluon prints an unknown extent as 0 here. */
+static size_t dvti_layer_norm_describe(const dvt_block *self, void *user, char *buffer,
+                                       size_t size) {
+    dvti_text text = dvti_text_begin(buffer, size);
+    (void)user;
+    dvti_text_add(&text, "LayerNorm(eps=1e-05, axis=-1, center=True, scale=True, in_channels=%lld)",
+                  (long long)dvt_param_shape(self->param[0]).dim[0]);
+    return text.length;
+}
+
+DVT_API dvt_block *dvt_layer_norm_block(void) {
+    dvt_block_desc desc;
+    dvt_block *block;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = "LayerNorm";
+    desc.forward = dvti_layer_norm_forward;
+    desc.infer = dvti_layer_norm_infer;
+    desc.describe = dvti_layer_norm_describe;
+    block = dvti_block_make("dvt_layer_norm_block", &desc, "layernorm", NULL);
+    if (block &&
+        (!dvti_norm_add(block, "gamma", 0, false) || !dvti_norm_add(block, "beta", 0, false)))
+        return dvti_block_discard(block);
+    return block;
+}

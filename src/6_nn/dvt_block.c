@@ -1,2 +1,367 @@
-/* Blocks: children, forward, printing. */
+/* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
 #include "6_nn/dvt_nn_internal.h"
+
+/* ---- names: a counter per kind, for the whole process. A table of fixed size: kinds that find no room share one counter, so
+   that their names are unique all the same. ---- */
+typedef struct dvti_kind_counter {
+    char stem[40];
+    int64_t next;
+} dvti_kind_counter;
+
+static dvti_mutex dvti_kind_lock = DVTI_MUTEX_INIT;
+static dvti_kind_counter dvti_kinds[64];
+static int64_t dvti_kinds_other;
+
+static int64_t dvti_block_number(const char *stem) {
+    int64_t number;
+    int i;
+    dvti_mutex_lock(&dvti_kind_lock);
+    for (i = 0; i < DVTI_LENGTH(dvti_kinds); i++)
+        if (!dvti_kinds[i].stem[0] || strcmp(dvti_kinds[i].stem, stem) == 0)
+            break;
+    if (i < DVTI_LENGTH(dvti_kinds) && strlen(stem) < sizeof dvti_kinds[i].stem) {
+        memcpy(dvti_kinds[i].stem, stem, strlen(stem) + 1);
+        number = dvti_kinds[i].next++;
+    } else
+        number = dvti_kinds_other++;
+    dvti_mutex_unlock(&dvti_kind_lock);
+    return number;
+}
+
+/* ---- making ---- */
+static void dvti_block_destroy(void *object) {
+    dvt_block *block = (dvt_block *)object;
+    size_t i;
+    for (i = 0; i < block->n_child; i++)
+        dvt_release(block->child[i]);
+    for (i = 0; i < block->n_param; i++)
+        dvt_release(block->param[i]);
+    if (block->desc.release)
+        block->desc.release(block->desc.user);
+    dvti_free(block->child);
+    dvti_free(block->param);
+    dvti_free(block->prefix);
+    dvti_free((void *)block->desc.kind);
+    dvti_free(block);
+}
+
+/* On failure desc->user stays the caller's. */
+static dvt_block *dvti_block_create(const char *function, const dvt_block_desc *desc,
+                                    const char *stem) {
+    size_t bytes = strlen(stem) + 24;
+    dvt_block *block = (dvt_block *)dvti_alloc_zero(sizeof *block);
+    char *kind = dvti_strdup(desc->kind), *prefix = (char *)dvti_alloc(bytes);
+    if (!block || !kind || !prefix)
+        dvti_fail_memory(function, (int64_t)(sizeof *block + strlen(desc->kind) + bytes));
+    else if (dvti_object_begin(block, dvti_block_destroy, function)) {
+        snprintf(prefix, bytes, "%s%lld_", stem, (long long)dvti_block_number(stem));
+        block->desc = *desc;
+        block->desc.kind = kind;
+        block->prefix = prefix;
+        return block;
+    }
+    dvti_free(block);
+    dvti_free(kind);
+    dvti_free(prefix);
+    return NULL;
+}
+
+DVTI_FN dvt_block *dvti_block_make(const char *function, const dvt_block_desc *desc,
+                                   const char *stem, void *state) {
+    dvt_block_desc own = *desc;
+    dvt_block *block;
+    own.user = state;
+    own.release = dvti_free;
+    block = dvti_block_create(function, &own, stem);
+    if (!block)
+        dvti_free(state);
+    return block;
+}
+
+DVTI_FN dvt_block *dvti_block_discard(dvt_block *block) {
+    dvti_scope_take(block);
+    dvt_release(block);
+    return NULL;
+}
+
+DVT_API dvt_block *dvt_block_new(const dvt_block_desc *desc) {
+    char stem[64];
+    size_t i;
+    if (!desc || !desc->kind || !desc->forward) {
+        dvti_null("dvt_block_new", !desc ? "desc" : !desc->kind ? "desc->kind" : "desc->forward");
+        return NULL;
+    }
+    if (!desc->kind[0] || strlen(desc->kind) >= sizeof stem) {
+        dvti_fail(DVT_ERR_NAME,
+                  "dvt_block_new: the kind \"%.70s\" has %llu characters; expected 1 to %d",
+                  desc->kind, (unsigned long long)strlen(desc->kind), (int)sizeof stem - 1);
+        return NULL;
+    }
+    for (i = 0; desc->kind[i]; i++)
+        stem[i] = (char)(desc->kind[i] >= 'A' && desc->kind[i] <= 'Z' ? desc->kind[i] + 'a' - 'A'
+                                                                      : desc->kind[i]);
+    stem[i] = 0;
+    return dvti_block_create("dvt_block_new", desc, stem);
+}
+
+/* ---- parameters of a block ---- */
+static dvt_param *dvti_block_find(const dvt_block *block, const char *name) {
+    size_t i;
+    for (i = 0; i < block->n_param; i++)
+        if (strcmp(block->param[i]->short_name, name) == 0)
+            return block->param[i];
+    return NULL;
+}
+
+static bool dvti_param_name_ok(const dvt_block *self, const char *name) {
+    if (!name[0] || strchr(name, '.')) {
+        dvti_fail(DVT_ERR_NAME,
+                  "dvt_block_add_param: the name \"%.60s\" is empty or has a dot in it; dots "
+                  "separate blocks in files: choose another name",
+                  name);
+        return false;
+    }
+    if (dvti_block_find(self, name)) {
+        dvti_fail(DVT_ERR_NAME,
+                  "dvt_block_add_param: %s has a parameter '%.60s' already; choose another name",
+                  self->desc.kind, name);
+        return false;
+    }
+    return true;
+}
+
+DVT_API dvt_param *dvt_block_add_param(dvt_block *self, const char *name, dvt_shape shape,
+                                       dvt_dtype dtype, dvt_init init) {
+    const char *function = "dvt_block_add_param";
+    dvt_param *p;
+    int64_t bytes;
+    if (!self || !name) {
+        dvti_null(function, self ? "name" : "self");
+        return NULL;
+    }
+    if (!dvti_dtype_ok(dtype)) {
+        dvti_fail(DVT_ERR_DTYPE, "%s: dtype number %d does not exist; use DVT_F32 or another",
+                  function, (int)dtype);
+        return NULL;
+    }
+    if (!dvti_param_name_ok(self, name) || !dvti_nbytes(function, shape, dtype, &bytes) ||
+        !dvti_init_check(function, NULL, init))
+        return NULL;
+    if (!dvti_grow((void **)&self->param, &self->param_capacity, self->n_param + 1,
+                   sizeof *self->param)) {
+        dvti_fail_memory(function, (int64_t)(sizeof *self->param * (self->n_param + 1)));
+        return NULL;
+    }
+    p = dvti_param_new(function, self->prefix, name, shape, dtype, init);
+    if (p)
+        self->param[self->n_param++] = p;
+    return p;
+}
+
+DVTI_FN dvt_param *dvti_block_add_fixed(dvt_block *block, const char *name, dvt_shape shape,
+                                        dvt_dtype dtype) {
+    dvt_init none;
+    dvt_param *p;
+    memset(&none, 0, sizeof none);
+    p = dvt_block_add_param(block, name, shape, dtype, none);
+    if (p) {
+        p->fixed = true;
+        p->grad_req = DVT_GRAD_NULL;
+    }
+    return p;
+}
+
+static const char *dvti_block_param_name_at(const void *user, int i) {
+    return ((const dvt_block *)user)->param[i]->short_name;
+}
+
+DVT_API dvt_param *dvt_block_param(dvt_block *block, const char *name) {
+    char known[600];
+    dvt_param *p;
+    if (!block || !name) {
+        dvti_null("dvt_block_param", block ? "name" : "block");
+        return NULL;
+    }
+    p = dvti_block_find(block, name);
+    if (!p)
+        dvti_fail(
+            DVT_ERR_NAME,
+            "dvt_block_param: %s has no parameter '%.60s' of its own; it has %s (children's "
+            "are found with dvt_block_at or dvt_collect_params)",
+            block->desc.kind, name,
+            dvti_brief(known, sizeof known, (int)block->n_param, dvti_block_param_name_at, block));
+    return p;
+}
+
+DVT_API dvt_array *dvt_block_data(dvt_block *block, const char *name, dvt_ctx ctx) {
+    dvt_param *p = dvt_block_param(block, name);
+    return p ? dvt_param_data(p, ctx) : NULL;
+}
+
+/* ---- children ---- */
+static bool dvti_block_reaches(const dvt_block *from, const dvt_block *to) {
+    size_t i;
+    if (from == to)
+        return true;
+    for (i = 0; i < from->n_child; i++)
+        if (dvti_block_reaches(from->child[i], to))
+            return true;
+    return false;
+}
+
+/* All of them or none. */
+static dvt_status dvti_block_adopt(const char *function, dvt_block *self, dvt_block *const *child,
+                                   int n) {
+    int i;
+    for (i = 0; i < n; i++) {
+        if (!child[i])
+            return dvti_null(function, "a block");
+        if (dvti_block_reaches(child[i], self))
+            return dvti_fail(DVT_ERR_VALUE,
+                             "%s: a %s cannot be added to a %s that is itself or one of its own "
+                             "descendants; blocks must form no circle",
+                             function, child[i]->desc.kind, self->desc.kind);
+    }
+    if (!dvti_grow((void **)&self->child, &self->child_capacity, self->n_child + (size_t)n,
+                   sizeof *self->child))
+        return dvti_fail_memory(function,
+                                (int64_t)(sizeof *self->child * (self->n_child + (size_t)n)));
+    for (i = 0; i < n; i++)
+        self->child[self->n_child++] = (dvt_block *)dvt_retain(child[i]);
+    return DVT_OK;
+}
+
+DVT_API dvt_status dvt_block_add_child(dvt_block *self, dvt_block *child) {
+    if (!self || !child)
+        return dvti_null("dvt_block_add_child", self ? "child" : "self");
+    return dvti_block_adopt("dvt_block_add_child", self, &child, 1);
+}
+
+DVT_API dvt_status dvt_sequential_add(dvt_block *net, int n, dvt_block *b0, dvt_block *b1,
+                                      dvt_block *b2, dvt_block *b3, dvt_block *b4, dvt_block *b5,
+                                      dvt_block *b6, dvt_block *b7, dvt_block *b8, dvt_block *b9,
+                                      dvt_block *b10, dvt_block *b11, dvt_block *b12,
+                                      dvt_block *b13, dvt_block *b14, dvt_block *b15) {
+    dvt_block *all[16];
+    if (!net)
+        return dvti_null("dvt_sequential_add", "net");
+    if (!dvti_block_is_sequential(net))
+        return dvti_fail(
+            DVT_ERR_VALUE,
+            "dvt_sequential_add: net is a %s; expected what dvt_sequential() makes (others take "
+            "children with dvt_block_add_child)",
+            net->desc.kind);
+    if (n < 1 || n > 16)
+        return dvti_fail(DVT_ERR_RANGE, "dvt_sequential_add: %d blocks; expected 1 to 16 in a call",
+                         n);
+    all[0] = b0;
+    all[1] = b1;
+    all[2] = b2;
+    all[3] = b3;
+    all[4] = b4;
+    all[5] = b5;
+    all[6] = b6;
+    all[7] = b7;
+    all[8] = b8;
+    all[9] = b9;
+    all[10] = b10;
+    all[11] = b11;
+    all[12] = b12;
+    all[13] = b13;
+    all[14] = b14;
+    all[15] = b15;
+    return dvti_block_adopt("dvt_sequential_add", net, all, n);
+}
+
+DVT_API int dvt_block_len(const dvt_block *net) {
+    if (net)
+        return (int)net->n_child;
+    dvti_null("dvt_block_len", "net");
+    return 0;
+}
+
+DVT_API dvt_block *dvt_block_at(dvt_block *net, int i) {
+    int64_t n, at;
+    if (!net) {
+        dvti_null("dvt_block_at", "net");
+        return NULL;
+    }
+    n = (int64_t)net->n_child;
+    at = i < 0 ? i + n : i;
+    if (at >= 0 && at < n)
+        return net->child[at];
+    dvti_fail(DVT_ERR_RANGE,
+              "dvt_block_at: index %d of a %s with %lld children; expected %lld to %lld", i,
+              net->desc.kind, (long long)n, (long long)-n, (long long)n - 1);
+    return NULL;
+}
+
+DVT_API const char *dvt_block_kind(const dvt_block *block) {
+    if (block)
+        return block->desc.kind;
+    dvti_null("dvt_block_kind", "block");
+    return "";
+}
+
+DVT_API void *dvt_block_user(const dvt_block *block) {
+    if (block)
+        return block->desc.user;
+    dvti_null("dvt_block_user", "block");
+    return NULL;
+}
+
+/* ---- forward ---- */
+static DVTI_TLS dvti_tracer dvti_tracing;
+
+DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer) {
+    dvti_tracer previous = dvti_tracing;
+    dvti_tracing = tracer;
+    return previous;
+}
+
+/* Completes parameters whose values wait for a shape. */
+static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
+    bool waiting = false, unknown = false;
+    size_t i;
+    for (i = 0; i < block->n_param; i++)
+        if (dvti_atomic_load(&block->param[i]->state) == DVTI_PARAM_DEFERRED) {
+            waiting = true;
+            unknown = unknown || !dvti_shape_known(dvt_param_shape(block->param[i]));
+        }
+    if (!waiting)
+        return true;
+    if (unknown && block->desc.infer && block->desc.infer(block, block->desc.user, x) != DVT_OK) {
+        if (dvt_error_code() == DVT_OK)
+            dvti_fail(DVT_ERR_SHAPE, "dvt_forward: the infer function of %s failed with x %s",
+                      block->desc.kind, dvti_describe(x));
+        return false;
+    }
+    for (i = 0; i < block->n_param; i++)
+        if (!dvti_param_finish("dvt_forward", block->param[i]))
+            return false;
+    return true;
+}
+
+DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
+    dvt_scope_guard scope;
+    dvt_array *y = NULL;
+    if (!net || !x) {
+        dvti_null("dvt_forward", net ? "x" : "net");
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    if (dvti_tracing.visit)
+        dvti_tracing.visit(dvti_tracing.user, net, NULL);
+    if (dvti_block_prepare(net, x)) {
+        y = net->desc.forward(net, net->desc.user, x);
+        if (!y && dvt_error_code() == DVT_OK)
+            dvti_fail(DVT_ERR_VALUE,
+                      "dvt_forward: the forward function of %s returned NULL without an error",
+                      net->desc.kind);
+    }
+    if (y && dvti_tracing.visit)
+        dvti_tracing.visit(dvti_tracing.user, net, y);
+    dvt_keep(y);
+    dvt_scope_end(&scope);
+    return y;
+}

@@ -1,2 +1,223 @@
-/* Initial values. */
+/* Initial values: what each kind draws, which one a parameter gets, and when. */
 #include "6_nn/dvt_nn_internal.h"
+
+/* ---- values ---- */
+static dvt_init dvti_init_make(dvt_init_kind kind, double a, dvt_fan fan, bool gaussian) {
+    dvt_init init;
+    memset(&init, 0, sizeof init);
+    init.kind = kind;
+    init.a = a;
+    init.fan = fan;
+    init.gaussian = gaussian;
+    return init;
+}
+
+DVT_API dvt_init dvt_init_uniform(double scale) {
+    return dvti_init_make(DVT_INIT_UNIFORM, scale, DVT_FAN_AVG, false);
+}
+
+DVT_API dvt_init dvt_init_normal(double sigma) {
+    return dvti_init_make(DVT_INIT_NORMAL, sigma, DVT_FAN_AVG, false);
+}
+
+DVT_API dvt_init dvt_init_xavier(void) {
+    return dvt_init_xavier_with(3, DVT_FAN_AVG, false);
+}
+
+DVT_API dvt_init dvt_init_xavier_with(double magnitude, dvt_fan fan, bool gaussian) {
+    return dvti_init_make(DVT_INIT_XAVIER, magnitude, fan, gaussian);
+}
+
+DVT_API dvt_init dvt_init_msra_prelu(dvt_fan fan, double slope) {
+    return dvti_init_make(DVT_INIT_MSRA, slope, fan, true);
+}
+
+DVT_API dvt_init dvt_init_zero(void) {
+    return dvti_init_make(DVT_INIT_ZERO, 0, DVT_FAN_AVG, false);
+}
+
+DVT_API dvt_init dvt_init_one(void) {
+    return dvti_init_make(DVT_INIT_ONE, 0, DVT_FAN_AVG, false);
+}
+
+DVT_API dvt_init dvt_init_constant(double value) {
+    return dvti_init_make(DVT_INIT_CONSTANT, value, DVT_FAN_AVG, false);
+}
+
+/* ---- choosing and checking ---- */
+DVTI_FN dvt_init dvti_init_choose(const dvt_param *p, dvt_init init) {
+    if (p->own.kind != DVT_INIT_DEFAULT)
+        return p->own;
+    if (p->rule.kind != DVT_INIT_DEFAULT)
+        return p->rule;
+    return init.kind != DVT_INIT_DEFAULT ? init : dvt_init_uniform(0.07);
+}
+
+DVTI_FN bool dvti_init_check(const char *function, const dvt_param *p, dvt_init init) {
+    bool by_fan = init.kind == DVT_INIT_XAVIER || init.kind == DVT_INIT_MSRA;
+    bool spread = init.kind == DVT_INIT_UNIFORM || init.kind == DVT_INIT_NORMAL ||
+                  init.kind == DVT_INIT_XAVIER;
+    if ((int)init.kind < DVT_INIT_DEFAULT || (int)init.kind > DVT_INIT_CONSTANT ||
+        (by_fan && ((int)init.fan < DVT_FAN_AVG || (int)init.fan > DVT_FAN_OUT))) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: an initial value of kind %d and fan %d; make it with a dvt_init_ function",
+                  function, (int)init.kind, (int)init.fan);
+        return false;
+    }
+    if ((spread && !(init.a >= 0)) || (init.kind != DVT_INIT_CONSTANT && init.a - init.a != 0)) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: the number of an initial value is %g; expected a finite scale, sigma or "
+                  "magnitude of 0 or more",
+                  function, init.a);
+        return false;
+    }
+    if (p && by_fan && p->shape.ndim < 2) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: Xavier initializer cannot be applied to vector %s. It requires at least 2D; "
+                  "give this parameter values of its own with dvt_param_set_init",
+                  function, p->name);
+        return false;
+    }
+    return true;
+}
+
+/* Half the width of the uniform distribution, or the deviation of the normal one. */
+static double dvti_init_scale(dvt_init init, dvt_shape shape) {
+    double magnitude = init.kind == DVT_INIT_MSRA ? 2 / (1 + init.a * init.a) : init.a;
+    double window = 1, in, out, fan;
+    int i;
+    for (i = 2; i < shape.ndim; i++)
+        window *= (double)shape.dim[i];
+    in = (double)shape.dim[1] * window;
+    out = (double)shape.dim[0] * window;
+    fan = init.fan == DVT_FAN_IN ? in : init.fan == DVT_FAN_OUT ? out : (in + out) / 2;
+    return sqrt(magnitude / fan);
+}
+
+DVTI_FN dvt_array *dvti_init_draw(const char *function, const dvt_param *p, dvt_init init,
+                                  dvt_shape shape) {
+    bool normal = init.kind == DVT_INIT_NORMAL || init.kind == DVT_INIT_MSRA ||
+                  (init.kind == DVT_INIT_XAVIER && init.gaussian);
+    double scale;
+    switch (init.kind) {
+    case DVT_INIT_ZERO:
+        return dvt_zeros(shape, p->dtype, dvt_cpu());
+    case DVT_INIT_ONE:
+        return dvt_ones(shape, p->dtype, dvt_cpu());
+    case DVT_INIT_CONSTANT:
+        return dvt_full(shape, init.a, p->dtype, dvt_cpu());
+    case DVT_INIT_UNIFORM:
+    case DVT_INIT_NORMAL:
+        scale = init.a;
+        break;
+    default:
+        if (!dvti_init_check(function, p, init))
+            return NULL;
+        scale = dvti_init_scale(init, shape);
+    }
+    if (scale == 0)
+        return dvt_zeros(shape, p->dtype, dvt_cpu());
+    return normal ? dvt_normal(0, scale, shape, p->dtype, dvt_cpu())
+                  : dvt_uniform(-scale, scale, shape, p->dtype, dvt_cpu());
+}
+
+/* ---- when ---- */
+static bool dvti_plan_draw(const char *function, dvti_plan *plan) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_array *values = dvti_init_draw(function, plan->param, plan->init, plan->shape);
+    bool good = values && dvti_plan_fill(plan, values);
+    dvt_scope_end(&scope);
+    return good;
+}
+
+static bool dvti_param_finish_locked(const char *function, dvt_param *p) {
+    dvti_plan *plan;
+    bool good;
+    if (dvti_atomic_load(&p->state) != DVTI_PARAM_DEFERRED)
+        return true;
+    if (!dvti_shape_known(p->shape)) {
+        dvti_fail(DVT_ERR_UNINITIALIZED,
+                  "%s: Cannot initialize Parameter '%s' because its shape %s has unknown extents; "
+                  "give in_units, in_channels and the like, or set it in the block's infer "
+                  "function with dvt_param_set_shape",
+                  function, p->name, dvti_shape_text(p->shape));
+        return false;
+    }
+    if (!(plan = dvti_plans_new(function, 1)))
+        return false;
+    plan->param = p;
+    plan->init = p->pending;
+    plan->shape = p->shape;
+    plan->ctxs = p->ctxs;
+    good = dvti_plan_draw(function, plan);
+    if (good)
+        dvti_plan_commit_locked(plan);
+    dvti_plans_drop(plan, 1);
+    return good;
+}
+
+DVTI_FN bool dvti_param_finish(const char *function, dvt_param *p) {
+    bool good;
+    dvti_params_lock();
+    good = dvti_param_finish_locked(function, p);
+    dvti_params_unlock();
+    return good;
+}
+
+/* What happens to one parameter: values now, later, or (initialised already) nothing. */
+static bool dvti_plan_initialise(const char *function, dvti_plan *plan, dvt_param *p, dvt_init init,
+                                 const dvt_ctx_list *ctxs, bool force) {
+    if (dvti_param_ready(p) && !force) {
+        dvti_log(DVT_LOG_WARNING,
+                 "%s: Parameter '%s' is already initialized, ignoring. Set force_reinit to "
+                 "initialize it again",
+                 function, p->name);
+        return true;
+    }
+    plan->param = p;
+    plan->init = dvti_init_choose(p, init);
+    plan->shape = dvt_param_shape(p);
+    plan->ctxs = *ctxs;
+    plan->deferred = !dvti_shape_known(plan->shape);
+    return dvti_init_check(function, p, plan->init) &&
+           (plan->deferred || dvti_plan_draw(function, plan));
+}
+
+static dvt_status dvti_initialise(const char *function, dvt_params *params, dvt_init init,
+                                  dvt_ctx_list given, bool force) {
+    dvt_ctx_list ctxs;
+    dvti_plan *plans;
+    bool good = true;
+    size_t i;
+    if (!dvti_init_check(function, NULL, init) || !dvti_ctxs_resolve(function, given, &ctxs) ||
+        !(plans = dvti_plans_new(function, params->count)))
+        return dvt_error_code();
+    for (i = 0; good && i < params->count; i++)
+        good = dvti_plan_initialise(function, &plans[i], params->item[i], init, &ctxs, force);
+    if (good)
+        dvti_plans_commit(plans, params->count);
+    dvti_plans_drop(plans, params->count);
+    return good ? DVT_OK : dvt_error_code();
+}
+
+DVT_API dvt_status dvt_params_initialize(dvt_params *params, dvt_init init, dvt_ctx_list ctxs,
+                                         bool force_reinit) {
+    if (!params)
+        return dvti_null("dvt_params_initialize", "params");
+    return dvti_initialise("dvt_params_initialize", params, init, ctxs, force_reinit);
+}
+
+DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs,
+                                  bool force_reinit) {
+    dvt_scope_guard scope;
+    dvt_params *params;
+    dvt_status status;
+    if (!net)
+        return dvti_null("dvt_initialize", "net");
+    scope = dvt_scope_begin();
+    params = dvt_collect_params(net, NULL);
+    status = params ? dvti_initialise("dvt_initialize", params, init, ctxs, force_reinit)
+                    : dvt_error_code();
+    dvt_scope_end(&scope);
+    return status;
+}

@@ -1,2 +1,165 @@
-/* Losses. */
+/* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
+   the prediction only. */
 #include "6_nn/dvt_nn_internal.h"
+
+/* Both there, on one context, and a prediction with a first axis to keep. */
+static bool dvti_loss_check(const char *name, dvt_array *prediction, dvt_array *label) {
+    dvt_array *in[2];
+    in[0] = prediction;
+    in[1] = label;
+    if (!prediction || !label) {
+        dvti_null(name, prediction ? "label" : "prediction");
+        return false;
+    }
+    if (!dvti_check(name, in, 2))
+        return false;
+    if (prediction->shape.ndim > 0)
+        return true;
+    dvti_fail(DVT_ERR_SHAPE, "%s: prediction is %s; expected one value or row per sample: (N, ...)",
+              name, dvti_describe(prediction));
+    return false;
+}
+
+/* The mean over all axes but the first. */
+static dvt_array *dvti_loss_mean(dvt_array *x) {
+    dvt_axes axes;
+    int i;
+    if (!x || x->shape.ndim < 2)
+        return x;
+    memset(&axes, 0, sizeof axes);
+    for (i = 1; i < x->shape.ndim; i++)
+        axes.axis[axes.n++] = i;
+    return dvt_mean(x, axes, false);
+}
+
+/* The label without history, in the prediction's shape: (N) and (N, 1) are the same labels, as in Gluon. */
+static dvt_array *dvti_loss_label(const char *name, dvt_array *prediction, dvt_array *label) {
+    if (dvt_size(prediction) != dvt_size(label)) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: prediction is %s and label is %s; expected equal shapes",
+                  name, dvti_describe(prediction), dvti_describe(label));
+        return NULL;
+    }
+    label = dvt_stop_gradient(label);
+    return label && !dvt_shape_equal(label->shape, prediction->shape)
+               ? dvt_reshape(label, prediction->shape)
+               : label;
+}
+
+/* ---- softmax cross-entropy ---- */
+/* Class numbers: prediction's shape without its last axis, or with extent 1 there. */
+static bool dvti_is_class_numbers(const dvt_array *prediction, const dvt_array *label) {
+    int i, n = prediction->shape.ndim;
+    if (label->shape.ndim != n - 1 && !(label->shape.ndim == n && label->shape.dim[n - 1] == 1))
+        return false;
+    for (i = 0; i < n - 1; i++)
+        if (label->shape.dim[i] != prediction->shape.dim[i])
+            return false;
+    return true;
+}
+
+static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *label) {
+    bool dense = dvt_shape_equal(prediction->shape, label->shape);
+    dvt_array *log_p, *loss;
+    if (!(label = dvt_stop_gradient(label)) || !(log_p = dvt_log_softmax(prediction, -1)))
+        return NULL;
+    if (dense) {
+        loss = dvt_mul(log_p, label);
+        loss = loss ? dvt_sum(loss, DVT_AXES(-1), false) : NULL;
+    } else {
+        if (!dvt_dtype_is_int(label->dtype))
+            label = dvt_astype(label, DVT_I64, false);
+        loss = label ? dvt_pick(log_p, label, -1, false) : NULL;
+    }
+    loss = loss ? dvt_neg(loss) : NULL;
+    return dvti_loss_mean(loss);
+}
+
+DVT_API dvt_array *dvt_softmax_cross_entropy(dvt_array *prediction, dvt_array *label) {
+    const char *name = "dvt_softmax_cross_entropy";
+    dvt_scope_guard scope;
+    dvt_array *loss;
+    if (!dvti_loss_check(name, prediction, label))
+        return NULL;
+    if (prediction->shape.ndim < 2 || (!dvt_shape_equal(prediction->shape, label->shape) &&
+                                       !dvti_is_class_numbers(prediction, label))) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: prediction is %s and label is %s; expected a prediction (N, ..., classes), "
+                  "and class numbers (N, ...) or probabilities of its shape",
+                  name, dvti_describe(prediction), dvti_describe(label));
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    loss = dvti_loss_cross_entropy(prediction, label);
+    dvt_keep(loss);
+    dvt_scope_end(&scope);
+    return loss;
+}
+
+/* ---- losses of a difference ---- */
+static dvt_array *dvti_loss_l1(dvt_array *p, dvt_array *l, double unused) {
+    dvt_array *d = dvt_sub(p, l);
+    (void)unused;
+    return d ? dvt_abs(d) : NULL;
+}
+
+static dvt_array *dvti_loss_l2(dvt_array *p, dvt_array *l, double unused) {
+    dvt_array *d = dvt_sub(p, l);
+    (void)unused;
+    d = d ? dvt_square(d) : NULL;
+    return d ? dvt_mul_scalar(d, 0.5) : NULL;
+}
+
+/* relu(p) - p l + log(1 + exp(-|p|)) is softplus(p) - p l, whose gradient is right at 0 too. */
+static dvt_array *dvti_loss_sigmoid_bce(dvt_array *p, dvt_array *l, double unused) {
+    dvt_array *a = dvt_softplus(p), *b = a ? dvt_mul(p, l) : NULL;
+    (void)unused;
+    return b ? dvt_sub(a, b) : NULL;
+}
+
+static dvt_array *dvti_loss_huber(dvt_array *p, dvt_array *l, double rho) {
+    dvt_array *d = dvt_sub(p, l), *size = d ? dvt_abs(d) : NULL, *inside, *outside, *is_outside;
+    if (!size)
+        return NULL;
+    inside = dvt_square(d);
+    inside = inside ? dvt_mul_scalar(inside, 0.5 / rho) : NULL;
+    outside = inside ? dvt_sub_scalar(size, 0.5 * rho) : NULL;
+    is_outside = outside ? dvt_greater_scalar(size, rho) : NULL;
+    return is_outside ? dvt_where(is_outside, outside, inside) : NULL;
+}
+
+static dvt_array *dvti_loss_of(const char *name,
+                               dvt_array *(*each)(dvt_array *, dvt_array *, double),
+                               dvt_array *prediction, dvt_array *label, double rho) {
+    dvt_scope_guard scope;
+    dvt_array *loss;
+    if (!dvti_loss_check(name, prediction, label))
+        return NULL;
+    scope = dvt_scope_begin();
+    label = dvti_loss_label(name, prediction, label);
+    if (label && !dvt_dtype_is_float(prediction->dtype))
+        prediction = dvt_astype(prediction, DVT_F32, false); /* differences of integers wrap */
+    loss = label && prediction ? dvti_loss_mean(each(prediction, label, rho)) : NULL;
+    dvt_keep(loss);
+    dvt_scope_end(&scope);
+    return loss;
+}
+
+DVT_API dvt_array *dvt_l1_loss(dvt_array *prediction, dvt_array *label) {
+    return dvti_loss_of("dvt_l1_loss", dvti_loss_l1, prediction, label, 0);
+}
+
+DVT_API dvt_array *dvt_l2_loss(dvt_array *prediction, dvt_array *label) {
+    return dvti_loss_of("dvt_l2_loss", dvti_loss_l2, prediction, label, 0);
+}
+
+DVT_API dvt_array *dvt_sigmoid_bce_loss(dvt_array *prediction, dvt_array *label) {
+    return dvti_loss_of("dvt_sigmoid_bce_loss", dvti_loss_sigmoid_bce, prediction, label, 0);
+}
+
+DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, double rho) {
+    if (!(rho > 0) || rho - rho != 0) {
+        dvti_fail(DVT_ERR_RANGE, "dvt_huber_loss: rho is %g; expected a positive number", rho);
+        return NULL;
+    }
+    return dvti_loss_of("dvt_huber_loss", dvti_loss_huber, prediction, label, rho);
+}

@@ -1,2 +1,373 @@
-/* Parameters and collections of them. */
+/* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
 #include "6_nn/dvt_nn_internal.h"
+
+/* ---- making ---- */
+/* Gluon's rules by the last part of a name. Anything else, such as "weight", has none. */
+static dvt_init dvti_param_rule(const char *short_name, dvt_dtype dtype) {
+    static const char *const zeros[] = {"bias", "beta", "running_mean", "moving_mean"};
+    static const char *const ones[] = {"gamma", "running_var", "moving_var"};
+    dvt_init none;
+    int i;
+    memset(&none, 0, sizeof none);
+    for (i = 0; i < DVTI_LENGTH(zeros); i++)
+        if (strcmp(short_name, zeros[i]) == 0)
+            return dvt_init_zero();
+    for (i = 0; i < DVTI_LENGTH(ones); i++)
+        if (strcmp(short_name, ones[i]) == 0)
+            return dvt_init_one();
+    return dvt_dtype_is_float(dtype) ? none : dvt_init_zero();
+}
+
+static void dvti_param_destroy(void *object) {
+    dvt_param *p = (dvt_param *)object;
+    int i;
+    for (i = 0; i < p->ctxs.n; i++)
+        dvt_release(p->copy[i]);
+    dvti_free(p->name);
+    dvti_free(p);
+}
+
+DVTI_FN dvt_param *dvti_param_new(const char *function, const char *prefix, const char *short_name,
+                                  dvt_shape shape, dvt_dtype dtype, dvt_init own) {
+    size_t bytes = strlen(prefix) + strlen(short_name) + 1;
+    dvt_param *p = (dvt_param *)dvti_alloc_zero(sizeof *p);
+    char *name = (char *)dvti_alloc(bytes);
+    if (!p || !name) {
+        dvti_free(p);
+        dvti_free(name);
+        dvti_fail_memory(function, (int64_t)(sizeof *p + bytes));
+        return NULL;
+    }
+    snprintf(name, bytes, "%s%s", prefix, short_name);
+    dvti_object_begin_unowned(p, dvti_param_destroy);
+    p->name = name;
+    p->short_name = name + strlen(prefix);
+    p->shape = shape;
+    p->dtype = dtype;
+    p->own = own;
+    p->rule = dvti_param_rule(short_name, dtype);
+    p->fixed = !dvt_dtype_is_float(dtype);
+    p->grad_req = p->fixed ? DVT_GRAD_NULL : DVT_GRAD_WRITE;
+    p->lr_mult = p->wd_mult = 1;
+    return p;
+}
+
+/* ---- asking ---- */
+DVTI_FN bool dvti_param_ready(const dvt_param *p) {
+    return dvti_atomic_load((dvti_atomic *)&p->state) == DVTI_PARAM_READY;
+}
+
+DVTI_FN bool dvti_shape_known(dvt_shape shape) {
+    int i;
+    for (i = 0; i < shape.ndim; i++)
+        if (shape.dim[i] == 0)
+            return false;
+    return true;
+}
+
+DVTI_FN bool dvti_shape_accepts(dvt_shape known, dvt_shape given) {
+    int i;
+    if (known.ndim != given.ndim)
+        return false;
+    for (i = 0; i < known.ndim; i++)
+        if (known.dim[i] != 0 && known.dim[i] != given.dim[i])
+            return false;
+    return true;
+}
+
+DVT_API const char *dvt_param_name(const dvt_param *p) {
+    if (p)
+        return p->name;
+    dvti_null("dvt_param_name", "p");
+    return "";
+}
+
+DVT_API dvt_shape dvt_param_shape(const dvt_param *p) {
+    dvt_shape shape = DVT_SCALAR;
+    if (!p) {
+        dvti_null("dvt_param_shape", "p");
+        return shape;
+    }
+    dvti_params_lock();
+    shape = p->shape;
+    dvti_params_unlock();
+    return shape;
+}
+
+DVT_API dvt_ctx_list dvt_param_ctxs(const dvt_param *p) {
+    dvt_ctx_list none;
+    memset(&none, 0, sizeof none);
+    if (p)
+        return p->ctxs;
+    dvti_null("dvt_param_ctxs", "p");
+    return none;
+}
+
+static void dvti_param_not_ready(const char *function, const dvt_param *p) {
+    if (dvti_atomic_load((dvti_atomic *)&p->state) == DVTI_PARAM_DEFERRED)
+        dvti_fail(
+            DVT_ERR_UNINITIALIZED,
+            "%s: Parameter '%s' has not been initialized yet because initialization was deferred "
+            "(its shape is %s): its values are set during the first forward pass. Pass one batch "
+            "of data through the network before reading parameters, or give in_units, in_channels "
+            "and the like when making the layers",
+            function, p->name, dvti_shape_text(p->shape));
+    else
+        dvti_fail(DVT_ERR_UNINITIALIZED,
+                  "%s: Parameter '%s' has not been initialized; call dvt_initialize on the whole "
+                  "net, or dvt_params_initialize on what dvt_collect_params gives, which includes "
+                  "the parameters of children",
+                  function, p->name);
+}
+
+/* The copy on ctx; NULL with the error set. */
+static dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx) {
+    char list[256];
+    int i;
+    if (!p) {
+        dvti_null(function, "p");
+        return NULL;
+    }
+    if (!dvti_param_ready(p)) {
+        dvti_param_not_ready(function, p);
+        return NULL;
+    }
+    if (ctx.type == DVT_DEVICE_DEFAULT && p->ctxs.n == 1)
+        return p->copy[0];
+    for (i = 0; i < p->ctxs.n; i++)
+        if (dvt_ctx_equal(p->ctxs.ctx[i], ctx))
+            return p->copy[i];
+    dvt_ctx_list_format(p->ctxs, list, sizeof list);
+    dvti_fail(DVT_ERR_CONTEXT,
+              "%s: Parameter '%s' was not initialized on context %s. It was only initialized on "
+              "%s. Copy the input with dvt_as_in_ctx, or move the parameters with "
+              "dvt_params_reset_ctx",
+              function, p->name, dvt_ctx_name(ctx), list);
+    return NULL;
+}
+
+DVT_API dvt_array *dvt_param_data(dvt_param *p, dvt_ctx ctx) {
+    return dvti_param_on("dvt_param_data", p, ctx);
+}
+
+DVT_API dvt_array *dvt_param_grad(dvt_param *p, dvt_ctx ctx) {
+    dvt_array *copy;
+    if (p && p->grad_req == DVT_GRAD_NULL && dvti_param_ready(p)) {
+        dvti_fail(DVT_ERR_GRAD,
+                  "dvt_param_grad: Cannot get gradient array for Parameter '%s' because "
+                  "grad_req='null'; set another with dvt_param_set_grad_req%s",
+                  p->name, p->fixed ? " (this one never has a gradient)" : "");
+        return NULL;
+    }
+    copy = dvti_param_on("dvt_param_grad", p, ctx);
+    return copy ? dvt_grad(copy) : NULL;
+}
+
+/* The mean is the first copy plus the mean distance to it, in float64: where all copies are equal it is that value exactly, for
+   any number of them. */
+static bool dvti_average_into(double *base, double *distance, const double *value, int64_t n,
+                              bool first) {
+    int64_t i;
+    if (!value)
+        return false;
+    for (i = 0; i < n; i++)
+        if (first) {
+            base[i] = value[i];
+            distance[i] = 0;
+        } else if (value[i] != base[i])
+            distance[i] += value[i] - base[i];
+    return true;
+}
+
+DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_record_guard record = dvt_record_begin(0, -1);
+    dvt_array *out = NULL, *base, *distance;
+    int64_t i, n;
+    int k;
+    if (!dvti_param_ready(p))
+        dvti_param_not_ready(function, p);
+    else if (p->ctxs.n == 1 || !dvt_dtype_is_float(p->dtype))
+        out = dvt_copyto(p->copy[0], dvt_cpu());
+    else {
+        base = dvt_empty(p->shape, DVT_F64, dvt_cpu());
+        distance = dvt_empty(p->shape, DVT_F64, dvt_cpu());
+        n = dvt_size(base);
+        for (k = 0; base && distance && k < p->ctxs.n; k++) {
+            dvt_scope_guard inner = dvt_scope_begin();
+            dvt_array *host = dvt_as_in_ctx(p->copy[k], dvt_cpu());
+            dvt_array *wide = host ? dvt_astype(host, DVT_F64, true) : NULL;
+            if (!dvti_average_into((double *)dvt_data(base), (double *)dvt_data(distance),
+                                   wide ? (const double *)dvt_data(wide) : NULL, n, k == 0))
+                base = NULL;
+            dvt_scope_end(&inner);
+        }
+        if (base && distance) {
+            double *b = (double *)dvt_data(base), *d = (double *)dvt_data(distance);
+            for (i = 0; i < n; i++)
+                b[i] += d[i] / p->ctxs.n;
+            out = dvt_astype(base, p->dtype, false);
+        }
+    }
+    dvt_record_end(&record);
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    return out;
+}
+
+/* ---- changing ---- */
+DVT_API dvt_status dvt_param_set_shape(dvt_param *p, dvt_shape shape) {
+    dvt_status status = DVT_OK;
+    int64_t bytes;
+    if (!p)
+        return dvti_null("dvt_param_set_shape", "p");
+    if (!dvti_nbytes("dvt_param_set_shape", shape, p->dtype, &bytes))
+        return dvt_error_code();
+    dvti_params_lock();
+    if (!dvti_shape_accepts(p->shape, shape))
+        status = dvti_fail(
+            DVT_ERR_SHAPE,
+            "dvt_param_set_shape: Parameter '%s' has shape %s and is given %s; expected the same "
+            "number of axes, and the same extents where they are known (not 0)",
+            p->name, dvti_shape_text(p->shape), dvti_shape_text(shape));
+    else if (!dvti_param_ready(p))
+        p->shape = shape;
+    dvti_params_unlock();
+    return status;
+}
+
+DVT_API dvt_status dvt_param_set_init(dvt_param *p, dvt_init init) {
+    if (!p)
+        return dvti_null("dvt_param_set_init", "p");
+    if (!dvti_init_check("dvt_param_set_init", p, init))
+        return dvt_error_code();
+    p->own = init;
+    return DVT_OK;
+}
+
+static dvt_status dvti_param_factor(const char *function, dvt_param *p, double factor, bool decay) {
+    if (!p)
+        return dvti_null(function, "p");
+    if (!(factor - factor == 0))
+        return dvti_fail(DVT_ERR_RANGE,
+                         "%s: factor is %g for Parameter '%s'; expected a finite number", function,
+                         factor, p->name);
+    *(decay ? &p->wd_mult : &p->lr_mult) = factor;
+    return DVT_OK;
+}
+
+DVT_API dvt_status dvt_param_set_lr_mult(dvt_param *p, double factor) {
+    return dvti_param_factor("dvt_param_set_lr_mult", p, factor, false);
+}
+
+DVT_API dvt_status dvt_param_set_wd_mult(dvt_param *p, double factor) {
+    return dvti_param_factor("dvt_param_set_wd_mult", p, factor, true);
+}
+
+static void dvti_copy_drop_grad(dvt_array *copy) {
+    dvt_release(copy->grad);
+    copy->grad = NULL;
+    copy->grad_req = DVT_GRAD_NULL;
+    copy->attached = copy->grad_fresh = false;
+}
+
+/* Gradients start again at 0, as in Gluon. */
+static dvt_status dvti_copies_set_req(dvt_param *p, dvt_grad_req req) {
+    dvt_status status = DVT_OK;
+    int i;
+    if (req != DVT_GRAD_NULL && p->grad_req != DVT_GRAD_NULL) {
+        for (i = 0; i < p->ctxs.n && status == DVT_OK; i++)
+            status = dvt_zero_grad(p->copy[i]);
+        for (i = 0; i < p->ctxs.n && status == DVT_OK; i++)
+            p->copy[i]->grad_req = req;
+        return status;
+    }
+    for (i = 0; i < p->ctxs.n; i++) {
+        if (req != DVT_GRAD_NULL)
+            status = dvt_attach_grad(p->copy[i], req);
+        if (req == DVT_GRAD_NULL || status != DVT_OK)
+            dvti_copy_drop_grad(p->copy[i]);
+        if (status != DVT_OK)
+            break;
+    }
+    while (status != DVT_OK && --i >= 0)
+        dvti_copy_drop_grad(p->copy[i]);
+    return status;
+}
+
+DVT_API dvt_status dvt_param_set_grad_req(dvt_param *p, dvt_grad_req req) {
+    dvt_status status = DVT_OK;
+    if (!p)
+        return dvti_null("dvt_param_set_grad_req", "p");
+    if ((int)req < DVT_GRAD_WRITE || (int)req > DVT_GRAD_NULL)
+        return dvti_fail(DVT_ERR_VALUE,
+                         "dvt_param_set_grad_req: req is %d; expected DVT_GRAD_WRITE, DVT_GRAD_ADD "
+                         "or DVT_GRAD_NULL",
+                         (int)req);
+    if (p->fixed || req == p->grad_req)
+        return DVT_OK;
+    if (dvti_param_ready(p))
+        status = dvti_copies_set_req(p, req);
+    if (status == DVT_OK)
+        p->grad_req = req;
+    return status;
+}
+
+/* First a copy of the new values on every context, which may fail; then, on each device, into the array that is there. */
+static dvt_status dvti_param_write(dvt_param *p, dvt_array *x) {
+    const char *function = "dvt_param_set_data";
+    dvt_array *staged[DVT_MAX_CONTEXTS];
+    dvt_array *converted = dvt_astype(x, p->dtype, false);
+    dvt_status status = converted ? DVT_OK : dvt_error_code();
+    int i;
+    for (i = 0; i < p->ctxs.n && status == DVT_OK; i++) {
+        staged[i] = dvt_copyto(converted, p->ctxs.ctx[i]);
+        if (!staged[i])
+            status = dvt_error_code();
+    }
+    for (i = 0; i < p->ctxs.n && status == DVT_OK; i++) {
+        status = dvti_copy_elements(function, p->copy[i], staged[i]);
+        if (status == DVT_OK)
+            dvti_written(p->copy[i]);
+    }
+    return status;
+}
+
+/* A deferred parameter gets its values from the data, and with them its shape. */
+static dvt_status dvti_param_complete(dvt_param *p, dvt_array *x) {
+    dvti_plan *plan = dvti_plans_new("dvt_param_set_data", 1);
+    dvt_status status;
+    if (!plan)
+        return dvt_error_code();
+    plan->param = p;
+    plan->shape = x->shape;
+    plan->ctxs = p->ctxs;
+    status = dvti_plan_fill(plan, x) ? DVT_OK : dvt_error_code();
+    if (status == DVT_OK)
+        dvti_plans_commit(plan, 1);
+    dvti_plans_drop(plan, 1);
+    return status;
+}
+
+DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
+    dvt_scope_guard scope;
+    dvt_record_guard record;
+    dvt_status status;
+    if (!p || !x)
+        return dvti_null("dvt_param_set_data", p ? "x" : "p");
+    if (!dvti_shape_accepts(p->shape, x->shape) || !dvti_shape_known(x->shape))
+        return dvti_fail(
+            DVT_ERR_SHAPE,
+            "dvt_param_set_data: Parameter '%s' has shape %s and x is %s; expected equal shapes",
+            p->name, dvti_shape_text(p->shape), dvti_describe(x));
+    if (dvti_atomic_load(&p->state) == DVTI_PARAM_NEW) {
+        dvti_param_not_ready("dvt_param_set_data", p);
+        return dvt_error_code();
+    }
+    scope = dvt_scope_begin();
+    record = dvt_record_begin(0, -1);
+    status = dvti_param_ready(p) ? dvti_param_write(p, x) : dvti_param_complete(p, x);
+    dvt_record_end(&record);
+    dvt_scope_end(&scope);
+    return status;
+}

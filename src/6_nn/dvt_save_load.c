@@ -1,2 +1,188 @@
-/* save_parameters and load_parameters. */
+/* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
+   name. How names of a file find their parameters is in dvt_load_match.c. */
 #include "6_nn/dvt_nn_internal.h"
+
+/* ---- structural names ---- */
+DVTI_FN void dvti_named_free(dvti_named_list *list) {
+    size_t i;
+    for (i = 0; i < list->count; i++)
+        dvti_free(list->item[i].name);
+    dvti_free(list->item);
+    memset(list, 0, sizeof *list);
+}
+
+/* path + name, in memory of its own. */
+static char *dvti_path_join(const char *path, const char *name) {
+    size_t bytes = strlen(path) + strlen(name) + 1;
+    char *joined = (char *)dvti_alloc(bytes);
+    if (joined)
+        snprintf(joined, bytes, "%s%s", path, name);
+    return joined;
+}
+
+static bool dvti_named_add(dvti_named_list *list, const char *path, dvt_param *p) {
+    char *name;
+    if (!dvti_grow((void **)&list->item, &list->capacity, list->count + 1, sizeof *list->item) ||
+        !(name = dvti_path_join(path, p->short_name)))
+        return false;
+    list->item[list->count].name = name;
+    list->item[list->count++].param = p;
+    return true;
+}
+
+static bool dvti_named_walk(dvti_named_list *list, const dvt_block *block, const char *path) {
+    bool good = true;
+    size_t i;
+    for (i = 0; good && i < block->n_param; i++)
+        good = dvti_named_add(list, path, block->param[i]);
+    for (i = 0; good && i < block->n_child; i++) {
+        char number[24], *inner;
+        snprintf(number, sizeof number, "%lld.", (long long)i);
+        inner = dvti_path_join(path, number);
+        good = inner && dvti_named_walk(list, block->child[i], inner);
+        dvti_free(inner);
+    }
+    return good;
+}
+
+DVTI_FN bool dvti_named_collect(const char *function, const dvt_block *net, dvti_named_list *list) {
+    memset(list, 0, sizeof *list);
+    if (dvti_named_walk(list, net, ""))
+        return true;
+    dvti_fail_memory(function, (int64_t)(sizeof *list->item * (list->count + 1)));
+    dvti_named_free(list);
+    return false;
+}
+
+/* ---- saving ---- */
+static dvt_status dvti_save_named(const dvti_named_list *list, const char *path) {
+    dvt_array **array = (dvt_array **)dvti_alloc(list->count * sizeof *array);
+    const char **name = (const char **)dvti_alloc(list->count * sizeof *name);
+    dvt_status status = DVT_OK;
+    size_t i;
+    if (!array || !name)
+        status =
+            dvti_fail_memory("dvt_save_parameters", (int64_t)(list->count * 2 * sizeof *array));
+    for (i = 0; status == DVT_OK && i < list->count; i++) {
+        name[i] = list->item[i].name;
+        array[i] = dvti_param_average("dvt_save_parameters", list->item[i].param);
+        if (!array[i])
+            status = dvt_error_code();
+    }
+    if (status == DVT_OK)
+        status = dvt_save_params(path, array, name, (int)list->count);
+    dvti_free(array);
+    dvti_free((void *)name);
+    return status;
+}
+
+DVT_API dvt_status dvt_save_parameters(dvt_block *net, const char *path) {
+    dvti_named_list list;
+    dvt_scope_guard scope;
+    dvt_status status;
+    if (!net || !path)
+        return dvti_null("dvt_save_parameters", net ? "path" : "net");
+    if (!dvti_named_collect("dvt_save_parameters", net, &list))
+        return dvt_error_code();
+    scope = dvt_scope_begin();
+    status = dvti_save_named(&list, path);
+    dvt_scope_end(&scope);
+    dvti_named_free(&list);
+    return status;
+}
+
+/* ---- loading ---- */
+/* The file's array fits the parameter: known extents and dtype. */
+static bool dvti_load_check(const dvti_load *load, const dvt_param *p, const char *name,
+                            const dvt_array *saved) {
+    if (!dvti_shape_accepts(p->shape, saved->shape) || !dvti_shape_known(saved->shape)) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "dvt_load_parameters: Failed loading Parameter '%s' from saved params: shape "
+                  "incompatible expected %s vs saved %s (%s in '%s'); load it into a net of the "
+                  "same layers",
+                  p->name, dvti_shape_text(p->shape), dvti_shape_text(saved->shape), name,
+                  load->path);
+        return false;
+    }
+    if (p->dtype != saved->dtype && !load->options.cast_dtype) {
+        dvti_fail(DVT_ERR_DTYPE,
+                  "dvt_load_parameters: Failed loading Parameter '%s' from saved params: dtype "
+                  "incompatible expected %s vs saved %s. Set cast_dtype to cast the dtype of saved "
+                  "params",
+                  p->name, dvt_dtype_name(p->dtype), dvt_dtype_name(saved->dtype));
+        return false;
+    }
+    return true;
+}
+
+/* A parameter under several names takes the last of them, as in Gluon. */
+static bool dvti_load_is_last(const dvti_load *load, size_t i) {
+    size_t k;
+    for (k = i + 1; k < load->named.count; k++)
+        if (load->named.item[k].param == load->named.item[i].param && load->from[k] >= 0)
+            return false;
+    return true;
+}
+
+static bool dvti_load_plan(const dvti_load *load, size_t i, dvti_plan *plan) {
+    dvt_param *p = load->named.item[i].param;
+    dvt_array *saved = dvt_array_list_at(load->file, load->from[i]);
+    if (!saved || !dvti_load_check(load, p, load->named.item[i].name, saved))
+        return false;
+    if (!dvti_load_is_last(load, i))
+        return true;
+    plan->param = p;
+    plan->shape = saved->shape;
+    if (load->ctxs.n)
+        plan->ctxs = load->ctxs;
+    else if (p->ctxs.n)
+        plan->ctxs = p->ctxs;
+    else if (!dvti_ctxs_resolve("dvt_load_parameters", load->ctxs, &plan->ctxs))
+        return false;
+    return true;
+}
+
+/* First every check, then every copy, then all parameters change. */
+static dvt_status dvti_load_apply(const dvti_load *load) {
+    size_t i, n = load->named.count;
+    dvti_plan *plans = dvti_plans_new("dvt_load_parameters", n);
+    bool good = plans != NULL;
+    for (i = 0; good && i < n; i++)
+        if (load->from[i] >= 0)
+            good = dvti_load_plan(load, i, &plans[i]);
+    for (i = 0; good && i < n; i++)
+        if (plans[i].param)
+            good = dvti_plan_fill(&plans[i], dvt_array_list_at(load->file, load->from[i]));
+    if (good)
+        dvti_plans_commit(plans, n);
+    dvti_plans_drop(plans, n);
+    return good ? DVT_OK : dvt_error_code();
+}
+
+static dvt_status dvti_load_run(dvti_load *load, dvt_block *net) {
+    load->file = dvt_load_params(load->path, dvt_cpu());
+    if (!load->file || !dvti_load_match(load, net))
+        return dvt_error_code();
+    return dvti_load_apply(load);
+}
+
+DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx_list ctxs,
+                                       const dvt_load_options *options) {
+    dvti_load load;
+    dvt_scope_guard scope;
+    dvt_status status;
+    if (!net || !path)
+        return dvti_null("dvt_load_parameters", net ? "path" : "net");
+    memset(&load, 0, sizeof load);
+    load.path = path;
+    if (options)
+        load.options = *options;
+    if (ctxs.n && !dvti_ctxs_resolve("dvt_load_parameters", ctxs, &load.ctxs))
+        return dvt_error_code();
+    scope = dvt_scope_begin();
+    status = dvti_load_run(&load, net);
+    dvt_scope_end(&scope);
+    dvti_named_free(&load.named);
+    dvti_free(load.from);
+    return status;
+}

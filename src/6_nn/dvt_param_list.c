@@ -1,0 +1,196 @@
+/* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
+#include "6_nn/dvt_nn_internal.h"
+
+static void dvti_params_destroy(void *object) {
+    dvt_params *params = (dvt_params *)object;
+    size_t i;
+    for (i = 0; i < params->count; i++)
+        dvt_release(params->item[i]);
+    dvti_free(params->item);
+    dvti_free(params);
+}
+
+DVTI_FN dvt_params *dvti_params_new(const char *function) {
+    dvt_params *params = (dvt_params *)dvti_alloc_zero(sizeof *params);
+    if (!params)
+        dvti_fail_memory(function, (int64_t)sizeof *params);
+    else if (!dvti_object_begin(params, dvti_params_destroy, function)) {
+        dvti_free(params);
+        params = NULL;
+    }
+    return params;
+}
+
+DVTI_FN bool dvti_params_add(const char *function, dvt_params *params, dvt_param *p) {
+    size_t i;
+    for (i = 0; i < params->count; i++)
+        if (params->item[i] == p)
+            return true;
+    if (!dvti_grow((void **)&params->item, &params->capacity, params->count + 1,
+                   sizeof *params->item)) {
+        dvti_fail_memory(function, (int64_t)(sizeof *params->item * (params->count + 1)));
+        return false;
+    }
+    params->item[params->count++] = (dvt_param *)dvt_retain(p);
+    return true;
+}
+
+static bool dvti_params_collect(dvt_params *params, dvt_block *block, dvti_pattern *pattern) {
+    size_t i;
+    for (i = 0; i < block->n_param; i++)
+        if ((!pattern || dvti_pattern_match(pattern, block->param[i]->name)) &&
+            !dvti_params_add("dvt_collect_params", params, block->param[i]))
+            return false;
+    for (i = 0; i < block->n_child; i++)
+        if (!dvti_params_collect(params, block->child[i], pattern))
+            return false;
+    return true;
+}
+
+DVT_API dvt_params *dvt_collect_params(dvt_block *net, const char *text) {
+    dvti_pattern pattern;
+    dvt_scope_guard scope;
+    dvt_params *params;
+    if (!net) {
+        dvti_null("dvt_collect_params", "net");
+        return NULL;
+    }
+    if (text && !dvti_pattern_compile("dvt_collect_params", text, &pattern))
+        return NULL;
+    scope = dvt_scope_begin();
+    params = dvti_params_new("dvt_collect_params");
+    if (params && !dvti_params_collect(params, net, text ? &pattern : NULL))
+        params = NULL;
+    if (text)
+        dvti_pattern_free(&pattern);
+    dvt_keep(params);
+    dvt_scope_end(&scope);
+    return params;
+}
+
+DVT_API int dvt_params_len(const dvt_params *params) {
+    if (params)
+        return (int)params->count;
+    dvti_null("dvt_params_len", "params");
+    return 0;
+}
+
+DVT_API dvt_param *dvt_params_at(dvt_params *params, int i) {
+    if (!params) {
+        dvti_null("dvt_params_at", "params");
+        return NULL;
+    }
+    if (i < 0 || (size_t)i >= params->count) {
+        dvti_fail(DVT_ERR_RANGE, "dvt_params_at: index %d of %llu parameters; expected 0 to %lld",
+                  i, (unsigned long long)params->count, (long long)params->count - 1);
+        return NULL;
+    }
+    return params->item[i];
+}
+
+DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
+                               const char *(*name)(const void *user, int i), const void *user) {
+    dvti_text text = dvti_text_begin(buffer, size);
+    int i, shown = n > 8 ? 6 : n;
+    if (n == 0)
+        dvti_text_add(&text, "none");
+    for (i = 0; i < shown; i++)
+        dvti_text_add(&text, "%s'%.60s'", i ? ", " : "", name(user, i));
+    if (shown < n)
+        dvti_text_add(&text, ", ..., '%.60s' (%d in all)", name(user, n - 1), n);
+    return buffer;
+}
+
+static const char *dvti_params_name_at(const void *user, int i) {
+    return ((const dvt_params *)user)->item[i]->name;
+}
+
+DVT_API dvt_param *dvt_params_find(dvt_params *params, const char *name) {
+    char known[600];
+    size_t i;
+    if (!params || !name) {
+        dvti_null("dvt_params_find", params ? "name" : "params");
+        return NULL;
+    }
+    for (i = 0; i < params->count; i++)
+        if (strcmp(params->item[i]->name, name) == 0)
+            return params->item[i];
+    dvti_fail(DVT_ERR_NAME, "dvt_params_find: no parameter is called '%.100s'; there are %s", name,
+              dvti_brief(known, sizeof known, (int)params->count, dvti_params_name_at, params));
+    return NULL;
+}
+
+/* ---- all at once ---- */
+DVT_API dvt_status dvt_params_reset_ctx(dvt_params *params, dvt_ctx_list given) {
+    const char *function = "dvt_params_reset_ctx";
+    dvt_ctx_list ctxs;
+    dvti_plan *plans;
+    bool good = true;
+    size_t i;
+    if (!params)
+        return dvti_null(function, "params");
+    for (i = 0; i < params->count; i++)
+        if (dvti_atomic_load(&params->item[i]->state) == DVTI_PARAM_NEW)
+            return dvti_fail(DVT_ERR_UNINITIALIZED,
+                             "%s: Cannot reset context for Parameter '%s' because it has not been "
+                             "initialized; call dvt_initialize first",
+                             function, params->item[i]->name);
+    if (!dvti_ctxs_resolve(function, given, &ctxs) ||
+        !(plans = dvti_plans_new(function, params->count)))
+        return dvt_error_code();
+    for (i = 0; good && i < params->count; i++) {
+        dvti_plan *plan = &plans[i];
+        plan->param = params->item[i];
+        plan->ctxs = ctxs;
+        plan->init = plan->param->pending;
+        plan->shape = plan->param->shape;
+        plan->deferred = !dvti_param_ready(plan->param);
+        if (!plan->deferred) {
+            dvt_scope_guard scope = dvt_scope_begin();
+            dvt_array *average = dvti_param_average(function, plan->param);
+            good = average && dvti_plan_fill(plan, average);
+            dvt_scope_end(&scope);
+        }
+    }
+    if (good)
+        dvti_plans_commit(plans, params->count);
+    dvti_plans_drop(plans, params->count);
+    return good ? DVT_OK : dvt_error_code();
+}
+
+/* On failure those that were changed go back, which only takes away gradients or restarts them. */
+DVT_API dvt_status dvt_params_set_grad_req(dvt_params *params, dvt_grad_req req) {
+    dvt_grad_req *before;
+    dvt_status status = DVT_OK;
+    size_t i;
+    if (!params)
+        return dvti_null("dvt_params_set_grad_req", "params");
+    before = (dvt_grad_req *)dvti_alloc(params->count * sizeof *before);
+    if (!before)
+        return dvti_fail_memory("dvt_params_set_grad_req",
+                                (int64_t)(params->count * sizeof *before));
+    for (i = 0; i < params->count && status == DVT_OK; i++) {
+        before[i] = params->item[i]->grad_req;
+        status = dvt_param_set_grad_req(params->item[i], req);
+    }
+    if (status != DVT_OK)
+        for (i--; i > 0; i--)
+            dvt_param_set_grad_req(params->item[i - 1], before[i - 1]);
+    dvti_free(before);
+    return status;
+}
+
+DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
+    dvt_status status = DVT_OK;
+    size_t i;
+    int k;
+    if (!params)
+        return dvti_null("dvt_params_zero_grad", "params");
+    for (i = 0; i < params->count && status == DVT_OK; i++) {
+        dvt_param *p = params->item[i];
+        if (dvti_param_ready(p) && p->grad_req != DVT_GRAD_NULL)
+            for (k = 0; k < p->ctxs.n && status == DVT_OK; k++)
+                status = dvt_zero_grad(p->copy[k]);
+    }
+    return status;
+}
