@@ -16,6 +16,8 @@ DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *));
 /* Takes back a reference that the innermost scope holds (for results that are stored away): after it the caller holds it. */
 DVTI_FN void dvti_scope_take(void *object);
+/* Gives a reference that the caller holds to the innermost scope. false (the caller still holds it): exhausted. */
+DVTI_FN bool dvti_scope_give(void *object);
 
 /* ---- dtypes and shapes ---- */
 DVTI_FN bool dvti_dtype_ok(dvt_dtype dtype);

@@ -60,6 +60,13 @@ DVTI_FN void dvti_scope_take(void *object) {
         dvti_scopes.items[at] = dvti_scopes.items[--dvti_scopes.count];
 }
 
+DVTI_FN bool dvti_scope_give(void *object) {
+    if (!dvti_scope_room())
+        return false;
+    dvti_scopes.items[dvti_scopes.count++] = (dvti_object *)object;
+    return true;
+}
+
 DVT_API void *dvt_retain(void *object) {
     if (object)
         dvti_atomic_add(&((dvti_object *)object)->references, 1);
