@@ -70,15 +70,15 @@ static bool dvti_start_heads(dvti_graph *graph, dvt_array *const *heads, dvt_arr
 static bool dvti_overwritten(const char *name, const dvti_node *node, int i, dvt_array *x,
                              int64_t version) {
     int64_t now = dvti_atomic_load(&x->storage->version);
-    char what[24] = "result";
+    char what[24] = "the result";
     if (now == version)
         return false;
     if (i)
         snprintf(what, sizeof what, "argument %d", i);
     dvti_fail(DVT_ERR_GRAD,
-              "%s: the gradient of %s needs the values of its %s (%s), which was overwritten since "
-              "it was recorded; write after the backward pass, or compute a new array",
-              name, node->name, what, dvti_describe(x));
+              "%s: a gradient needs %s of %s (%s), which was overwritten since it was recorded; "
+              "write after the backward pass, or compute a new array",
+              name, what, node->name, dvti_describe(x));
     return true;
 }
 
