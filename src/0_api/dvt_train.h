@@ -66,7 +66,8 @@ DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer
    copy: all copies keep the same bits. Waits: no. Errors: STALE_GRAD (a gradient was not renewed
    since the last step; nothing is updated), UNINITIALIZED, RANGE (batch_size <= 0). */
 DVT_API dvt_status dvt_trainer_step(dvt_trainer *trainer, int64_t batch_size);
-/* The same, but parameters with stale gradients are skipped. */
+/* The same, but parameters with stale gradients are skipped; a copy whose context had no part in
+   this batch counts as 0. */
 DVT_API dvt_status dvt_trainer_step_partial(dvt_trainer *trainer, int64_t batch_size);
 /* The two halves of a step, for changing gradients in between. */
 DVT_API dvt_status dvt_trainer_allreduce(dvt_trainer *trainer);
@@ -76,11 +77,11 @@ DVT_API dvt_status dvt_trainer_set_learning_rate(dvt_trainer *trainer, double ra
 DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer);
 
 /* Scales arrays in place so that their common 2-norm is at most max_norm, and returns the norm it
-   was (NaN on errors). Copies: one number to main memory.  Waits: yes.  Logs a warning when the
-   norm is not finite. */
+   was (NaN on errors). Copies: the norms to main memory.  Waits: yes.  When the norm is not finite,
+   nothing is scaled and a warning is logged. Source: Pascanu, Mikolov and Bengio, 2013. */
 DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_norm);
 /* The same for the gradients of a trainer, after dvt_trainer_allreduce; all contexts scale alike.
- */
+   They are sums over the batch still: give max_norm times batch_size to bound their mean. */
 DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm);
 
 /* ---- data: samples are pairs of arrays in main memory ---- */

@@ -1,2 +1,374 @@
-/* Curves as SVG. */
+/* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
+   no dates, no locale. Points with a NaN or an infinity are not drawn. */
+#include "5_io/dvt_io_internal.h"
 #include "7_train/dvt_train_internal.h"
+
+/* The rectangle of the axes, in a picture of 720 x 420 pixels. */
+#define DVTI_CURVE_LEFT 72
+#define DVTI_CURVE_RIGHT 560
+#define DVTI_CURVE_TOP 44
+#define DVTI_CURVE_BOTTOM 364
+/* Lines with at most so many points show them as dots. */
+#define DVTI_CURVE_DOTS 50
+/* What is larger cannot be drawn: differences of such numbers overflow. */
+#define DVTI_CURVE_LARGEST 1e300
+
+typedef struct dvti_series {
+    char *name;
+    double *x, *y;
+    size_t n, x_capacity, y_capacity;
+} dvti_series;
+
+struct dvt_curve {
+    dvti_object object;
+    char *title, *x_label, *y_label;
+    dvti_series *series;
+    size_t n, capacity;
+};
+
+static void dvti_curve_destroy(void *object) {
+    dvt_curve *curve = (dvt_curve *)object;
+    size_t i;
+    for (i = 0; i < curve->n; i++) {
+        dvti_free(curve->series[i].name);
+        dvti_free(curve->series[i].x);
+        dvti_free(curve->series[i].y);
+    }
+    dvti_free(curve->series);
+    dvti_free(curve->title);
+    dvti_free(curve->x_label);
+    dvti_free(curve->y_label);
+    dvti_free(curve);
+}
+
+DVT_API dvt_curve *dvt_curve_new(const char *title, const char *x_label, const char *y_label) {
+    dvt_curve *curve = (dvt_curve *)dvti_alloc_zero(sizeof *curve);
+    bool ok = curve != NULL;
+    if (ok) {
+        curve->title = dvti_strdup(title ? title : "");
+        curve->x_label = dvti_strdup(x_label ? x_label : "");
+        curve->y_label = dvti_strdup(y_label ? y_label : "");
+        ok = curve->title && curve->x_label && curve->y_label;
+    }
+    if (!ok)
+        dvti_fail_memory("dvt_curve_new", (int64_t)sizeof *curve);
+    if (!ok || !dvti_object_begin(curve, dvti_curve_destroy, "dvt_curve_new")) {
+        if (curve)
+            dvti_curve_destroy(curve);
+        return NULL;
+    }
+    return curve;
+}
+
+static dvti_series *dvti_curve_series(dvt_curve *curve, const char *name) {
+    dvti_series *series;
+    size_t i;
+    for (i = 0; i < curve->n; i++)
+        if (strcmp(curve->series[i].name, name) == 0)
+            return &curve->series[i];
+    if (!dvti_grow((void **)&curve->series, &curve->capacity, curve->n + 1, sizeof *series))
+        return NULL;
+    series = &curve->series[curve->n];
+    memset(series, 0, sizeof *series);
+    series->name = dvti_strdup(name);
+    if (!series->name)
+        return NULL;
+    curve->n++;
+    return series;
+}
+
+DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x, double y) {
+    dvti_series *s;
+    if (!curve || !series)
+        return dvti_null("dvt_curve_add", curve ? "series" : "curve");
+    s = dvti_curve_series(curve, series);
+    if (!s || !dvti_grow((void **)&s->x, &s->x_capacity, s->n + 1, sizeof *s->x) ||
+        !dvti_grow((void **)&s->y, &s->y_capacity, s->n + 1, sizeof *s->y))
+        return dvti_fail_memory("dvt_curve_add", (int64_t)sizeof *s);
+    if (!(fabs(x) <= DVTI_CURVE_LARGEST) || !(fabs(y) <= DVTI_CURVE_LARGEST))
+        return DVT_OK;
+    s->x[s->n] = x;
+    s->y[s->n++] = y;
+    return DVT_OK;
+}
+
+/* ---- axes ---- */
+typedef struct dvti_scale {
+    double low, high, step;
+    int ticks; /* steps from low to high */
+} dvti_scale;
+
+/* The next of 1, 2, 5 times a power of ten. */
+static double dvti_round_step(double rough) {
+    double power = pow(10, floor(log10(rough))), part = rough / power;
+    return power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
+}
+
+/* Round bounds around what is to be drawn; a single value gets some room. */
+static dvti_scale dvti_scale_make(double low, double high) {
+    dvti_scale scale;
+    double least;
+    if (!(low <= high)) { /* no points */
+        low = 0;
+        high = 1;
+    }
+    least = 1e-9 * DVTI_MAX(fabs(low), fabs(high));
+    if (high - low <= DVTI_MAX(least, 1e-300)) {
+        double room = DVTI_MAX(0.1 * fabs(low), least > 0 ? least : 0.5);
+        low -= room;
+        high += room;
+    }
+    scale.step = dvti_round_step((high - low) / 6);
+    scale.low = floor(low / scale.step) * scale.step;
+    scale.ticks = (int)ceil((high - scale.low) / scale.step - 1e-9);
+    scale.ticks = DVTI_MAX(scale.ticks, 1);
+    scale.high = scale.low + scale.ticks * scale.step;
+    return scale;
+}
+
+static void dvti_curve_scales(const dvt_curve *curve, dvti_scale *x, dvti_scale *y) {
+    double x_low = HUGE_VAL, x_high = -HUGE_VAL, y_low = HUGE_VAL, y_high = -HUGE_VAL;
+    size_t i, k;
+    for (i = 0; i < curve->n; i++)
+        for (k = 0; k < curve->series[i].n; k++) {
+            x_low = DVTI_MIN(x_low, curve->series[i].x[k]);
+            x_high = DVTI_MAX(x_high, curve->series[i].x[k]);
+            y_low = DVTI_MIN(y_low, curve->series[i].y[k]);
+            y_high = DVTI_MAX(y_high, curve->series[i].y[k]);
+        }
+    *x = dvti_scale_make(x_low, x_high);
+    *y = dvti_scale_make(y_low, y_high);
+}
+
+/* ---- text ---- */
+/* |value| * 10^decimals below 2^53. printf would follow the locale. */
+static void dvti_svg_fixed(dvti_writer *out, double value, int decimals) {
+    int64_t unit = 1, number;
+    int i;
+    for (i = 0; i < decimals; i++)
+        unit *= 10;
+    number = (int64_t)(fabs(value) * (double)unit + 0.5);
+    if (value < 0 && number)
+        dvti_writer_text(out, "-");
+    dvti_writer_int(out, number / unit);
+    for (number %= unit, i = 0; i < decimals; i++) {
+        unit /= 10;
+        if (i == 0)
+            dvti_writer_text(out, ".");
+        dvti_writer_int(out, number / unit);
+        number %= unit;
+    }
+}
+
+/* A tick's value with as many decimals as its step needs; large and small ones as 1.5e9. */
+static void dvti_svg_value(dvti_writer *out, double value, const dvti_scale *scale) {
+    double largest = DVTI_MAX(fabs(scale->low), fabs(scale->high));
+    int step = (int)floor(log10(scale->step) + 1e-9), top = (int)floor(log10(largest) + 1e-9);
+    if (top < 7 && step > -6) {
+        dvti_svg_fixed(out, value, step < 0 ? -step : 0);
+    } else if (fabs(value) < scale->step / 2) {
+        dvti_writer_text(out, "0");
+    } else {
+        /* In two steps: 10^top may itself be too small or too large. */
+        double part = value / pow(10, top / 2) / pow(10, top - top / 2);
+        dvti_svg_fixed(out, part, DVTI_MAX(0, DVTI_MIN(top - step, 9)));
+        dvti_writer_text(out, "e");
+        dvti_writer_int(out, top);
+    }
+}
+
+/* The length of the UTF-8 character at `at`, 0 when it is none or XML 1.0 forbids it. */
+static int dvti_utf8_length(const unsigned char *at) {
+    uint32_t c = at[0], least;
+    int n = c < 0x80 ? 1 : c >> 5 == 6 ? 2 : c >> 4 == 14 ? 3 : c >> 3 == 30 ? 4 : 0, i;
+    if (n < 2)
+        return n && (c >= 0x20 || c == '\t' || c == '\n' || c == '\r') ? 1 : 0;
+    least = n == 2 ? 0x80 : n == 3 ? 0x800 : 0x10000;
+    c &= 0x7Fu >> n;
+    for (i = 1; i < n; i++) {
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+        c = c << 6 | (at[i] & 0x3Fu);
+    }
+    return c < least || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000) || c == 0xFFFE || c == 0xFFFF
+               ? 0
+               : n;
+}
+
+static void dvti_svg_escape(dvti_writer *out, const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at) {
+        int n = dvti_utf8_length(at);
+        if (*at == '&')
+            dvti_writer_text(out, "&amp;");
+        else if (*at == '<')
+            dvti_writer_text(out, "&lt;");
+        else if (*at == '>')
+            dvti_writer_text(out, "&gt;");
+        else if (*at == '"')
+            dvti_writer_text(out, "&quot;");
+        else if (n)
+            dvti_writer_bytes(out, at, (size_t)n);
+        else
+            dvti_writer_text(out, "?");
+        at += n ? n : 1;
+    }
+}
+
+/* <text x= y= attributes>content</text> */
+static void dvti_svg_text(dvti_writer *out, double x, double y, const char *attributes,
+                          const char *content) {
+    dvti_writer_text(out, "<text x=\"");
+    dvti_svg_fixed(out, x, 2);
+    dvti_writer_text(out, "\" y=\"");
+    dvti_svg_fixed(out, y, 2);
+    dvti_writer_text(out, "\"");
+    dvti_writer_text(out, attributes);
+    dvti_writer_text(out, ">");
+    dvti_svg_escape(out, content);
+    dvti_writer_text(out, "</text>\n");
+}
+
+static void dvti_svg_line(dvti_writer *out, double x1, double y1, double x2, double y2,
+                          const char *attributes) {
+    dvti_writer_text(out, "<path d=\"M");
+    dvti_svg_fixed(out, x1, 2);
+    dvti_writer_text(out, " ");
+    dvti_svg_fixed(out, y1, 2);
+    dvti_writer_text(out, " L");
+    dvti_svg_fixed(out, x2, 2);
+    dvti_writer_text(out, " ");
+    dvti_svg_fixed(out, y2, 2);
+    dvti_writer_text(out, "\" fill=\"none\"");
+    dvti_writer_text(out, attributes);
+    dvti_writer_text(out, "/>\n");
+}
+
+/* ---- the parts of the picture ---- */
+static double dvti_curve_x(const dvti_scale *scale, double x) {
+    return DVTI_CURVE_LEFT +
+           (x - scale->low) / (scale->high - scale->low) * (DVTI_CURVE_RIGHT - DVTI_CURVE_LEFT);
+}
+
+static double dvti_curve_y(const dvti_scale *scale, double y) {
+    return DVTI_CURVE_BOTTOM -
+           (y - scale->low) / (scale->high - scale->low) * (DVTI_CURVE_BOTTOM - DVTI_CURVE_TOP);
+}
+
+static void dvti_svg_tick(dvti_writer *out, double x, double y, const char *attributes,
+                          double value, const dvti_scale *scale) {
+    dvti_writer_text(out, "<text x=\"");
+    dvti_svg_fixed(out, x, 2);
+    dvti_writer_text(out, "\" y=\"");
+    dvti_svg_fixed(out, y, 2);
+    dvti_writer_text(out, attributes);
+    dvti_svg_value(out, value, scale);
+    dvti_writer_text(out, "</text>\n");
+}
+
+static void dvti_svg_axes(dvti_writer *out, const dvt_curve *curve, const dvti_scale *x,
+                          const dvti_scale *y) {
+    static const char *const grid = " stroke=\"#dddddd\"";
+    int i;
+    for (i = 0; i <= x->ticks; i++) {
+        double value = x->low + i * x->step, at = dvti_curve_x(x, value);
+        dvti_svg_line(out, at, DVTI_CURVE_TOP, at, DVTI_CURVE_BOTTOM, grid);
+        dvti_svg_tick(out, at, DVTI_CURVE_BOTTOM + 18, "\" text-anchor=\"middle\">", value, x);
+    }
+    for (i = 0; i <= y->ticks; i++) {
+        double value = y->low + i * y->step, at = dvti_curve_y(y, value);
+        dvti_svg_line(out, DVTI_CURVE_LEFT, at, DVTI_CURVE_RIGHT, at, grid);
+        dvti_svg_tick(out, DVTI_CURVE_LEFT - 8, at + 4, "\" text-anchor=\"end\">", value, y);
+    }
+    dvti_svg_line(out, DVTI_CURVE_LEFT, DVTI_CURVE_BOTTOM, DVTI_CURVE_RIGHT, DVTI_CURVE_BOTTOM,
+                  " stroke=\"#333333\"");
+    dvti_svg_line(out, DVTI_CURVE_LEFT, DVTI_CURVE_TOP, DVTI_CURVE_LEFT, DVTI_CURVE_BOTTOM,
+                  " stroke=\"#333333\"");
+    dvti_svg_text(out, (DVTI_CURVE_LEFT + DVTI_CURVE_RIGHT) / 2.0, 26,
+                  " text-anchor=\"middle\" font-size=\"16\"", curve->title);
+    dvti_svg_text(out, (DVTI_CURVE_LEFT + DVTI_CURVE_RIGHT) / 2.0, DVTI_CURVE_BOTTOM + 42,
+                  " text-anchor=\"middle\"", curve->x_label);
+    /* Turned around the origin, so x runs upwards. */
+    dvti_svg_text(out, -(DVTI_CURVE_TOP + DVTI_CURVE_BOTTOM) / 2.0, 18,
+                  " text-anchor=\"middle\" transform=\"rotate(-90)\"", curve->y_label);
+}
+
+static void dvti_svg_series(dvti_writer *out, const dvti_series *series, const dvti_scale *x,
+                            const dvti_scale *y, const char *attributes, const char *colour) {
+    size_t i;
+    dvti_writer_text(out, "<polyline fill=\"none\"");
+    dvti_writer_text(out, attributes);
+    dvti_writer_text(out, " points=\"");
+    for (i = 0; i < series->n; i++) {
+        if (i)
+            dvti_writer_text(out, i % 8 ? " " : "\n");
+        dvti_svg_fixed(out, dvti_curve_x(x, series->x[i]), 2);
+        dvti_writer_text(out, ",");
+        dvti_svg_fixed(out, dvti_curve_y(y, series->y[i]), 2);
+    }
+    dvti_writer_text(out, "\"/>\n");
+    for (i = 0; series->n <= DVTI_CURVE_DOTS && i < series->n; i++) {
+        dvti_writer_text(out, "<circle r=\"2.5\" fill=\"");
+        dvti_writer_text(out, colour);
+        dvti_writer_text(out, "\" cx=\"");
+        dvti_svg_fixed(out, dvti_curve_x(x, series->x[i]), 2);
+        dvti_writer_text(out, "\" cy=\"");
+        dvti_svg_fixed(out, dvti_curve_y(y, series->y[i]), 2);
+        dvti_writer_text(out, "\"/>\n");
+    }
+}
+
+static void dvti_svg_write(dvti_writer *out, const dvt_curve *curve) {
+    /* Colours that stay apart for colour-blind eyes. Source: Okabe and Ito, 2008. */
+    static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                          "#e69f00", "#56b4e9", "#000000"};
+    static const char *const dashes[] = {"", " stroke-dasharray=\"6 3\"",
+                                         " stroke-dasharray=\"2 3\""};
+    dvti_scale x, y;
+    size_t i;
+    dvti_curve_scales(curve, &x, &y);
+    dvti_writer_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"420\" "
+                          "viewBox=\"0 0 720 420\" font-family=\"sans-serif\" font-size=\"12\">\n"
+                          "<rect width=\"720\" height=\"420\" fill=\"#ffffff\"/>\n");
+    dvti_svg_axes(out, curve, &x, &y);
+    for (i = 0; i < curve->n; i++) {
+        const char *colour = colours[i % (size_t)DVTI_LENGTH(colours)];
+        double at = DVTI_CURVE_TOP + 12 + 20.0 * (double)i;
+        char attributes[96];
+        snprintf(attributes, sizeof attributes, " stroke=\"%s\" stroke-width=\"2\"%s", colour,
+                 dashes[i / (size_t)DVTI_LENGTH(colours) % (size_t)DVTI_LENGTH(dashes)]);
+        dvti_svg_series(out, &curve->series[i], &x, &y, attributes, colour);
+        dvti_svg_line(out, DVTI_CURVE_RIGHT + 16, at, DVTI_CURVE_RIGHT + 40, at, attributes);
+        dvti_svg_text(out, DVTI_CURVE_RIGHT + 46, at + 4, "", curve->series[i].name);
+    }
+    dvti_writer_text(out, "</svg>\n");
+}
+
+DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
+    static const char *const function = "dvt_curve_save";
+    dvti_writer text;
+    dvti_file_out file;
+    dvt_status status;
+    if (!curve || !path)
+        return dvti_null(function, curve ? "path" : "curve");
+    text = dvti_writer_begin();
+    dvti_svg_write(&text, curve);
+    if (text.failed) {
+        status = dvti_fail_memory(function, (int64_t)text.length);
+    } else if (!dvti_file_begin(&file, function, path)) {
+        status = dvt_error_code();
+    } else {
+        dvti_file_write(&file, text.at, text.length);
+        status = dvti_file_end(&file, true);
+    }
+    dvti_writer_free(&text);
+    return status;
+}
+
+#undef DVTI_CURVE_LEFT
+#undef DVTI_CURVE_RIGHT
+#undef DVTI_CURVE_TOP
+#undef DVTI_CURVE_BOTTOM
+#undef DVTI_CURVE_DOTS
+#undef DVTI_CURVE_LARGEST

@@ -1,2 +1,420 @@
-/* Batches, shuffling, worker threads. */
+/* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
+   caller takes them out in order, so that their number changes nothing but the speed. */
+#include "1_base/dvt_rng.h"
 #include "7_train/dvt_train_internal.h"
+
+#define DVTI_MAX_WORKERS 64
+
+typedef enum dvti_made_state { DVTI_MADE_EMPTY, DVTI_MADE_READY, DVTI_MADE_FAILED } dvti_made_state;
+
+/* A batch that a worker made, or why it could not. */
+typedef struct dvti_made {
+    dvti_made_state state;
+    dvt_array *x, *y; /* owned */
+    dvt_status status;
+    char message[1024];
+} dvti_made;
+
+typedef struct dvti_worker {
+    dvt_loader *loader;
+#if DVTI_THREADS
+    dvti_thread thread;
+#endif
+    int64_t *index; /* the samples of its batch: the order may change while it works */
+    size_t capacity;
+} dvti_worker;
+
+struct dvt_loader {
+    dvti_object object;
+    dvt_loader_desc desc;
+    dvti_batcher batcher;
+    int64_t epoch;
+    int64_t *order; /* the samples of this epoch; what the last one left over stands first */
+    size_t order_capacity;
+    int64_t order_length, batches, taken;
+    bool open; /* an epoch has begun; the rest is about workers */
+    dvti_mutex lock;
+    dvti_cond work, done;
+    int64_t making;     /* the next batch that a worker will begin */
+    int64_t generation; /* batches that were begun under another one are thrown away */
+    bool tried, stop;
+    int started, places;
+    int64_t process;
+    dvti_worker *worker;
+    dvti_made *place;
+};
+
+/* ---- the order of an epoch ---- */
+/* Source: Fisher and Yates. Depends on nothing but the seed and the epoch. */
+static void dvti_shuffle(int64_t *order, int64_t n, uint64_t seed, int64_t epoch) {
+    uint32_t key[2], counter[4], word[4];
+    int64_t i;
+    key[0] = (uint32_t)seed;
+    key[1] = (uint32_t)(seed >> 32);
+    counter[2] = (uint32_t)epoch;
+    counter[3] = (uint32_t)((uint64_t)epoch >> 32);
+    for (i = n - 1; i > 0; i--) {
+        int64_t j, held = order[i];
+        counter[0] = (uint32_t)i;
+        counter[1] = (uint32_t)((uint64_t)i >> 32);
+        dvti_philox4x32(counter, key, word);
+        j = (int64_t)dvti_mulhi64((uint64_t)word[0] << 32 | word[1], (uint64_t)i + 1);
+        order[i] = order[j];
+        order[j] = held;
+    }
+}
+
+/* Samples of the last epoch that the next one begins with. */
+static int64_t dvti_left_over(const dvt_loader *l) {
+    return l->desc.last_batch == DVT_LAST_ROLLOVER ? l->order_length % l->desc.batch_size : 0;
+}
+
+static int64_t dvti_batches_of(const dvt_loader *l, int64_t samples) {
+    int64_t size = l->desc.batch_size;
+    return samples / size + (l->desc.last_batch == DVT_LAST_KEEP && samples % size ? 1 : 0);
+}
+
+/* Nothing changes when there is no memory for it. */
+static bool dvti_epoch_open(dvt_loader *l) {
+    int64_t n = l->batcher.data->length, left = dvti_left_over(l), i;
+    if (n > INT64_MAX / 16 - left ||
+        !dvti_grow((void **)&l->order, &l->order_capacity, (size_t)(left + n), sizeof *l->order)) {
+        dvti_fail_memory("dvt_loader_next", n);
+        return false;
+    }
+    if (left)
+        memmove(l->order, l->order + (l->order_length - left), (size_t)left * sizeof *l->order);
+    for (i = 0; i < n; i++)
+        l->order[left + i] = i;
+    if (l->desc.shuffle)
+        dvti_shuffle(l->order + left, n, l->desc.seed, l->epoch);
+    l->order_length = left + n;
+    l->batches = dvti_batches_of(l, left + n);
+    l->taken = l->making = 0;
+    l->open = true;
+    return true;
+}
+
+static int64_t dvti_batch_length(const dvt_loader *l, int64_t batch) {
+    return DVTI_MIN(l->desc.batch_size, l->order_length - batch * l->desc.batch_size);
+}
+
+/* ---- workers; what they share with the caller is touched with the lock held ---- */
+/* Empties the ring and begins again at the batch that is to be taken next. */
+static void dvti_ring_restart(dvt_loader *l) {
+    int i;
+    for (i = 0; i < l->places; i++) {
+        dvt_release(l->place[i].x);
+        dvt_release(l->place[i].y);
+        l->place[i].x = l->place[i].y = NULL;
+        l->place[i].state = DVTI_MADE_EMPTY;
+    }
+    l->generation++;
+    l->making = l->taken;
+}
+
+#if DVTI_THREADS
+static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_clear_error();
+    memset(made, 0, sizeof *made);
+    made->state = DVTI_MADE_FAILED;
+    if (dvti_batch_make("dvt_loader_next", &w->loader->batcher, w->index, n, &made->x, &made->y)) {
+        dvt_retain(made->x);
+        dvt_retain(made->y);
+        made->state = DVTI_MADE_READY;
+    } else {
+        made->x = made->y = NULL;
+        made->status = dvt_error_code();
+        snprintf(made->message, sizeof made->message, "%s", dvt_error());
+    }
+    dvt_scope_end(&scope);
+}
+
+/* Takes the samples of the next batch; false when there is no memory for their numbers. */
+static bool dvti_worker_begin(dvti_worker *w, int64_t batch, int64_t n) {
+    const dvt_loader *l = w->loader;
+    if (!dvti_grow((void **)&w->index, &w->capacity, (size_t)n, sizeof *w->index))
+        return false;
+    memcpy(w->index, l->order + batch * l->desc.batch_size, (size_t)n * sizeof *w->index);
+    return true;
+}
+
+static void dvti_worker_run(void *user) {
+    dvti_worker *w = (dvti_worker *)user;
+    dvt_loader *l = w->loader;
+    dvti_made made;
+    dvti_parallel_off();
+    dvti_mutex_lock(&l->lock);
+    for (;;) {
+        int64_t batch, n, generation;
+        while (!l->stop && !(l->open && l->making < l->batches && l->making < l->taken + l->places))
+            dvti_cond_wait(&l->work, &l->lock);
+        if (l->stop)
+            break;
+        batch = l->making++;
+        n = dvti_batch_length(l, batch);
+        generation = l->generation;
+        if (dvti_worker_begin(w, batch, n)) {
+            dvti_mutex_unlock(&l->lock);
+            dvti_worker_make(w, n, &made);
+            dvti_mutex_lock(&l->lock);
+        } else {
+            memset(&made, 0, sizeof made);
+            made.state = DVTI_MADE_FAILED;
+            made.status = DVT_ERR_HOST_MEMORY;
+            snprintf(made.message, sizeof made.message,
+                     "dvt_loader_next: no main memory left for the numbers of a batch's samples");
+        }
+        if (generation == l->generation) {
+            l->place[batch % l->places] = made;
+            dvti_cond_broadcast(&l->done);
+        } else {
+            dvt_release(made.x);
+            dvt_release(made.y);
+        }
+    }
+    dvti_mutex_unlock(&l->lock);
+}
+
+/* Starts the workers at the first batch. With fewer than were asked for, or none, only the speed differs. */
+static bool dvti_workers_start(dvt_loader *l) {
+    int n = l->desc.num_workers, i;
+    if (l->tried || n == 0)
+        return true;
+    l->worker = (dvti_worker *)dvti_alloc_zero((size_t)n * sizeof *l->worker);
+    l->place = (dvti_made *)dvti_alloc_zero((size_t)n * 2 * sizeof *l->place);
+    if (!l->worker || !l->place) {
+        dvti_free(l->worker);
+        dvti_free(l->place);
+        l->worker = NULL;
+        l->place = NULL;
+        dvti_fail_memory("dvt_loader_next",
+                         n * (int64_t)(sizeof *l->worker + 2 * sizeof *l->place));
+        return false;
+    }
+    l->tried = true;
+    l->places = 2 * n;
+    l->process = dvti_process_id();
+    for (i = 0; i < n; i++) {
+        l->worker[i].loader = l;
+        if (!dvti_thread_start(&l->worker[i].thread, dvti_worker_run, &l->worker[i]))
+            break;
+        l->started++;
+    }
+    if (l->started < n)
+        dvti_log(DVT_LOG_WARNING, "dvt_loader_next: only %d of %d worker threads could be started",
+                 l->started, n);
+    return true;
+}
+
+static void dvti_workers_stop(dvt_loader *l) {
+    int i;
+    dvti_mutex_lock(&l->lock);
+    l->stop = true;
+    dvti_cond_broadcast(&l->work);
+    dvti_mutex_unlock(&l->lock);
+    for (i = 0; i < l->started; i++)
+        dvti_thread_join(l->worker[i].thread);
+    l->started = 0;
+}
+
+/* A forked child has none of the threads, and nobody in it holds the lock: it goes on without them. */
+static void dvti_workers_forget(dvt_loader *l) {
+    static const dvti_mutex unlocked = DVTI_MUTEX_INIT;
+    if (!l->started || l->process == dvti_process_id())
+        return;
+    memcpy(&l->lock, &unlocked, sizeof unlocked);
+    l->started = 0;
+    dvti_ring_restart(l);
+}
+
+/* Both arrays into the caller's scope, or neither. */
+static bool dvti_made_give(dvti_made *place) {
+    if (!dvti_scope_give(place->x))
+        return false;
+    if (!dvti_scope_give(place->y)) {
+        dvti_scope_take(place->x);
+        return false;
+    }
+    return true;
+}
+
+/* The next batch out of the ring. A batch that failed is begun again at the next call. */
+static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
+    dvti_made *place = &l->place[l->taken % l->places];
+    char message[sizeof place->message];
+    dvt_status status = DVT_OK;
+    dvti_mutex_lock(&l->lock);
+    dvti_cond_broadcast(&l->work);
+    while (place->state == DVTI_MADE_EMPTY)
+        dvti_cond_wait(&l->done, &l->lock);
+    if (place->state == DVTI_MADE_FAILED) {
+        status = place->status;
+        memcpy(message, place->message, sizeof message);
+        dvti_ring_restart(l);
+    } else if (!dvti_made_give(place)) {
+        status = DVT_ERR_HOST_MEMORY;
+        snprintf(message, sizeof message, "dvt_loader_next: no main memory left for the batch");
+    } else {
+        *x = place->x;
+        *y = place->y;
+        place->x = place->y = NULL;
+        place->state = DVTI_MADE_EMPTY;
+        l->taken++;
+        dvti_cond_signal(&l->work);
+    }
+    dvti_mutex_unlock(&l->lock);
+    if (status != DVT_OK)
+        dvti_fail(status, "%s", message);
+    return status == DVT_OK;
+}
+#else
+static bool dvti_workers_start(dvt_loader *l) {
+    (void)l;
+    return true;
+}
+
+static void dvti_workers_stop(dvt_loader *l) {
+    (void)l;
+}
+
+static void dvti_workers_forget(dvt_loader *l) {
+    (void)l;
+}
+
+static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
+    (void)l;
+    (void)x;
+    (void)y;
+    return false;
+}
+#endif
+
+/* ---- making and destroying ---- */
+static void dvti_loader_destroy(void *object) {
+    dvt_loader *l = (dvt_loader *)object;
+    int i;
+    dvti_workers_forget(l);
+    dvti_workers_stop(l);
+    dvti_ring_restart(l);
+    for (i = 0; l->worker && i < l->desc.num_workers; i++)
+        dvti_free(l->worker[i].index);
+    dvti_free(l->worker);
+    dvti_free(l->place);
+    dvti_free(l->order);
+    dvti_batcher_end(&l->batcher);
+    dvti_free(l);
+}
+
+static dvt_status dvti_loader_check(const char *function, const dvt_loader_desc *desc) {
+    if (desc->batch_size < 1)
+        return dvti_fail(DVT_ERR_RANGE, "%s: batch_size is %lld; expected at least 1", function,
+                         (long long)desc->batch_size);
+    if ((int)desc->last_batch < DVT_LAST_KEEP || desc->last_batch > DVT_LAST_ROLLOVER)
+        return dvti_fail(DVT_ERR_RANGE,
+                         "%s: last_batch must be one of DVT_LAST_KEEP, DVT_LAST_DISCARD or "
+                         "DVT_LAST_ROLLOVER, but got %d",
+                         function, (int)desc->last_batch);
+    if (desc->num_workers < 0 || desc->num_workers > DVTI_MAX_WORKERS)
+        return dvti_fail(DVT_ERR_RANGE, "%s: num_workers is %d; expected 0 to %d", function,
+                         desc->num_workers, DVTI_MAX_WORKERS);
+    return DVT_OK;
+}
+
+DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *desc) {
+    static const char *const function = "dvt_loader_new";
+    static const dvti_mutex unlocked = DVTI_MUTEX_INIT;
+    static const dvti_cond fresh = DVTI_COND_INIT;
+    dvt_loader *l;
+    if (!data || !desc) {
+        dvti_null(function, data ? "desc" : "data");
+        return NULL;
+    }
+    if (dvti_loader_check(function, desc) != DVT_OK)
+        return NULL;
+    l = (dvt_loader *)dvti_alloc_zero(sizeof *l);
+    if (!l) {
+        dvti_fail_memory(function, (int64_t)sizeof *l);
+        return NULL;
+    }
+    memcpy(&l->lock, &unlocked, sizeof unlocked);
+    memcpy(&l->work, &fresh, sizeof fresh);
+    memcpy(&l->done, &fresh, sizeof fresh);
+    l->desc = *desc;
+    if (!dvti_object_begin(l, dvti_loader_destroy, function)) {
+        dvti_free(l);
+        return NULL;
+    }
+    dvti_batcher_begin(&l->batcher, data);
+    return l;
+}
+
+DVT_API int64_t dvt_loader_len(const dvt_loader *loader) {
+    if (!loader)
+        return 0;
+    return loader->open
+               ? loader->batches
+               : dvti_batches_of(loader, dvti_left_over(loader) + loader->batcher.data->length);
+}
+
+/* ---- batches ---- */
+static void dvti_epoch_close(dvt_loader *l) {
+    l->open = false;
+    l->epoch++;
+}
+
+static bool dvti_loader_advance(dvt_loader *l, dvt_array **x, dvt_array **y) {
+    static const char *const function = "dvt_loader_next";
+    bool ok;
+    dvti_workers_forget(l);
+    if (!dvti_batcher_ready(function, &l->batcher) || !dvti_workers_start(l))
+        return false;
+    if (!l->open) {
+        dvti_mutex_lock(&l->lock);
+        ok = dvti_epoch_open(l);
+        dvti_mutex_unlock(&l->lock);
+        if (!ok)
+            return false;
+    }
+    if (l->taken >= l->batches) {
+        dvti_mutex_lock(&l->lock);
+        dvti_epoch_close(l);
+        dvti_mutex_unlock(&l->lock);
+        return false;
+    }
+    if (l->started)
+        return dvti_ring_take(l, x, y);
+    ok = dvti_batch_make(function, &l->batcher, l->order + l->taken * l->desc.batch_size,
+                         dvti_batch_length(l, l->taken), x, y);
+    if (ok)
+        l->taken++;
+    return ok;
+}
+
+DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y) {
+    if (x)
+        *x = NULL;
+    if (y)
+        *y = NULL;
+    if (!loader || !x || !y) {
+        dvti_null("dvt_loader_next", !loader ? "loader" : !x ? "x" : "y");
+        return false;
+    }
+    return dvti_loader_advance(loader, x, y);
+}
+
+/* After the last batch this is the end of the epoch, so that a caller who counts batches still gets a new order. */
+DVT_API void dvt_loader_reset(dvt_loader *loader) {
+    if (!loader || !loader->open)
+        return;
+    dvti_workers_forget(loader);
+    dvti_mutex_lock(&loader->lock);
+    if (loader->taken >= loader->batches)
+        dvti_epoch_close(loader);
+    loader->taken = 0;
+    dvti_ring_restart(loader);
+    dvti_mutex_unlock(&loader->lock);
+}
+
+#undef DVTI_MAX_WORKERS

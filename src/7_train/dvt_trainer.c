@@ -1,2 +1,258 @@
-/* Trainer: all-reduce and update. */
+/* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
+   for want of memory happens before the first value changes. */
 #include "7_train/dvt_train_internal.h"
+
+static void dvti_trainer_destroy(void *object) {
+    dvt_trainer *t = (dvt_trainer *)object;
+    int i;
+    dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
+    for (i = 0; t->trained && i < t->n; i++)
+        dvt_release(t->trained[i].landing);
+    dvti_free(t->trained);
+    dvt_release(t->params);
+    dvti_free(t);
+}
+
+/* ---- making one ---- */
+DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer) {
+    static const char *const function = "dvt_trainer_new";
+    dvt_trainer *t;
+    dvt_ctx_list ctxs;
+    int i, n;
+    if (!params) {
+        dvti_null(function, "params");
+        return NULL;
+    }
+    if (dvti_optimizer_check(function, &optimizer) != DVT_OK)
+        return NULL;
+    n = dvt_params_len(params);
+    if (!n)
+        dvti_log(DVT_LOG_WARNING, "%s: the collection has no parameters; nothing will be trained",
+                 function);
+    t = (dvt_trainer *)dvti_alloc_zero(sizeof *t);
+    if (t)
+        t->trained = (dvti_trained *)dvti_alloc_zero((size_t)n * sizeof *t->trained);
+    if (!t || !t->trained) {
+        dvti_free(t);
+        dvti_fail_memory(function, (int64_t)sizeof *t + n * (int64_t)sizeof *t->trained);
+        return NULL;
+    }
+    t->optimizer = optimizer;
+    t->states = dvti_optimizer_states(&optimizer);
+    t->n = n;
+    for (i = 0; i < n; i++)
+        t->trained[i].param = dvt_params_at(params, i);
+    if (dvti_trainer_ctxs(function, t, &ctxs) != DVT_OK ||
+        !dvti_object_begin(t, dvti_trainer_destroy, function)) {
+        dvti_trainer_destroy(t);
+        return NULL;
+    }
+    t->params = (dvt_params *)dvt_retain(params);
+    return t;
+}
+
+/* ---- the step ---- */
+/* A gradient that backward has not written since the last step. With `partial`, parameters that are stale everywhere are left
+   out. */
+static dvt_status dvti_trainer_check_stale(const char *function, dvt_trainer *t, bool partial) {
+    int i, k;
+    for (i = 0; i < t->n; i++) {
+        int stale = 0, first = -1;
+        for (k = 0; t->trained[i].taken && k < t->ctxs.n; k++)
+            if (!dvti_trainer_at(t, i, k)->weight->grad_fresh) {
+                stale++;
+                if (first < 0)
+                    first = k;
+            }
+        if (stale && !partial)
+            return dvti_fail(
+                DVT_ERR_STALE_GRAD,
+                "%s: the gradient of parameter %s on %s has not been updated by backward since the "
+                "last step; this can mean that the network used only some of its parameters, or "
+                "that a context got no data, and nothing was updated: run backward on every "
+                "context, or call dvt_trainer_step_partial to skip parameters with stale gradients",
+                function, dvt_param_name(t->trained[i].param), dvt_ctx_name(t->ctxs.ctx[first]));
+        if (stale == t->ctxs.n)
+            t->trained[i].taken = false;
+    }
+    return DVT_OK;
+}
+
+static dvt_status dvti_trainer_apply(dvt_trainer *t, int i, double rate, double rescale) {
+    dvti_trained *trained = &t->trained[i];
+    dvti_launch launch = dvti_optimizer_launch(&t->optimizer, rate * trained->param->lr_mult,
+                                               t->optimizer.weight_decay * trained->param->wd_mult,
+                                               rescale, trained->count + 1);
+    dvt_status status = DVT_OK;
+    int k, s;
+    launch.n_in = 1;
+    launch.n_out = 1 + t->states;
+    for (k = 0; k < t->ctxs.n && status == DVT_OK; k++) {
+        dvti_replica *at = dvti_trainer_at(t, i, k);
+        launch.compute = dvti_class_of(at->weight->dtype);
+        launch.in[0] = dvti_view_of(at->gradient);
+        launch.out[0] = dvti_view_of(at->weight);
+        for (s = 0; s < t->states; s++)
+            launch.out[1 + s] = dvti_view_of(at->state[s]);
+        if (dvt_size(at->weight))
+            status = dvti_run(at->weight->storage->device, &launch);
+        at->weight->grad_fresh = false;
+        dvti_written(at->weight);
+    }
+    trained->count++;
+    return status;
+}
+
+static dvt_status dvti_trainer_apply_all(dvt_trainer *t, int64_t batch_size) {
+    double rate = dvt_trainer_learning_rate(t);
+    dvt_status status = DVT_OK;
+    int i;
+    for (i = 0; i < t->n && status == DVT_OK; i++)
+        if (t->trained[i].taken)
+            status = dvti_trainer_apply(t, i, rate, 1.0 / (double)batch_size);
+    t->steps++;
+    return status;
+}
+
+typedef struct dvti_step_plan {
+    bool sum, apply, partial;
+} dvti_step_plan;
+
+static dvt_status dvti_trainer_run(const char *function, dvt_trainer *t, int64_t batch_size,
+                                   dvti_step_plan plan) {
+    dvt_status status;
+    int i;
+    if (plan.apply && batch_size < 1)
+        return dvti_fail(DVT_ERR_RANGE,
+                         "%s: batch_size is %lld; expected the number of samples, at least 1",
+                         function, (long long)batch_size);
+    status = dvti_trainer_look(function, t);
+    if (status == DVT_OK && plan.apply)
+        status = dvti_trainer_check_stale(function, t, plan.partial);
+    if (status == DVT_OK && plan.apply && !plan.sum && t->ctxs.n > 1 && !t->summed)
+        return dvti_fail(DVT_ERR_VALUE,
+                         "%s: the gradients of %d contexts have not been summed, and the copies "
+                         "would drift apart; call dvt_trainer_allreduce first, or dvt_trainer_step",
+                         function, t->ctxs.n);
+    for (i = 0; i < t->n && status == DVT_OK; i++) {
+        if (!t->trained[i].taken)
+            continue;
+        if (plan.apply)
+            status = dvti_trainer_make_states(t, i);
+        if (plan.sum && status == DVT_OK)
+            status = dvti_trainer_make_landing(t, i);
+    }
+    if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
+        status = dvti_trainer_sum(function, t, plan.partial);
+    if (status == DVT_OK && plan.apply)
+        status = dvti_trainer_apply_all(t, batch_size);
+    if (status == DVT_OK)
+        t->summed = !plan.apply;
+    return status;
+}
+
+static dvt_status dvti_trainer_call(const char *function, dvt_trainer *t, int64_t batch_size,
+                                    bool sum, bool apply, bool partial) {
+    dvt_record_guard record;
+    dvt_scope_guard scope;
+    dvti_step_plan plan;
+    dvt_status status;
+    if (!t)
+        return dvti_null(function, "trainer");
+    plan.sum = sum;
+    plan.apply = apply;
+    plan.partial = partial;
+    record = dvt_record_begin(0, -1);
+    scope = dvt_scope_begin();
+    status = dvti_trainer_run(function, t, batch_size, plan);
+    dvt_scope_end(&scope);
+    dvt_record_end(&record);
+    return status;
+}
+
+DVT_API dvt_status dvt_trainer_step(dvt_trainer *trainer, int64_t batch_size) {
+    return dvti_trainer_call("dvt_trainer_step", trainer, batch_size, true, true, false);
+}
+
+DVT_API dvt_status dvt_trainer_step_partial(dvt_trainer *trainer, int64_t batch_size) {
+    return dvti_trainer_call("dvt_trainer_step_partial", trainer, batch_size, true, true, true);
+}
+
+DVT_API dvt_status dvt_trainer_allreduce(dvt_trainer *trainer) {
+    return dvti_trainer_call("dvt_trainer_allreduce", trainer, 1, true, false, false);
+}
+
+DVT_API dvt_status dvt_trainer_update(dvt_trainer *trainer, int64_t batch_size) {
+    return dvti_trainer_call("dvt_trainer_update", trainer, batch_size, false, true, false);
+}
+
+/* ---- what can be asked and set ---- */
+DVT_API double dvt_trainer_learning_rate(const dvt_trainer *trainer) {
+    if (!trainer) {
+        dvti_null("dvt_trainer_learning_rate", "trainer");
+        return (double)NAN;
+    }
+    return dvt_schedule_rate(&trainer->optimizer.schedule, trainer->optimizer.learning_rate,
+                             trainer->steps);
+}
+
+DVT_API dvt_status dvt_trainer_set_learning_rate(dvt_trainer *trainer, double rate) {
+    if (!trainer)
+        return dvti_null("dvt_trainer_set_learning_rate", "trainer");
+    if (!(rate >= 0 && rate <= DBL_MAX))
+        return dvti_fail(DVT_ERR_RANGE,
+                         "dvt_trainer_set_learning_rate: rate is %g; expected a finite number that "
+                         "is not negative",
+                         rate);
+    trainer->optimizer.learning_rate = rate;
+    return DVT_OK;
+}
+
+DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer) {
+    return trainer ? trainer->steps : 0;
+}
+
+/* ---- the norm of all gradients ---- */
+static double dvti_trainer_clip(dvt_trainer *t, dvt_array **list, double max_norm) {
+    static const char *const function = "dvt_trainer_clip_global_norm";
+    double norm = (double)NAN;
+    int i, k, n = 0;
+    /* After allreduce all copies are alike: the norm is that of the first context's. */
+    for (i = 0; i < t->n; i++)
+        if (t->trained[i].taken)
+            list[n++] = dvti_trainer_at(t, i, 0)->gradient;
+    if (!dvti_global_norm(function, list, n, max_norm, &norm))
+        return (double)NAN;
+    for (k = 1; k < t->ctxs.n; k++)
+        for (i = 0; i < t->n; i++)
+            if (t->trained[i].taken)
+                list[n++] = dvti_trainer_at(t, i, k)->gradient;
+    return dvti_clip_to_norm(function, list, n, norm, max_norm) ? norm : (double)NAN;
+}
+
+DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm) {
+    static const char *const function = "dvt_trainer_clip_global_norm";
+    double norm = (double)NAN;
+    dvt_record_guard record;
+    dvt_scope_guard scope;
+    dvt_array **list;
+    size_t room;
+    if (!trainer) {
+        dvti_null(function, "trainer");
+        return norm;
+    }
+    record = dvt_record_begin(0, -1);
+    scope = dvt_scope_begin();
+    if (dvti_trainer_look(function, trainer) == DVT_OK) {
+        room = (size_t)trainer->n * (size_t)trainer->ctxs.n * sizeof *list;
+        list = (dvt_array **)dvti_alloc(room);
+        if (!list)
+            dvti_fail_memory(function, (int64_t)room);
+        else
+            norm = dvti_trainer_clip(trainer, list, max_norm);
+        dvti_free(list);
+    }
+    dvt_scope_end(&scope);
+    dvt_record_end(&record);
+    return norm;
+}

@@ -1,0 +1,252 @@
+/* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
+   gradients, which is formed on the first context in the order of the contexts, so that every copy receives the same bits. */
+#include "7_train/dvt_train_internal.h"
+
+DVTI_FN dvti_replica *dvti_trainer_at(const dvt_trainer *t, int i, int k) {
+    return &t->replica[(size_t)i * (size_t)t->ctxs.n + (size_t)k];
+}
+
+DVTI_FN void dvti_replicas_free(dvti_replica *replica, int64_t n) {
+    int64_t i;
+    int s;
+    for (i = 0; replica && i < n; i++)
+        for (s = 0; s < DVTI_TRAINER_STATES; s++)
+            dvt_release(replica[i].state[s]);
+    dvti_free(replica);
+}
+
+/* ---- contexts ---- */
+static bool dvti_same_ctxs(const dvt_ctx_list *a, const dvt_ctx_list *b) {
+    int i;
+    if (a->n != b->n)
+        return false;
+    for (i = 0; i < a->n; i++)
+        if (!dvt_ctx_equal(a->ctx[i], b->ctx[i]))
+            return false;
+    return true;
+}
+
+DVTI_FN dvt_status dvti_trainer_ctxs(const char *function, const dvt_trainer *t,
+                                     dvt_ctx_list *ctxs) {
+    dvt_param *first = NULL;
+    char here[256], there[256];
+    int i;
+    memset(ctxs, 0, sizeof *ctxs);
+    for (i = 0; i < t->n; i++) {
+        dvt_ctx_list own = dvt_param_ctxs(t->trained[i].param);
+        if (own.n < 1)
+            continue;
+        if (!first) {
+            first = t->trained[i].param;
+            *ctxs = own;
+        } else if (!dvti_same_ctxs(ctxs, &own)) {
+            dvt_ctx_list_format(own, here, sizeof here);
+            dvt_ctx_list_format(*ctxs, there, sizeof there);
+            return dvti_fail(DVT_ERR_CONTEXT,
+                             "%s: all parameters must be initialised on the same contexts, but "
+                             "parameter %s is on %s while %s is on %s; move them with "
+                             "dvt_params_reset_ctx",
+                             function, dvt_param_name(t->trained[i].param), here,
+                             dvt_param_name(first), there);
+        }
+    }
+    return DVT_OK;
+}
+
+/* ---- looking at the parameters: checks only, no change that a later failure would have to undo ---- */
+/* The state goes along when parameters have moved to other contexts: a copy that stays keeps its own, another one gets a
+   copy of the first. */
+static bool dvti_replica_move(dvti_replica *to, const dvti_replica *own, const dvti_replica *first,
+                              dvt_ctx ctx, int states) {
+    int s;
+    for (s = 0; s < states; s++) {
+        if (own)
+            to->state[s] = (dvt_array *)dvt_retain(own->state[s]);
+        else if (first->state[s]) {
+            to->state[s] = dvt_copyto(first->state[s], ctx);
+            if (!to->state[s])
+                return false;
+            dvti_scope_take(to->state[s]);
+        }
+    }
+    return true;
+}
+
+static dvt_status dvti_trainer_place(const char *function, dvt_trainer *t,
+                                     const dvt_ctx_list *ctxs) {
+    dvti_replica *fresh;
+    int i, k, old;
+    int64_t n = (int64_t)t->n * ctxs->n;
+    if (t->replica && dvti_same_ctxs(&t->ctxs, ctxs))
+        return DVT_OK;
+    fresh = (dvti_replica *)dvti_alloc_zero((size_t)n * sizeof *fresh);
+    if (!fresh)
+        return dvti_fail_memory(function, n * (int64_t)sizeof *fresh);
+    for (k = 0; t->ctxs.n && k < ctxs->n; k++) {
+        for (old = 0; old < t->ctxs.n; old++)
+            if (dvt_ctx_equal(t->ctxs.ctx[old], ctxs->ctx[k]))
+                break;
+        for (i = 0; i < t->n; i++)
+            if (!dvti_replica_move(&fresh[i * ctxs->n + k],
+                                   old < t->ctxs.n ? dvti_trainer_at(t, i, old) : NULL,
+                                   dvti_trainer_at(t, i, 0), ctxs->ctx[k], t->states)) {
+                dvti_replicas_free(fresh, n);
+                return dvt_error_code();
+            }
+    }
+    dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
+    for (i = 0; i < t->n; i++) {
+        dvt_release(t->trained[i].landing);
+        t->trained[i].landing = NULL;
+    }
+    t->replica = fresh;
+    t->ctxs = *ctxs;
+    t->summed = false;
+    return DVT_OK;
+}
+
+/* Weight and gradient of every copy; parameters without gradients are not taken. */
+static dvt_status dvti_trainer_find(dvt_trainer *t, int i) {
+    dvti_trained *trained = &t->trained[i];
+    int k;
+    trained->taken = false;
+    for (k = 0; k < t->ctxs.n; k++) {
+        dvti_replica *at = dvti_trainer_at(t, i, k);
+        at->weight = dvt_param_data(trained->param, t->ctxs.ctx[k]);
+        if (!at->weight)
+            return dvt_error_code();
+        at->gradient = at->weight->grad;
+        if (!at->gradient || at->weight->grad_req == DVT_GRAD_NULL)
+            return DVT_OK;
+    }
+    trained->taken = true;
+    return DVT_OK;
+}
+
+DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t) {
+    dvt_ctx_list ctxs;
+    dvt_status status = dvti_trainer_ctxs(function, t, &ctxs);
+    int i;
+    /* Nothing is initialised at all: the first parameter says so. */
+    if (status == DVT_OK && t->n && ctxs.n < 1)
+        return dvt_param_data(t->trained[0].param, dvt_default_ctx()) ? DVT_OK : dvt_error_code();
+    if (status == DVT_OK)
+        status = dvti_trainer_place(function, t, &ctxs);
+    for (i = 0; i < t->n && status == DVT_OK; i++)
+        status = dvti_trainer_find(t, i);
+    return status;
+}
+
+/* ---- memory for the step ---- */
+/* Sums of half precision would lose most of a small step: their states are float32. */
+static dvt_dtype dvti_state_dtype(dvt_dtype dtype) {
+    return dtype == DVT_F64 ? DVT_F64 : DVT_F32;
+}
+
+static dvt_array *dvti_owned_zeros(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+    dvt_array *x = dvt_zeros(shape, dtype, ctx);
+    if (x)
+        dvti_scope_take(x);
+    return x;
+}
+
+static bool dvti_state_fits(const dvt_array *state, const dvt_array *weight) {
+    return state && dvt_shape_equal(state->shape, weight->shape) &&
+           state->dtype == dvti_state_dtype(weight->dtype);
+}
+
+/* States that are missing, or left from a weight of another shape, are zero. */
+DVTI_FN dvt_status dvti_trainer_make_states(dvt_trainer *t, int i) {
+    int k, s;
+    for (k = 0; k < t->ctxs.n; k++)
+        for (s = 0; s < t->states; s++) {
+            dvti_replica *at = dvti_trainer_at(t, i, k);
+            dvt_array *state;
+            if (dvti_state_fits(at->state[s], at->weight))
+                continue;
+            state = dvti_owned_zeros(at->weight->shape, dvti_state_dtype(at->weight->dtype),
+                                     t->ctxs.ctx[k]);
+            if (!state)
+                return dvt_error_code();
+            dvt_release(at->state[s]);
+            at->state[s] = state;
+        }
+    return DVT_OK;
+}
+
+/* Room for a gradient that comes from another device; one for all of them, since its queue keeps the order. */
+DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i) {
+    dvt_array *gradient = dvti_trainer_at(t, i, 0)->gradient, *landing = t->trained[i].landing;
+    bool needed = false;
+    int k;
+    for (k = 1; k < t->ctxs.n; k++)
+        if (dvti_trainer_at(t, i, k)->gradient->storage->device != gradient->storage->device)
+            needed = true;
+    if (!needed || (landing && landing->dtype == gradient->dtype &&
+                    dvt_shape_equal(landing->shape, gradient->shape)))
+        return DVT_OK;
+    landing = dvti_owned_zeros(gradient->shape, gradient->dtype, t->ctxs.ctx[0]);
+    if (!landing)
+        return dvt_error_code();
+    dvt_release(t->trained[i].landing);
+    t->trained[i].landing = landing;
+    return DVT_OK;
+}
+
+/* ---- the sum ---- */
+static bool dvti_counts(const dvt_trainer *t, int i, int k, bool fresh_only) {
+    return t->trained[i].taken && (!fresh_only || dvti_trainer_at(t, i, k)->weight->grad_fresh);
+}
+
+/* The gradient of context k is added to the one of the first context. */
+static dvt_status dvti_trainer_add(const dvt_trainer *t, int i, int k) {
+    dvt_array *sum = dvti_trainer_at(t, i, 0)->gradient;
+    dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
+    dvti_launch launch =
+        dvti_launch_begin("dvt_trainer_allreduce", DVTI_K_ELEMENTWISE, DVTI_OP_add);
+    if (!dvt_size(sum))
+        return DVT_OK;
+    launch.compute = dvti_class_of(sum->dtype);
+    launch.in[0] = launch.out[0] = dvti_view_of(sum);
+    launch.in[1] = dvti_view_of(
+        other->storage->device == sum->storage->device ? other : t->trained[i].landing);
+    launch.n_in = 2;
+    launch.n_out = 1;
+    return dvti_run(sum->storage->device, &launch);
+}
+
+/* Without a fresh gradient of its own the first context starts from zero. */
+static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) {
+    dvt_status status = DVT_OK;
+    int i;
+    for (i = 0; i < t->n && status == DVT_OK; i++)
+        if (t->trained[i].taken && !dvti_counts(t, i, 0, fresh_only) &&
+            !dvt_fill(dvti_trainer_at(t, i, 0)->gradient, 0))
+            status = dvt_error_code();
+    return status;
+}
+
+/* Context by context, and within one first all copies, then all sums: the queues wait once and not at every parameter. */
+DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only) {
+    dvt_status status = dvti_trainer_start_sum(t, fresh_only);
+    int i, k;
+    for (k = 1; k < t->ctxs.n; k++) {
+        for (i = 0; i < t->n && status == DVT_OK; i++) {
+            dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
+            if (dvti_counts(t, i, k, fresh_only) && t->trained[i].landing &&
+                other->storage->device != t->trained[i].landing->storage->device)
+                status = dvti_copy_elements(function, t->trained[i].landing, other);
+        }
+        for (i = 0; i < t->n && status == DVT_OK; i++)
+            if (dvti_counts(t, i, k, fresh_only))
+                status = dvti_trainer_add(t, i, k);
+    }
+    for (i = 0; i < t->n && status == DVT_OK; i++)
+        for (k = 1; t->trained[i].taken && k < t->ctxs.n && status == DVT_OK; k++)
+            status = dvti_copy_elements(function, dvti_trainer_at(t, i, k)->gradient,
+                                        dvti_trainer_at(t, i, 0)->gradient);
+    for (i = 0; i < t->n; i++)
+        for (k = 0; t->trained[i].taken && k < t->ctxs.n; k++)
+            dvti_written(dvti_trainer_at(t, i, k)->gradient);
+    return status;
+}
