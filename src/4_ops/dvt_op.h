@@ -25,15 +25,23 @@ typedef struct dvti_node {
     const char *name; /* "dvt_mul" */
     int64_t sequence; /* later operations have larger numbers */
     dvti_attr attr;
-    dvt_array
-        *result; /* the result's memory without its history, so that the node does not own itself */
-    int64_t result_version;
-    bool used; /* a backward without retain_graph has been here */
+    dvt_array *
+        result; /* the result's memory without its history, so that the node does not own itself; NULL when no
+                               gradient reads it */
+    int64_t result_version; /* of the result's storage when it was recorded */
+    bool used;              /* a backward without retain_graph has been here: the inputs are gone */
     int n_in;
     dvt_array **in;
-    int64_t *version; /* of each input's storage when it was recorded */
-    void *mark;       /* scratch of one backward pass */
+    int64_t *version;       /* of each input's storage when it was recorded */
+    struct dvti_node *next; /* while dying */
 } dvti_node;
+
+/* Which values the gradient to input number `input` reads: bit k for input k, and DVTI_READS_RESULT. The tape keeps results
+   that are read, and backward refuses values that were overwritten since. */
+#define DVTI_READS_RESULT (1u << 30)
+DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input);
+/* Drops what a node holds: its inputs and its result's memory. */
+DVTI_FN void dvti_node_use_up(dvti_node *node);
 
 DVTI_FN dvti_attr dvti_attr_none(void);
 

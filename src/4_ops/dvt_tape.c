@@ -45,30 +45,36 @@ DVTI_FN dvti_attr dvti_attr_none(void) {
 static DVTI_TLS dvti_node *dvti_dying;
 static DVTI_TLS bool dvti_taking_apart;
 
-static void dvti_node_take_apart(dvti_node *node) {
-    int i;
-    for (i = 0; i < node->n_in; i++)
+static void dvti_node_drop(dvti_node *node) {
+    int i, n = node->n_in;
+    dvt_array *result = node->result;
+    node->n_in = 0;
+    node->result = NULL;
+    for (i = 0; i < n; i++)
         dvt_release(node->in[i]);
-    dvt_release(node->result);
-    dvti_free(node->in);
-    dvti_free(node->version);
-    dvti_free(node);
+    dvt_release(result);
 }
 
 DVTI_FN void dvti_node_release(dvti_node *node) {
     if (!node || dvti_atomic_add(&node->references, -1) != 0)
         return;
-    node->mark = dvti_dying;
+    node->next = dvti_dying;
     dvti_dying = node;
     if (dvti_taking_apart)
         return;
     dvti_taking_apart = true;
     while (dvti_dying) {
         dvti_node *next = dvti_dying;
-        dvti_dying = (dvti_node *)next->mark;
-        dvti_node_take_apart(next);
+        dvti_dying = next->next;
+        dvti_node_drop(next);
+        dvti_free(next);
     }
     dvti_taking_apart = false;
+}
+
+DVTI_FN void dvti_node_use_up(dvti_node *node) {
+    node->used = true;
+    dvti_node_drop(node);
 }
 
 DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x) {
@@ -78,31 +84,45 @@ DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x) {
     return alias;
 }
 
+/* Does the gradient to any input with history read the result? */
+static bool dvti_result_is_read(const dvti_node *node, dvt_array *const *in, int n) {
+    int i;
+    for (i = 0; i < n; i++)
+        if (dvt_has_history(in[i]) && dvti_grad_reads(node, i) & DVTI_READS_RESULT)
+            return true;
+    return false;
+}
+
+/* One block holds the node, its inputs and their versions. */
 static dvti_node *dvti_node_new(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
                                 int n, const dvti_attr *attr) {
     static dvti_atomic sequence;
-    dvti_node *node = (dvti_node *)dvti_alloc_zero(sizeof *node);
+    size_t each = sizeof(dvt_array *) + sizeof(int64_t);
+    dvti_node *node = (dvti_node *)dvti_alloc(sizeof *node + each * (size_t)n);
     int i;
     if (!node)
         return NULL;
+    memset(node, 0, sizeof *node);
     node->references = 1;
-    node->in = (dvt_array **)dvti_alloc_zero(sizeof *node->in * (size_t)n);
-    node->version = (int64_t *)dvti_alloc_zero(sizeof *node->version * (size_t)n);
-    if (node->in && node->version)
-        node->result = dvti_alias_unowned(out);
-    if (!node->result) {
-        dvti_node_release(node);
-        return NULL;
-    }
+    node->version = (int64_t *)(void *)(node + 1);
+    node->in = (dvt_array **)(void *)(node->version + n);
     node->op = op;
     node->name = name;
     node->attr = attr ? *attr : dvti_attr_none();
-    node->n_in = n;
+    node->result_version = dvti_atomic_load(&out->storage->version);
+    if (dvti_result_is_read(node, in, n)) {
+        node->result = dvti_alias_unowned(out);
+        if (!node->result) {
+            dvti_free(node);
+            return NULL;
+        }
+    }
     for (i = 0; i < n; i++) {
-        node->in[i] = (dvt_array *)dvt_retain(in[i]);
+        node->in[i] = in[i];
+        dvt_retain(in[i]);
         node->version[i] = dvti_atomic_load(&in[i]->storage->version);
     }
-    node->result_version = dvti_atomic_load(&out->storage->version);
+    node->n_in = n;
     node->sequence = dvti_atomic_add(&sequence, 1);
     return node;
 }
@@ -119,7 +139,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
         return out;
     out->node = dvti_node_new(out, op, name, in, n, attr);
     if (!out->node) {
-        dvti_fail_memory(name, (int64_t)sizeof(dvti_node));
+        dvti_fail_memory(name, (int64_t)sizeof *out->node);
         return NULL;
     }
     return out;

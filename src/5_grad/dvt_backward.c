@@ -1,2 +1,363 @@
-/* Attached gradients and the backward pass. */
+/* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
+   gradients change at the very end or not at all; the graph is used up only when everything went well. */
 #include "5_grad/dvt_grad.h"
+
+DVTI_FN dvt_status dvti_failed(const char *function) {
+    dvt_status status = dvt_error_code();
+    return status != DVT_OK
+               ? status
+               : dvti_fail(DVT_ERR_INTERNAL,
+                           "%s: a step failed without saying why; please report this", function);
+}
+
+/* ---- heads ---- */
+static dvt_status dvti_check_head(const char *name, dvt_array *head, dvt_array *grad, int i) {
+    if (!head)
+        return dvti_null(name, "a head");
+    if (!grad)
+        return DVT_OK;
+    if (!dvt_ctx_equal(grad->storage->ctx, head->storage->ctx))
+        return dvti_fail(DVT_ERR_CONTEXT,
+                         "%s: head %d is %s and its gradient is %s; expected one context: copy the "
+                         "gradient with dvt_as_in_ctx",
+                         name, i, dvti_describe(head), dvti_describe(grad));
+    if (!dvt_shape_equal(grad->shape, head->shape))
+        return dvti_fail(DVT_ERR_SHAPE,
+                         "%s: head %d is %s and its gradient is %s; expected equal shapes: reshape "
+                         "or broadcast the gradient",
+                         name, i, dvti_describe(head), dvti_describe(grad));
+    if (grad->dtype != head->dtype)
+        return dvti_fail(DVT_ERR_DTYPE,
+                         "%s: head %d is %s and its gradient is %s; expected equal dtypes: convert "
+                         "the gradient with dvt_astype",
+                         name, i, dvti_describe(head), dvti_describe(grad));
+    return DVT_OK;
+}
+
+static dvt_status dvti_check_heads(const char *name, dvt_array *const *heads,
+                                   dvt_array *const *grads, int n) {
+    dvt_status status = DVT_OK;
+    int i;
+    if (n < 1)
+        return dvti_fail(DVT_ERR_RANGE, "%s: %d heads; expected at least one", name, n);
+    if (!heads)
+        return dvti_null(name, "heads");
+    for (i = 0; status == DVT_OK && i < n; i++)
+        status = dvti_check_head(name, heads[i], grads ? grads[i] : NULL, i);
+    return status;
+}
+
+static bool dvti_start_heads(dvti_graph *graph, dvt_array *const *heads, dvt_array *const *grads,
+                             int n) {
+    int i;
+    for (i = 0; i < n; i++) {
+        dvti_slot *slot = dvti_graph_slot(graph, NULL, heads[i]);
+        dvt_array *g = grads ? grads[i] : NULL;
+        if (!slot->needed)
+            continue;
+        if (g)
+            dvt_retain(g);
+        else if ((g = dvt_ones_like(heads[i])) != NULL)
+            dvti_scope_take(g);
+        if (!g || !dvti_slot_add(slot, g))
+            return false;
+    }
+    return true;
+}
+
+/* ---- one node ---- */
+/* Argument number i, counted from 1, or with 0 the result. */
+static bool dvti_overwritten(const char *name, const dvti_node *node, int i, dvt_array *x,
+                             int64_t version) {
+    int64_t now = dvti_atomic_load(&x->storage->version);
+    char what[24] = "the result";
+    if (now == version)
+        return false;
+    if (i)
+        snprintf(what, sizeof what, "argument %d", i);
+    dvti_fail(DVT_ERR_GRAD,
+              "%s: a gradient needs %s of %s (%s), which was overwritten since it was recorded; "
+              "write after the backward pass, or compute a new array",
+              name, what, node->name, dvti_describe(x));
+    return true;
+}
+
+/* All values that the wanted gradients read are still those that were recorded. */
+static bool dvti_values_intact(const char *name, const dvti_grad_call *call) {
+    const dvti_node *node = call->node;
+    unsigned reads = 0;
+    int i;
+    for (i = 0; i < node->n_in; i++)
+        if (call->need[i])
+            reads |= dvti_grad_reads(node, i);
+    for (i = 0; reads && i < node->n_in && i < 8; i++)
+        if (reads & 1u << i && dvti_overwritten(name, node, i + 1, node->in[i], node->version[i]))
+            return false;
+    return !(reads & DVTI_READS_RESULT) ||
+           !dvti_overwritten(name, node, 0, node->result, node->result_version);
+}
+
+/* The node's result for its gradient function. When this pass is recorded it has the node as its history. */
+static bool dvti_result_of(dvti_grad_call *call, dvti_node *node) {
+    call->y = node->result;
+    if (!node->result || !dvt_is_recording())
+        return true;
+    call->y = dvti_view_new(node->name, node->result, node->result->shape, node->result->stride,
+                            node->result->offset);
+    if (!call->y)
+        return false;
+    call->y->node = node;
+    dvti_atomic_add(&node->references, 1);
+    return true;
+}
+
+static void dvti_call_family(dvti_grad_call *call) {
+    dvti_op op = call->node->op, first_other = DVTI_OP_copy;
+    if (op < first_other) {
+        dvti_grad_elementwise(call);
+        return;
+    }
+    switch (op) {
+    case DVTI_OP_copy:
+    case DVTI_OP_where:
+    case DVTI_OP_clip:
+        dvti_grad_elementwise(call);
+        break;
+    case DVTI_OP_reshape:
+    case DVTI_OP_transpose:
+    case DVTI_OP_slice:
+    case DVTI_OP_unslice:
+    case DVTI_OP_broadcast_to:
+        dvti_grad_view(call);
+        break;
+    case DVTI_OP_sum:
+    case DVTI_OP_mean:
+    case DVTI_OP_prod:
+    case DVTI_OP_min:
+    case DVTI_OP_max:
+    case DVTI_OP_norm:
+    case DVTI_OP_logsumexp:
+    case DVTI_OP_softmax:
+    case DVTI_OP_log_softmax:
+        dvti_grad_reduce(call);
+        break;
+    case DVTI_OP_matmul:
+        dvti_grad_matmul(call);
+        break;
+    case DVTI_OP_concat:
+    case DVTI_OP_take:
+    case DVTI_OP_take_add:
+    case DVTI_OP_take_along:
+    case DVTI_OP_take_along_add:
+        dvti_grad_index(call);
+        break;
+    case DVTI_OP_conv2d:
+    case DVTI_OP_conv2d_data:
+    case DVTI_OP_conv2d_weight:
+    case DVTI_OP_max_pool2d:
+    case DVTI_OP_max_pool2d_data:
+    case DVTI_OP_max_pool2d_pick:
+    case DVTI_OP_avg_pool2d:
+    case DVTI_OP_avg_pool2d_data:
+        dvti_grad_conv(call);
+        break;
+    default:
+        dvti_fail(DVT_ERR_INTERNAL, "%s: recorded without a gradient; please report this",
+                  call->node->name);
+    }
+}
+
+/* The gradients of the inputs, each with a reference of its own, in call->out. */
+static bool dvti_call_gradient(const char *name, dvti_grad_call *call, dvti_node *node) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    bool good = dvti_values_intact(name, call) && dvti_result_of(call, node);
+    int i;
+    if (good)
+        dvti_call_family(call);
+    for (i = 0; good && i < call->n_in; i++)
+        if (call->need[i]) {
+            call->out[i] = dvti_unbroadcast(call->out[i], call->in[i]);
+            good = call->out[i] != NULL;
+        }
+    for (i = 0; i < call->n_in; i++)
+        if (good && call->need[i])
+            dvt_retain(call->out[i]);
+        else
+            call->out[i] = NULL;
+    dvt_scope_end(&scope);
+    return good;
+}
+
+/* Passes a node's gradient on to its inputs. */
+static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, bool *need) {
+    dvti_node *node = slot->node;
+    bool any = false, good;
+    int i;
+    for (i = 0; i < node->n_in; i++) {
+        const dvti_slot *input = dvti_graph_slot(graph, node, node->in[i]);
+        need[i] = input && input->needed;
+        any = any || need[i];
+    }
+    if (!any)
+        return true;
+    call->node = node;
+    call->in = node->in;
+    call->n_in = node->n_in;
+    call->g = slot->grad;
+    call->need = need;
+    memset(call->out, 0, sizeof *call->out * (size_t)node->n_in);
+    good = dvti_call_gradient(graph->name, call, node);
+    for (i = 0; i < node->n_in; i++)
+        if (call->out[i] && good)
+            good = dvti_slot_add(dvti_graph_slot(graph, node, node->in[i]), call->out[i]);
+        else
+            dvt_release(call->out[i]);
+    slot->passed = true;
+    return good;
+}
+
+/* ---- the sweep ---- */
+static bool dvti_sweep(dvti_graph *graph) {
+    dvti_grad_call call;
+    int most = 0;
+    size_t at;
+    bool *need, good = true;
+    memset(&call, 0, sizeof call);
+    for (at = 0; at < graph->count; at++)
+        if (graph->slots[at].node)
+            most = DVTI_MAX(most, graph->slots[at].node->n_in);
+    need = (bool *)dvti_alloc((sizeof *need) * (size_t)most);
+    call.out = (dvt_array **)dvti_alloc(sizeof *call.out * (size_t)most);
+    if (!need || !call.out) {
+        dvti_fail_memory(graph->name, (int64_t)(sizeof *call.out * (size_t)most));
+        good = false;
+    }
+    for (at = 0; good && at < graph->count; at++) {
+        dvti_slot *slot = graph->slots + at;
+        if (!slot->node || !slot->needed || !slot->grad)
+            continue;
+        good = dvti_step(graph, slot, &call, need);
+        if (!slot->variable) {
+            dvt_release(slot->grad);
+            slot->grad = NULL;
+        }
+    }
+    dvti_free(need);
+    dvti_free(call.out);
+    return good;
+}
+
+static void dvti_use_up(dvti_graph *graph) {
+    size_t at;
+    for (at = 0; at < graph->count; at++)
+        if (graph->slots[at].passed)
+            dvti_node_use_up(graph->slots[at].node);
+}
+
+static bool dvti_walk_back(dvti_graph *graph, dvt_array *const *heads, dvt_array *const *grads,
+                           int n) {
+    return dvti_start_heads(graph, heads, grads, n) && dvti_sweep(graph);
+}
+
+static dvt_status dvti_backward(const char *name, dvt_array *const *heads, dvt_array *const *grads,
+                                int n, bool retain_graph, bool create_graph) {
+    dvti_graph graph;
+    dvt_record_guard guard;
+    dvt_status status = dvti_check_heads(name, heads, grads, n);
+    if (status != DVT_OK)
+        return status;
+    guard = dvt_record_begin(create_graph ? 1 : 0, -1);
+    if (dvti_graph_begin(&graph, name, heads, n, NULL, 0) &&
+        dvti_walk_back(&graph, heads, grads, n))
+        status = dvti_write_leaves(&graph, create_graph);
+    else
+        status = dvti_failed(name);
+    if (status == DVT_OK && !retain_graph && !create_graph)
+        dvti_use_up(&graph);
+    dvti_graph_end(&graph);
+    dvt_record_end(&guard);
+    return status;
+}
+
+DVT_API dvt_status dvt_backward(dvt_array *y) {
+    if (!y)
+        return dvti_null("dvt_backward", "y");
+    return dvti_backward("dvt_backward", &y, NULL, 1, false, false);
+}
+
+DVT_API dvt_status dvt_backward_from(dvt_array *const *heads, dvt_array *const *head_grads, int n,
+                                     bool retain_graph, bool create_graph) {
+    return dvti_backward("dvt_backward_from", heads, head_grads, n, retain_graph, create_graph);
+}
+
+/* ---- gradients of chosen variables ---- */
+/* A new array: the gathered one itself, the first time it is asked for and when nobody else sees its memory. */
+static dvt_array *dvti_variable_gradient(dvti_graph *graph, dvt_array *var) {
+    dvti_slot *slot = dvti_graph_slot(graph, NULL, var);
+    dvt_array *grad = slot->grad;
+    if (!grad)
+        return dvt_zeros_like(var);
+    if (!slot->variable || !dvti_exclusive(grad) || !dvt_is_contiguous(grad))
+        return dvt_copy(grad);
+    slot->variable = false;
+    dvt_retain(grad);
+    if (dvti_scope_give(grad))
+        return grad;
+    dvt_release(grad);
+    dvti_fail_memory(graph->name, (int64_t)sizeof(void *));
+    return NULL;
+}
+
+/* Into out[0..n_vars), all or none. */
+static bool dvti_hand_out(dvti_graph *graph, dvt_array *const *vars, int n_vars, dvt_array **out) {
+    dvt_array **found = (dvt_array **)dvti_alloc(sizeof *found * (size_t)n_vars);
+    dvt_scope_guard scope = dvt_scope_begin();
+    bool good = found != NULL;
+    int i;
+    if (!good)
+        dvti_fail_memory(graph->name, (int64_t)(sizeof *found * (size_t)n_vars));
+    for (i = 0; good && i < n_vars; i++)
+        good = (found[i] = dvti_variable_gradient(graph, vars[i])) != NULL;
+    for (i = n_vars - 1; good && i >= 0; i--) {
+        out[i] = found[i];
+        dvt_keep(found[i]);
+    }
+    dvt_scope_end(&scope);
+    dvti_free(found);
+    return good;
+}
+
+static dvt_status dvti_check_variables(dvt_array *const *vars, int n_vars, dvt_array **out) {
+    int i;
+    if (n_vars < 1)
+        return dvti_fail(DVT_ERR_RANGE, "dvt_gradients: %d variables; expected at least one",
+                         n_vars);
+    if (!vars || !out)
+        return dvti_null("dvt_gradients", vars ? "out" : "vars");
+    for (i = 0; i < n_vars; i++)
+        if (!vars[i])
+            return dvti_null("dvt_gradients", "a variable");
+    return DVT_OK;
+}
+
+DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head_grads, int n,
+                                 dvt_array *const *vars, int n_vars, bool retain_graph,
+                                 bool create_graph, dvt_array **out) {
+    static const char name[] = "dvt_gradients";
+    dvti_graph graph;
+    dvt_record_guard guard;
+    dvt_status status = dvti_check_heads(name, heads, head_grads, n);
+    if (status == DVT_OK)
+        status = dvti_check_variables(vars, n_vars, out);
+    if (status != DVT_OK)
+        return status;
+    guard = dvt_record_begin(create_graph ? 1 : 0, -1);
+    if (!dvti_graph_begin(&graph, name, heads, n, vars, n_vars) ||
+        !dvti_walk_back(&graph, heads, head_grads, n) || !dvti_hand_out(&graph, vars, n_vars, out))
+        status = dvti_failed(name);
+    if (status == DVT_OK && !retain_graph && !create_graph)
+        dvti_use_up(&graph);
+    dvti_graph_end(&graph);
+    dvt_record_end(&guard);
+    return status;
+}

@@ -1,2 +1,161 @@
-/* Gradients of the op table's rows, where, clip, copy. */
+/* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
+   name and the operands they read. */
 #include "5_grad/dvt_grad.h"
+
+/* ---- functions that rows name ---- */
+/* g * (Phi(x) + x phi(x)), the normal distribution's function and density. */
+static dvt_array *dvti_grad_gelu(dvt_array *g, dvt_array *x) {
+    dvt_array *phi, *cdf;
+    cdf = dvt_add_scalar(dvt_mul_scalar(dvt_erf(dvt_mul_scalar(x, 0.70710678118654752440)), 0.5),
+                         0.5);
+    phi = dvt_mul_scalar(dvt_exp(dvt_mul_scalar(dvt_square(x), -0.5)), 0.39894228040143267794);
+    return dvt_mul(g, dvt_add(cdf, dvt_mul(x, phi)));
+}
+
+/* g * b * a^(b - 1). Where a and b are both 0 the power is replaced by a^0, so that its product with b is 0 and not NaN. */
+static dvt_array *dvti_grad_pow_a(dvt_array *g, dvt_array *a, dvt_array *b) {
+    dvt_array *both =
+        dvt_logical_and(dvt_equal_scalar(a, 0), dvt_equal_scalar(b, 0)); /* a^b has slope 0 there */
+    dvt_array *power = dvt_where(both, dvti_number_like(g, 0), dvt_sub_scalar(b, 1));
+    return dvt_mul(g, dvt_mul(b, dvt_pow(a, power)));
+}
+
+/* g * y * log(a), and 0 where a is 0 and y is not infinite: the limit for b > 0. */
+static dvt_array *dvti_grad_pow_b(dvt_array *g, dvt_array *a, dvt_array *y) {
+    dvt_array *flat = dvt_logical_and(dvt_equal_scalar(a, 0), dvt_isfinite(y));
+    return dvt_mul(g, dvt_mul(y, dvt_log(dvt_where(flat, dvti_number_like(g, 1), a))));
+}
+
+/* ---- rows ---- */
+static dvt_array *dvti_grad_unary_row(dvti_op op, dvt_array *g, dvt_array *x, dvt_array *y) {
+    switch (op) {
+#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
+    case DVTI_OP_##name:                                                                           \
+        return grad;
+        DVTI_UNARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    default:
+        return NULL;
+    }
+}
+
+static dvt_array *dvti_grad_binary_row_a(dvti_op op, dvt_array *g, dvt_array *a, dvt_array *b,
+                                         dvt_array *y) {
+    (void)y;
+    switch (op) {
+#define DVTI_ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                    \
+    case DVTI_OP_##name:                                                                           \
+        return ga;
+        DVTI_BINARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    default:
+        return NULL;
+    }
+}
+
+static dvt_array *dvti_grad_binary_row_b(dvti_op op, dvt_array *g, dvt_array *a, dvt_array *b,
+                                         dvt_array *y) {
+    switch (op) {
+#define DVTI_ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                    \
+    case DVTI_OP_##name:                                                                           \
+        return gb;
+        DVTI_BINARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    default:
+        return NULL;
+    }
+}
+
+/* x with the number s behind it. The common ones without an array that holds s. */
+static dvt_array *dvti_grad_scalar_behind(dvti_op op, dvt_array *g, dvt_array *x, double s,
+                                          dvt_array *y) {
+    switch (op) {
+    case DVTI_OP_add:
+    case DVTI_OP_sub:
+        return g;
+    case DVTI_OP_mul:
+        return dvt_mul_scalar(g, s);
+    case DVTI_OP_div:
+        return dvt_div_scalar(g, s);
+    case DVTI_OP_pow:
+        return s == 0 ? dvti_no_gradient(g)
+                      : dvt_mul(g, dvt_mul_scalar(dvt_pow_scalar(x, s - 1), s));
+    default:
+        return dvti_grad_binary_row_a(op, g, x, dvti_number_like(g, s), y);
+    }
+}
+
+/* The number s before x. */
+static dvt_array *dvti_grad_scalar_before(dvti_op op, dvt_array *g, double s, dvt_array *x,
+                                          dvt_array *y) {
+    switch (op) {
+    case DVTI_OP_add:
+        return g;
+    case DVTI_OP_sub:
+        return dvt_neg(g);
+    case DVTI_OP_mul:
+        return dvt_mul_scalar(g, s);
+    default:
+        return dvti_grad_binary_row_b(op, g, dvti_number_like(g, s), x, y);
+    }
+}
+
+static void dvti_grad_row(dvti_grad_call *call) {
+    const dvti_node *node = call->node;
+    dvti_op op = node->op, first_binary = DVTI_OP_add;
+    dvt_array *a = dvti_as_dtype_of(call->in[0], call->g), *b;
+    if (op < first_binary) {
+        call->out[0] = dvti_grad_unary_row(op, call->g, a, call->y);
+        return;
+    }
+    if (node->attr.i[0] == 1)
+        call->out[0] = dvti_grad_scalar_before(op, call->g, node->attr.f[0], a, call->y);
+    else if (node->attr.i[0] == 2)
+        call->out[0] = dvti_grad_scalar_behind(op, call->g, a, node->attr.f[0], call->y);
+    if (node->attr.i[0])
+        return;
+    /* The rows' texts compute with a and b as the operation did: in the dtype of the result. */
+    b = dvti_as_dtype_of(call->in[1], call->g);
+    if (call->need[0])
+        call->out[0] = dvti_grad_binary_row_a(op, call->g, a, b, call->y);
+    if (call->need[1])
+        call->out[1] = dvti_grad_binary_row_b(op, call->g, a, b, call->y);
+}
+
+/* ---- select and copy ---- */
+static void dvti_grad_where(dvti_grad_call *call) {
+    dvt_array *zero = dvti_number_like(call->g, 0);
+    if (call->need[0]) /* a float condition: it acts only through being zero or not */
+        call->out[0] = dvti_no_gradient(call->g);
+    if (call->need[1])
+        call->out[1] = dvt_where(call->in[0], call->g, zero);
+    if (call->need[2])
+        call->out[2] = dvt_where(call->in[0], zero, call->g);
+}
+
+/* Inside the closed interval; nothing for NaN. */
+static void dvti_grad_clip(dvti_grad_call *call) {
+    double low = call->node->attr.f[1], high = call->node->attr.f[2];
+    dvt_array *x = call->in[0];
+    dvt_array *inside =
+        dvt_logical_and(dvt_greater_equal_scalar(x, low), dvt_less_equal_scalar(x, high));
+    call->out[0] = dvt_where(inside, call->g, dvti_number_like(call->g, 0));
+}
+
+/* Back to where it came from, in the dtype it had there. */
+static void dvti_grad_copy(dvti_grad_call *call) {
+    dvt_array *x = call->in[0];
+    call->out[0] = dvt_as_in_ctx(dvti_as_dtype_of(call->g, x), x->storage->ctx);
+}
+
+DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
+    dvti_op op = call->node->op;
+    if (op == DVTI_OP_where)
+        dvti_grad_where(call);
+    else if (op == DVTI_OP_clip)
+        dvti_grad_clip(call);
+    else if (op == DVTI_OP_copy)
+        dvti_grad_copy(call);
+    else
+        dvti_grad_row(call);
+}

@@ -1,2 +1,32 @@
-/* Gradients of matrix products. */
+/* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
+   axes that were broadcast are summed afterwards. */
 #include "5_grad/dvt_grad.h"
+
+/* x with all but its last axis in one. */
+static dvt_array *dvti_rows_of(dvt_array *x) {
+    return dvt_reshape(x, DVT_SHAPE(-1, x->shape.dim[x->shape.ndim - 1]));
+}
+
+static dvt_array *dvti_grad_matmul_a(dvt_array *g, dvt_array *b, bool ta, bool tb) {
+    return ta ? dvt_matmul_t(b, g, tb, true) : dvt_matmul_t(g, b, false, !tb);
+}
+
+static dvt_array *dvti_grad_matmul_b(dvt_array *g, dvt_array *a, dvt_array *b, bool ta, bool tb) {
+    /* One matrix for a whole batch: the sum over the batch is part of a single product. */
+    if (b->shape.ndim == 2 && a->shape.ndim > 2 && !ta && dvt_size(a) > 0 && dvt_size(g) > 0) {
+        a = dvti_rows_of(a);
+        g = dvti_rows_of(g);
+        if (!a || !g)
+            return NULL;
+    }
+    return tb ? dvt_matmul_t(g, a, true, ta) : dvt_matmul_t(a, g, !ta, false);
+}
+
+DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
+    bool ta = call->node->attr.i[0] != 0, tb = call->node->attr.i[1] != 0;
+    dvt_array *a = call->in[0], *b = call->in[1];
+    if (call->need[0])
+        call->out[0] = dvti_grad_matmul_a(call->g, b, ta, tb);
+    if (call->need[1])
+        call->out[1] = dvti_grad_matmul_b(call->g, a, b, ta, tb);
+}

@@ -1,0 +1,107 @@
+/* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
+   are read, and backward refuses values that were overwritten since they were recorded. It must name at least what the
+   gradient functions of 5_grad use; a test overwrites every value and looks for gradients that change in silence. */
+#include "4_ops/dvt_op.h"
+
+#define DVTI_READS_X 1u
+#define DVTI_READS_A 1u
+#define DVTI_READS_B 2u
+
+static unsigned dvti_reads_unary(dvti_op op) {
+    switch (op) {
+    case DVTI_OP_neg:
+    case DVTI_OP_sign:
+    case DVTI_OP_floor:
+    case DVTI_OP_ceil:
+    case DVTI_OP_round:
+    case DVTI_OP_trunc:
+        return 0;
+    case DVTI_OP_reciprocal:
+    case DVTI_OP_sqrt:
+    case DVTI_OP_rsqrt:
+    case DVTI_OP_exp:
+    case DVTI_OP_exp2:
+    case DVTI_OP_expm1:
+    case DVTI_OP_tan:
+    case DVTI_OP_tanh:
+    case DVTI_OP_sigmoid:
+        return DVTI_READS_RESULT;
+    default:
+        return DVTI_READS_X;
+    }
+}
+
+/* to_b: the gradient to the second operand is asked for. */
+static unsigned dvti_reads_binary(dvti_op op, bool to_b) {
+    switch (op) {
+    case DVTI_OP_add:
+    case DVTI_OP_sub:
+    case DVTI_OP_floor_div:
+        return 0;
+    case DVTI_OP_mul:
+        return to_b ? DVTI_READS_A : DVTI_READS_B;
+    case DVTI_OP_div:
+        return to_b ? DVTI_READS_B | DVTI_READS_RESULT : DVTI_READS_B;
+    case DVTI_OP_mod:
+        return to_b ? DVTI_READS_A | DVTI_READS_B : 0;
+    case DVTI_OP_pow:
+        return to_b ? DVTI_READS_A | DVTI_READS_RESULT : DVTI_READS_A | DVTI_READS_B;
+    case DVTI_OP_hypot:
+        return DVTI_READS_RESULT | (to_b ? DVTI_READS_B : DVTI_READS_A);
+    default:
+        return DVTI_READS_A | DVTI_READS_B;
+    }
+}
+
+static unsigned dvti_reads_other(dvti_op op, int input) {
+    switch (op) {
+    case DVTI_OP_where: /* the condition */
+        return DVTI_READS_A;
+    case DVTI_OP_clip:
+    case DVTI_OP_prod:
+    case DVTI_OP_max_pool2d:
+        return DVTI_READS_X;
+    case DVTI_OP_min:
+    case DVTI_OP_max:
+    case DVTI_OP_norm:
+    case DVTI_OP_logsumexp:
+        return DVTI_READS_X | DVTI_READS_RESULT;
+    case DVTI_OP_softmax:
+    case DVTI_OP_log_softmax:
+        return DVTI_READS_RESULT;
+    case DVTI_OP_matmul: /* products: the other operand */
+    case DVTI_OP_conv2d:
+    case DVTI_OP_conv2d_data:
+    case DVTI_OP_conv2d_weight:
+        return input == 2 ? 0 : input ? DVTI_READS_A : DVTI_READS_B;
+    case DVTI_OP_take: /* the indices, or the places of the maxima */
+    case DVTI_OP_take_add:
+    case DVTI_OP_take_along:
+    case DVTI_OP_take_along_add:
+    case DVTI_OP_max_pool2d_data:
+    case DVTI_OP_max_pool2d_pick:
+        return DVTI_READS_B;
+    default: /* copies, views, sum, mean, concat, avg_pool2d: shapes are enough */
+        return 0;
+    }
+}
+
+DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
+    dvti_op first_binary = DVTI_OP_add, first_other = DVTI_OP_copy;
+    unsigned reads;
+    if (node->op < first_binary)
+        return dvti_reads_unary(node->op);
+    if (node->op >= first_other)
+        return dvti_reads_other(node->op, input);
+    if (node->attr.i[0] == 0)
+        return dvti_reads_binary(node->op, input == 1);
+    /* One operand is the scalar attr.f[0]: before the array (1) or behind it (2). */
+    reads = dvti_reads_binary(node->op, node->attr.i[0] == 1);
+    if (node->attr.i[0] == 1)
+        return (reads & DVTI_READS_RESULT) | (reads & DVTI_READS_B ? DVTI_READS_X : 0);
+    return reads & ~DVTI_READS_B;
+}
+
+#undef DVTI_READS_X
+#undef DVTI_READS_A
+#undef DVTI_READS_B

@@ -1,0 +1,169 @@
+/* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
+   stop_gradient. */
+#include "5_grad/dvt_grad.h"
+
+/* A gradient that is itself recorded is not overwritten, since the graph it belongs to may still be wanted, but replaced. */
+static bool dvti_grad_is_plain(const dvt_array *x) {
+    return x->grad && !x->grad->node;
+}
+
+/* A gradient array that is about to be replaced may be in the caller's hands: it lives on in the innermost scope. */
+static bool dvti_outlive(const char *name, dvt_array *grad) {
+    dvt_retain(grad);
+    if (!grad || dvti_scope_give(grad))
+        return true;
+    dvt_release(grad);
+    dvti_fail_memory(name, (int64_t)sizeof(void *));
+    return false;
+}
+
+/* Zeros in x's gradient array, made when there is none. */
+static dvt_status dvti_clear_grad(const char *name, dvt_array *x) {
+    dvt_array *zeros;
+    dvt_scope_guard scope;
+    bool good;
+    if (dvti_grad_is_plain(x)) {
+        dvt_record_guard guard = dvt_record_begin(0, -1);
+        good = dvt_fill(x->grad, 0) != NULL;
+        dvt_record_end(&guard);
+        return good ? DVT_OK : dvti_failed(name);
+    }
+    scope = dvt_scope_begin();
+    zeros = dvt_zeros_like(x);
+    if (zeros)
+        dvti_scope_take(zeros);
+    dvt_scope_end(&scope);
+    if (!zeros || !dvti_outlive(name, x->grad)) {
+        dvt_release(zeros);
+        return dvti_failed(name);
+    }
+    dvt_release(x->grad);
+    x->grad = zeros;
+    return DVT_OK;
+}
+
+DVT_API dvt_status dvt_attach_grad(dvt_array *x, dvt_grad_req req) {
+    dvt_status status = DVT_OK;
+    if (!x)
+        return dvti_null("dvt_attach_grad", "x");
+    if ((int)req < DVT_GRAD_WRITE || (int)req > DVT_GRAD_NULL)
+        return dvti_fail(DVT_ERR_VALUE,
+                         "dvt_attach_grad: req is %d; expected DVT_GRAD_WRITE, DVT_GRAD_ADD or "
+                         "DVT_GRAD_NULL",
+                         (int)req);
+    if (!dvt_dtype_is_float(x->dtype))
+        return dvti_fail(DVT_ERR_DTYPE,
+                         "dvt_attach_grad: x is %s; only floating-point arrays have gradients: "
+                         "convert with dvt_astype",
+                         dvti_describe(x));
+    if (req != DVT_GRAD_NULL)
+        status = dvti_clear_grad("dvt_attach_grad", x);
+    else if (!dvti_outlive("dvt_attach_grad", x->grad))
+        status = dvti_failed("dvt_attach_grad");
+    if (status != DVT_OK)
+        return status;
+    if (req == DVT_GRAD_NULL) {
+        dvt_release(x->grad);
+        x->grad = NULL;
+    }
+    dvti_node_release(x->node);
+    x->node = NULL;
+    x->attached = true;
+    x->grad_req = req;
+    x->grad_fresh = false;
+    return DVT_OK;
+}
+
+static bool dvti_has_grad(const char *name, dvt_array *x) {
+    if (x->grad)
+        return true;
+    dvti_fail(DVT_ERR_GRAD,
+              "%s: x (%s) has no gradient array%s; give it one with dvt_attach_grad(x, "
+              "DVT_GRAD_WRITE) before recording",
+              name, dvti_describe(x), x->attached ? ": it was attached with DVT_GRAD_NULL" : "");
+    return false;
+}
+
+DVT_API dvt_array *dvt_grad(dvt_array *x) {
+    if (!x) {
+        dvti_null("dvt_grad", "x");
+        return NULL;
+    }
+    return dvti_has_grad("dvt_grad", x) ? x->grad : NULL;
+}
+
+DVT_API dvt_status dvt_zero_grad(dvt_array *x) {
+    if (!x)
+        return dvti_null("dvt_zero_grad", "x");
+    return dvti_has_grad("dvt_zero_grad", x) ? dvti_clear_grad("dvt_zero_grad", x)
+                                             : dvti_failed("dvt_zero_grad");
+}
+
+/* ---- after a backward pass ---- */
+/* What becomes of a leaf's gathered gradient: written into the array that exists, or a new array in its place. Everything that
+   needs memory happens here, before the first attached gradient changes. */
+static bool dvti_prepare_leaf(const char *name, dvti_slot *slot, bool create_graph) {
+    dvt_array *old = slot->leaf->grad, *grad;
+    dvt_scope_guard scope;
+    slot->in_place = !create_graph && dvti_grad_is_plain(slot->leaf);
+    if (slot->in_place)
+        return true;
+    scope = dvt_scope_begin();
+    grad = slot->leaf->grad_req == DVT_GRAD_ADD && old ? dvt_add(old, slot->grad)
+                                                       : dvt_copy(slot->grad);
+    if (grad)
+        dvti_scope_take(grad);
+    dvt_scope_end(&scope);
+    if (!grad || !dvti_outlive(name, old)) {
+        dvt_release(grad);
+        return false;
+    }
+    dvt_release(slot->grad);
+    slot->grad = grad;
+    return true;
+}
+
+/* Into the array that exists: a launch, no new memory. */
+static bool dvti_write_leaf(const char *name, dvti_slot *slot) {
+    dvt_array *x = slot->leaf;
+    if (x->grad_req == DVT_GRAD_ADD)
+        return dvt_add_(x->grad, slot->grad) != NULL;
+    if (dvti_copy_elements(name, x->grad, slot->grad) != DVT_OK)
+        return false;
+    dvti_written(x->grad);
+    return true;
+}
+
+DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph) {
+    dvti_slot *slot, *end = graph->slots + graph->count;
+    for (slot = graph->slots; slot < end; slot++)
+        if (slot->leaf && slot->grad && !dvti_prepare_leaf(graph->name, slot, create_graph))
+            return dvti_failed(graph->name);
+    for (slot = graph->slots; slot < end; slot++) {
+        if (!slot->leaf || !slot->grad)
+            continue;
+        if (slot->in_place) {
+            if (!dvti_write_leaf(graph->name, slot))
+                return dvti_failed(graph->name);
+        } else {
+            dvt_release(slot->leaf->grad);
+            slot->leaf->grad = slot->grad;
+            slot->grad = NULL;
+        }
+        slot->leaf->grad_fresh = true;
+    }
+    return DVT_OK;
+}
+
+/* ---- ends of gradients ---- */
+static dvt_array *dvti_without_history(const char *name, dvt_array *x) {
+    return dvti_check(name, &x, 1) ? dvti_view_new(name, x, x->shape, x->stride, x->offset) : NULL;
+}
+
+DVT_API dvt_array *dvt_detach(dvt_array *x) {
+    return dvti_without_history("dvt_detach", x);
+}
+
+DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
+    return dvti_without_history("dvt_stop_gradient", x);
+}

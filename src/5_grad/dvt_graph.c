@@ -1,0 +1,229 @@
+/* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
+   written into nodes, so a failing pass leaves no trace and two threads never meet in one. */
+#include "5_grad/dvt_grad.h"
+
+typedef struct dvti_origin {
+    dvti_node *node;
+    dvt_array *leaf;
+} dvti_origin;
+
+/* What stands behind x. A node that was recorded after its consumer did not make the value that the consumer saw: the array was
+   written later. */
+static dvti_origin dvti_origin_of(const dvti_node *consumer, dvt_array *x) {
+    dvti_origin origin;
+    origin.node = NULL;
+    origin.leaf = NULL;
+    if (x->node && (!consumer || x->node->sequence < consumer->sequence))
+        origin.node = x->node;
+    else if (x->attached && x->grad_req != DVT_GRAD_NULL)
+        origin.leaf = x;
+    return origin;
+}
+
+/* ---- the table ---- */
+static size_t dvti_graph_hash(const void *key) {
+    uint64_t h = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15u;
+    return (size_t)(h >> 32);
+}
+
+/* The table's place of a key: where it is, or where it would be entered. */
+static size_t *dvti_graph_place(const dvti_graph *graph, const void *key) {
+    size_t mask = graph->table_size - 1, at = dvti_graph_hash(key) & mask;
+    for (;; at = (at + 1) & mask) {
+        const dvti_slot *slot = graph->table[at] ? graph->slots + graph->table[at] - 1 : NULL;
+        if (!slot || (const void *)slot->node == key || (const void *)slot->leaf == key)
+            return graph->table + at;
+    }
+}
+
+static const void *dvti_slot_key(const dvti_slot *slot) {
+    return slot->node ? (const void *)slot->node : (const void *)slot->leaf;
+}
+
+static void dvti_graph_enter_all(dvti_graph *graph) {
+    size_t i;
+    memset(graph->table, 0, sizeof *graph->table * graph->table_size);
+    for (i = 0; i < graph->count; i++)
+        *dvti_graph_place(graph, dvti_slot_key(graph->slots + i)) = i + 1;
+}
+
+/* Room for one more slot; the table stays at most half full. */
+static bool dvti_graph_room(dvti_graph *graph) {
+    size_t *table;
+    if (!dvti_grow((void **)&graph->slots, &graph->capacity, graph->count + 1,
+                   sizeof *graph->slots))
+        return false;
+    if (graph->table_size >= 2 * (graph->count + 1))
+        return true;
+    table = (size_t *)dvti_alloc(sizeof *table * graph->capacity * 2);
+    if (!table)
+        return false;
+    dvti_free(graph->table);
+    graph->table = table;
+    graph->table_size = graph->capacity * 2;
+    dvti_graph_enter_all(graph);
+    return true;
+}
+
+/* The slot of an origin, made when it is new. NULL with HOST_MEMORY set. */
+static dvti_slot *dvti_graph_add(dvti_graph *graph, dvti_origin origin) {
+    const void *key = origin.node ? (const void *)origin.node : (const void *)origin.leaf;
+    dvti_slot *slot;
+    size_t *place;
+    if (!dvti_graph_room(graph)) {
+        dvti_fail_memory(graph->name, (int64_t)(sizeof *slot * 2 * (graph->count + 1)));
+        return NULL;
+    }
+    place = dvti_graph_place(graph, key);
+    if (*place)
+        return graph->slots + *place - 1;
+    slot = graph->slots + graph->count++;
+    memset(slot, 0, sizeof *slot);
+    slot->node = origin.node;
+    slot->leaf = origin.leaf;
+    if (slot->node)
+        dvti_atomic_add(&slot->node->references, 1);
+    else
+        dvt_retain(slot->leaf);
+    *place = graph->count;
+    return slot;
+}
+
+DVTI_FN dvti_slot *dvti_graph_slot(dvti_graph *graph, const dvti_node *consumer, dvt_array *x) {
+    dvti_origin origin = dvti_origin_of(consumer, x);
+    const void *key = origin.node ? (const void *)origin.node : (const void *)origin.leaf;
+    size_t *place = key && graph->table_size ? dvti_graph_place(graph, key) : NULL;
+    return place && *place ? graph->slots + *place - 1 : NULL;
+}
+
+/* ---- collecting ---- */
+static bool dvti_graph_add_origin(dvti_graph *graph, const char *kind, int i, dvt_array *x,
+                                  dvti_slot **out) {
+    dvti_origin origin = dvti_origin_of(NULL, x);
+    if (!origin.node && !origin.leaf) {
+        dvti_fail(
+            DVT_ERR_GRAD,
+            "%s: %s %d (%s) is not in a computational graph, so there is nothing to differentiate; "
+            "compute it inside DVT_RECORD { ... } from arrays with dvt_attach_grad. To "
+            "differentiate one graph twice, pass retain_graph = true to dvt_backward_from",
+            graph->name, kind, i, dvti_describe(x));
+        return false;
+    }
+    *out = dvti_graph_add(graph, origin);
+    return *out != NULL;
+}
+
+/* Every slot is looked at once, in the order of discovery: no recursion, however long the graph. */
+static bool dvti_graph_follow(dvti_graph *graph) {
+    size_t at;
+    int i;
+    for (at = 0; at < graph->count; at++) {
+        const dvti_node *node = graph->slots[at].node;
+        if (!node)
+            continue;
+        if (node->used) {
+            dvti_fail(DVT_ERR_GRAD,
+                      "%s: the graph behind a result of %s was freed by an earlier backward; to "
+                      "differentiate it twice pass retain_graph = true to the first "
+                      "dvt_backward_from, or compute it again inside DVT_RECORD",
+                      graph->name, node->name);
+            return false;
+        }
+        for (i = 0; i < node->n_in; i++) {
+            dvti_origin origin = dvti_origin_of(node, node->in[i]);
+            if ((origin.node || origin.leaf) && !dvti_graph_add(graph, origin))
+                return false;
+        }
+    }
+    return true;
+}
+
+static int dvti_slot_compare(const void *a, const void *b) {
+    const dvti_slot *x = (const dvti_slot *)a, *y = (const dvti_slot *)b;
+    int64_t p = x->node ? x->node->sequence : -1, q = y->node ? y->node->sequence : -1;
+    return p > q ? -1 : p < q;
+}
+
+/* From the inputs to the heads: what leads to something wanted is needed. */
+static void dvti_graph_mark_needed(dvti_graph *graph, bool all_leaves) {
+    size_t at;
+    int i;
+    for (at = graph->count; at-- > 0;) {
+        dvti_slot *slot = graph->slots + at;
+        slot->needed = slot->variable || (slot->leaf && all_leaves);
+        for (i = 0; slot->node && !slot->needed && i < slot->node->n_in; i++) {
+            const dvti_slot *input = dvti_graph_slot(graph, slot->node, slot->node->in[i]);
+            slot->needed = input && input->needed;
+        }
+    }
+}
+
+DVTI_FN bool dvti_graph_begin(dvti_graph *graph, const char *name, dvt_array *const *heads, int n,
+                              dvt_array *const *vars, int n_vars) {
+    dvti_slot *slot;
+    int i;
+    memset(graph, 0, sizeof *graph);
+    graph->name = name;
+    for (i = 0; i < n; i++)
+        if (!dvti_graph_add_origin(graph, "head", i, heads[i], &slot))
+            return false;
+    if (!dvti_graph_follow(graph))
+        return false;
+    for (i = 0; i < n_vars; i++) {
+        if (!dvti_graph_add_origin(graph, "variable", i, vars[i], &slot))
+            return false;
+        slot->variable = true;
+    }
+    qsort(graph->slots, graph->count, sizeof *graph->slots, dvti_slot_compare);
+    dvti_graph_enter_all(graph);
+    dvti_graph_mark_needed(graph, vars == NULL);
+    return true;
+}
+
+DVTI_FN void dvti_graph_end(dvti_graph *graph) {
+    size_t i;
+    for (i = 0; i < graph->count; i++) {
+        dvti_node_release(graph->slots[i].node);
+        dvt_release(graph->slots[i].leaf);
+        dvt_release(graph->slots[i].grad);
+    }
+    dvti_free(graph->slots);
+    dvti_free(graph->table);
+    memset(graph, 0, sizeof *graph);
+}
+
+/* ---- gathering ---- */
+DVTI_FN bool dvti_exclusive(dvt_array *x) {
+    return dvti_atomic_load(&x->object.references) == 1 &&
+           dvti_atomic_load(&x->storage->references) == 1 && !x->broadcast;
+}
+
+/* The sum of two is the same in either order, so it is formed in whichever array is free. */
+DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
+    dvt_array *sum = NULL;
+    dvt_scope_guard scope;
+    if (!slot->grad) {
+        slot->grad = part;
+        return true;
+    }
+    if (!dvt_is_recording() && dvti_exclusive(slot->grad))
+        sum = dvt_add_(slot->grad, part);
+    else if (!dvt_is_recording() && dvti_exclusive(part)) {
+        sum = dvt_add_(part, slot->grad);
+        if (sum) {
+            part = slot->grad;
+            slot->grad = sum;
+        }
+    } else {
+        scope = dvt_scope_begin();
+        sum = dvt_add(slot->grad, part);
+        if (sum) {
+            dvt_release(slot->grad);
+            slot->grad = sum;
+            dvti_scope_take(sum);
+        }
+        dvt_scope_end(&scope);
+    }
+    dvt_release(part);
+    return sum != NULL;
+}

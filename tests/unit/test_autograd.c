@@ -1,0 +1,729 @@
+/* The tape and the backward pass: recording and modes, write and add, retained graphs, heads, higher orders, every error, and
+   that graphs of any length are walked and freed. The gradients' values are in test_gradients.c. */
+#include "dvt_test.h"
+#include <pthread.h>
+
+static dvt_array *leaf(double value, dvt_grad_req req) {
+    dvt_array *x = dvt_full(DVT_SHAPE(2), value, DVT_F64, dvt_cpu());
+    CHECK_INT(dvt_attach_grad(x, req), DVT_OK);
+    return x;
+}
+
+static void check_message(const char *part) {
+    dvt_test_check(strstr(dvt_error(), part) != NULL, __FILE__, __LINE__,
+                   "the message <<%s>> lacks <<%s>>", dvt_error(), part);
+}
+
+/* ---- modes ---- */
+DVT_TEST(autograd_modes_nest_and_return) {
+    CHECK(!dvt_is_recording() && !dvt_is_training());
+    DVT_RECORD {
+        CHECK(dvt_is_recording() && dvt_is_training());
+        DVT_PAUSE {
+            CHECK(!dvt_is_recording() && !dvt_is_training());
+            DVT_TRAIN_MODE {
+                CHECK(!dvt_is_recording() && dvt_is_training());
+            }
+            DVT_RECORD_PREDICT {
+                CHECK(dvt_is_recording() && !dvt_is_training());
+            }
+            CHECK(!dvt_is_recording() && !dvt_is_training());
+        }
+        CHECK(dvt_is_recording() && dvt_is_training());
+        DVT_PREDICT_MODE {
+            CHECK(dvt_is_recording() && !dvt_is_training());
+        }
+        CHECK(dvt_is_training());
+    }
+    CHECK(!dvt_is_recording() && !dvt_is_training());
+}
+
+static void leave_by_return(void) {
+    DVT_RECORD {
+        DVT_PREDICT_MODE {
+            return;
+        }
+    }
+}
+
+DVT_TEST(autograd_modes_end_on_every_way_out) {
+    int i;
+    leave_by_return();
+    CHECK(!dvt_is_recording() && !dvt_is_training());
+    for (i = 0; i < 2; i++) {
+        DVT_RECORD {
+            break;
+        }
+        CHECK(!dvt_is_recording());
+    }
+}
+
+static void *modes_of_another_thread(void *seen) {
+    *(int *)seen = dvt_is_recording() + 2 * dvt_is_training();
+    return NULL;
+}
+
+DVT_TEST(autograd_modes_belong_to_the_thread) {
+    pthread_t thread;
+    int seen = -1;
+    DVT_RECORD {
+        CHECK_INT(pthread_create(&thread, NULL, modes_of_another_thread, &seen), 0);
+        pthread_join(thread, NULL);
+    }
+    CHECK_INT(seen, 0);
+}
+
+/* ---- what is recorded ---- */
+DVT_TEST(autograd_only_what_has_history_is_recorded) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *c = dvt_full(DVT_SHAPE(2), 2, DVT_F64, dvt_cpu());
+    dvt_array *y = NULL;
+    CHECK(dvt_has_history(x));
+    CHECK(!dvt_has_history(c) && !dvt_has_history(NULL));
+    CHECK(!dvt_has_history(dvt_mul(x, c)));
+    DVT_RECORD {
+        CHECK(dvt_has_history(dvt_mul(x, c)));
+        CHECK(dvt_has_history(dvt_mul(c, x)));
+        CHECK(!dvt_has_history(dvt_mul(c, c)));
+        CHECK(!dvt_has_history(dvt_greater(x, c))); /* bool has no gradient */
+        CHECK(!dvt_has_history(dvt_astype(x, DVT_I32, true)));
+        DVT_PAUSE {
+            CHECK(!dvt_has_history(dvt_mul(x, c)));
+        }
+        y = dvt_mul(x, c);
+        CHECK(!dvt_has_history(dvt_detach(y)));
+        CHECK(!dvt_has_history(dvt_stop_gradient(y)));
+        CHECK(dvt_shares_memory(y, dvt_detach(y)));
+    }
+    CHECK(dvt_has_history(y));
+}
+
+DVT_TEST(autograd_first_derivative) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL;
+    CHECK_VALUES(dvt_grad(x), 0, 0, 0);
+    DVT_RECORD {
+        y = dvt_mul(dvt_square(x), x);
+    }
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 1e-12, 27, 27);
+    CHECK(!dvt_has_history(dvt_grad(x)));
+}
+
+DVT_TEST(autograd_one_array_used_many_times) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL;
+    DVT_RECORD { /* x + x*x + x*x*x in which the inner results are shared too */
+        dvt_array *s = dvt_mul(x, x);
+        y = dvt_add(dvt_add(x, s), dvt_mul(s, x));
+    }
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 1e-12, 34, 34);
+}
+
+/* ---- write, add, null ---- */
+static void square_backward(dvt_array *x) {
+    DVT_SCOPE {
+        dvt_array *y = NULL;
+        DVT_RECORD {
+            y = dvt_square(x);
+        }
+        CHECK_INT(dvt_backward(y), DVT_OK);
+    }
+}
+
+DVT_TEST(autograd_write_overwrites_and_keeps_the_array) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *g = dvt_grad(x);
+    void *data = dvt_data(g);
+    square_backward(x);
+    square_backward(x);
+    CHECK_VALUES(g, 1e-12, 6, 6);
+    CHECK(dvt_grad(x) == g && dvt_data(g) == data);
+}
+
+DVT_TEST(autograd_add_adds_until_zeroed) {
+    dvt_array *x = leaf(3, DVT_GRAD_ADD), *g = dvt_grad(x);
+    square_backward(x);
+    square_backward(x);
+    CHECK_VALUES(g, 1e-12, 12, 12);
+    CHECK_INT(dvt_zero_grad(x), DVT_OK);
+    CHECK_VALUES(g, 0, 0, 0);
+    square_backward(x);
+    CHECK_VALUES(g, 1e-12, 6, 6);
+    CHECK(dvt_grad(x) == g);
+}
+
+DVT_TEST(autograd_null_gets_nothing) {
+    dvt_array *x = leaf(3, DVT_GRAD_NULL), *w = leaf(2, DVT_GRAD_WRITE), *y = NULL;
+    CHECK(!dvt_has_history(x));
+    DVT_RECORD {
+        CHECK(!dvt_has_history(dvt_square(x)));
+        y = dvt_mul(x, w);
+    }
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    CHECK_VALUES(dvt_grad(w), 1e-12, 3, 3);
+    CHECK_ERROR(dvt_grad(x), DVT_ERR_GRAD);
+    CHECK_ERROR(dvt_zero_grad(x), DVT_ERR_GRAD);
+}
+
+DVT_TEST(autograd_attaching_again) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *g = dvt_grad(x), *y = NULL, *z = NULL;
+    square_backward(x);
+    CHECK_INT(dvt_attach_grad(x, DVT_GRAD_ADD), DVT_OK);
+    CHECK(dvt_grad(x) == g);
+    CHECK_VALUES(g, 0, 0, 0);
+    square_backward(x);
+    square_backward(x);
+    CHECK_VALUES(g, 1e-12, 12, 12);
+    CHECK_INT(dvt_attach_grad(x, DVT_GRAD_NULL), DVT_OK);
+    CHECK_VALUES(g, 1e-12, 12, 12); /* still ours until the scope ends */
+    CHECK_INT(dvt_attach_grad(x, DVT_GRAD_WRITE), DVT_OK);
+    DVT_RECORD { /* attaching to a result cuts it from what computed it */
+        y = dvt_mul_scalar(x, 2);
+        CHECK_INT(dvt_attach_grad(y, DVT_GRAD_WRITE), DVT_OK);
+        z = dvt_square(y);
+    }
+    CHECK_INT(dvt_backward(z), DVT_OK);
+    CHECK_VALUES(dvt_grad(y), 1e-12, 12, 12);
+    CHECK_VALUES(dvt_grad(x), 0, 0, 0);
+}
+
+DVT_TEST(autograd_gradient_has_the_form_of_its_array) {
+    dvt_dtype dtypes[] = {DVT_F16, DVT_BF16, DVT_F32, DVT_F64};
+    int i;
+    for (i = 0; i < 4; i++)
+        DVT_SCOPE {
+            dvt_array *x = dvt_ones(DVT_SHAPE(3, 1), dtypes[i], dvt_cpu());
+            dvt_array *t = dvt_t(x), *y = NULL;
+            CHECK_INT(dvt_attach_grad(t, DVT_GRAD_WRITE), DVT_OK);
+            CHECK_INT(dvt_dtype_of(dvt_grad(t)), dtypes[i]);
+            CHECK(dvt_shape_equal(dvt_shape_of(dvt_grad(t)), DVT_SHAPE(1, 3)));
+            DVT_RECORD {
+                y = dvt_mul(t, dvt_full(DVT_SHAPE(1, 3), 2, DVT_F64, dvt_cpu()));
+            }
+            CHECK_INT(dvt_backward(y), DVT_OK);
+            CHECK_INT(dvt_dtype_of(dvt_grad(t)), dtypes[i]);
+            CHECK_VALUES(dvt_grad(t), 0, 2, 2, 2);
+        }
+}
+
+/* ---- retained graphs ---- */
+DVT_TEST(autograd_a_graph_is_used_up) {
+    dvt_array *x = leaf(3, DVT_GRAD_ADD), *y = NULL;
+    DVT_RECORD {
+        y = dvt_exp(dvt_square(x));
+    }
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, false), DVT_OK);
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, false), DVT_OK);
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 1e-9, 18 * exp(9), 18 * exp(9));
+    CHECK_INT(dvt_backward(y), DVT_ERR_GRAD);
+    check_message("retain_graph");
+    check_message("dvt_exp");
+    dvt_clear_error();
+    CHECK_VALUES(dvt_grad(x), 1e-9, 18 * exp(9), 18 * exp(9));
+}
+
+DVT_TEST(autograd_half_of_a_graph_is_used_up) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL, *z = NULL;
+    DVT_RECORD {
+        y = dvt_square(x);
+        z = dvt_exp(y);
+    }
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    CHECK_ERROR(dvt_backward(z), DVT_ERR_GRAD);
+    CHECK_VALUES(dvt_grad(x), 0, 6, 6);
+}
+
+DVT_TEST(autograd_memory_goes_down_after_backward) {
+    dvt_array *x = leaf(0.5, DVT_GRAD_WRITE), *y = NULL;
+    dvt_stats before = dvt_get_stats(), recorded, after;
+    DVT_SCOPE {
+        int i;
+        DVT_RECORD {
+            y = x;
+            for (i = 0; i < 10; i++)
+                y = dvt_sin(y);
+        }
+        dvt_keep(y);
+    }
+    recorded = dvt_get_stats();
+    CHECK(recorded.blocks_of_memory >= before.blocks_of_memory + 10);
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    after = dvt_get_stats();
+    CHECK_INT(after.arrays, before.arrays + 1); /* y itself */
+    CHECK_INT(after.blocks_of_memory, before.blocks_of_memory + 1);
+}
+
+DVT_TEST(autograd_results_that_no_gradient_reads_are_not_kept) {
+    dvt_array *x = leaf(0.5, DVT_GRAD_WRITE), *y = NULL;
+    int64_t before = dvt_get_stats().blocks_of_memory;
+    DVT_SCOPE {
+        DVT_RECORD {
+            y = dvt_add_scalar(dvt_sin(x),
+                               1); /* neither reads a result; the second reads nothing */
+            y = dvt_tanh(y);       /* reads its own */
+        }
+        dvt_keep(y);
+    }
+    CHECK(dvt_get_stats().blocks_of_memory <= before + 3);
+    CHECK_INT(dvt_backward(y), DVT_OK);
+}
+
+/* ---- heads ---- */
+DVT_TEST(autograd_head_gradients) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL, *g;
+    const double values[] = {10, -1};
+    DVT_RECORD {
+        y = dvt_square(x);
+    }
+    g = dvt_from_host(values, DVT_SHAPE(2), DVT_F64, dvt_cpu());
+    CHECK_INT(dvt_backward_from(&y, &g, 1, false, false), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 1e-12, 60, -6);
+    CHECK_VALUES(g, 0, 10, -1);
+}
+
+DVT_TEST(autograd_several_heads) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *heads[4], *grads[4] = {NULL, NULL, NULL, NULL};
+    heads[2] = x; /* a leaf may be a head */
+    DVT_RECORD {
+        heads[0] = dvt_square(x);
+        heads[1] = dvt_mul_scalar(heads[0], 2); /* one head behind another */
+        heads[3] = heads[0];                    /* and one twice */
+    }
+    grads[2] = dvt_full(DVT_SHAPE(2), 100, DVT_F64, dvt_cpu());
+    CHECK_INT(dvt_backward_from(heads, grads, 4, false, false), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 1e-12, 6 + 12 + 100 + 6, 6 + 12 + 100 + 6);
+    CHECK_VALUES(grads[2], 0, 100, 100);
+}
+
+DVT_TEST(autograd_a_leaf_as_the_only_head) {
+    dvt_array *x = leaf(3, DVT_GRAD_ADD);
+    CHECK_INT(dvt_backward(x), DVT_OK);
+    CHECK_INT(dvt_backward(x), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 0, 2, 2);
+}
+
+DVT_TEST(autograd_one_head_gradient_for_two_leaves_stays_apart) {
+    dvt_array *a = leaf(1, DVT_GRAD_WRITE), *b = leaf(2, DVT_GRAD_WRITE), *y = NULL;
+    dvt_array *g = dvt_full(DVT_SHAPE(2), 5, DVT_F64, dvt_cpu());
+    DVT_RECORD {
+        y = dvt_add(a, b); /* its gradient hands one array to both */
+    }
+    CHECK_INT(dvt_backward_from(&y, &g, 1, false, false), DVT_OK);
+    CHECK(!dvt_shares_memory(dvt_grad(a), dvt_grad(b)));
+    CHECK(!dvt_shares_memory(dvt_grad(a), g));
+    dvt_fill(dvt_grad(a), 7);
+    CHECK_VALUES(dvt_grad(b), 0, 5, 5);
+    CHECK_VALUES(g, 0, 5, 5);
+}
+
+/* ---- errors ---- */
+DVT_TEST(autograd_errors_of_heads) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL, *plain, *g;
+    CHECK_ERROR(dvt_backward(NULL), DVT_ERR_NULL_ARGUMENT);
+    plain = dvt_square(x);
+    CHECK_INT(dvt_backward(plain), DVT_ERR_GRAD);
+    check_message("computational graph");
+    check_message("DVT_RECORD");
+    check_message("retain_graph");
+    check_message("float64 (2,)");
+    dvt_clear_error();
+    DVT_RECORD {
+        y = dvt_square(x);
+        CHECK_ERROR(dvt_backward(dvt_detach(y)), DVT_ERR_GRAD);
+        CHECK_ERROR(dvt_backward(dvt_greater_scalar(y, 0)), DVT_ERR_GRAD);
+    }
+    CHECK_ERROR(dvt_backward_from(&y, NULL, 0, false, false), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_backward_from(NULL, NULL, 1, false, false), DVT_ERR_NULL_ARGUMENT);
+    g = dvt_ones(DVT_SHAPE(1), DVT_F64, dvt_cpu());
+    CHECK_ERROR(dvt_backward_from(&y, &g, 1, false, false), DVT_ERR_SHAPE);
+    g = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    CHECK_ERROR(dvt_backward_from(&y, &g, 1, false, false), DVT_ERR_DTYPE);
+    g = dvt_ones(DVT_SHAPE(2), DVT_F64, dvt_cpu_id(1));
+    CHECK_ERROR(dvt_backward_from(&y, &g, 1, false, false), DVT_ERR_CONTEXT);
+    CHECK_VALUES(dvt_grad(x), 0, 0, 0);
+    CHECK_INT(dvt_backward(y), DVT_OK); /* none of them used the graph up */
+    CHECK_VALUES(dvt_grad(x), 0, 6, 6);
+}
+
+DVT_TEST(autograd_errors_of_attaching) {
+    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_I32, dvt_cpu()), *y;
+    CHECK_ERROR(dvt_attach_grad(NULL, DVT_GRAD_WRITE), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_attach_grad(x, DVT_GRAD_WRITE), DVT_ERR_DTYPE);
+    y = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    CHECK_ERROR(dvt_attach_grad(y, (dvt_grad_req)7), DVT_ERR_VALUE);
+    CHECK_ERROR(dvt_grad(NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_grad(y), DVT_ERR_GRAD);
+    CHECK_ERROR(dvt_zero_grad(NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_zero_grad(y), DVT_ERR_GRAD);
+    CHECK_ERROR(dvt_detach(NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_stop_gradient(NULL), DVT_ERR_NULL_ARGUMENT);
+}
+
+DVT_TEST(autograd_overwritten_values_are_refused) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *w = leaf(2, DVT_GRAD_WRITE), *y = NULL, *z = NULL;
+    dvt_array *t = NULL;
+    DVT_RECORD {
+        y = dvt_mul(x, w);
+    }
+    dvt_fill(w, 5);
+    CHECK_INT(dvt_backward(y), DVT_ERR_GRAD);
+    check_message("overwritten");
+    check_message("argument 2 of dvt_mul");
+    dvt_clear_error();
+    CHECK_VALUES(dvt_grad(x), 0, 0, 0);
+    CHECK_VALUES(dvt_grad(w), 0, 0, 0);
+    DVT_RECORD {
+        t = dvt_exp(x);
+        z = dvt_mul_scalar(t, 1);
+    }
+    dvt_fill(t, 0);
+    CHECK_INT(dvt_backward(z), DVT_ERR_GRAD);
+    check_message("result of dvt_exp");
+    dvt_clear_error();
+    DVT_RECORD { /* a view overwritten is its array overwritten */
+        y = dvt_square(w);
+    }
+    dvt_fill(dvt_slice(w, 0, 0, 1, 1), 9);
+    CHECK_ERROR(dvt_backward(y), DVT_ERR_GRAD);
+}
+
+DVT_TEST(autograd_writes_to_what_no_gradient_reads_are_fine) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *c = dvt_full(DVT_SHAPE(2), 4, DVT_F64, dvt_cpu());
+    dvt_array *y = NULL;
+    DVT_RECORD {
+        y = dvt_add(x, c);
+    }
+    dvt_fill(c, 0);
+    dvt_fill(x, 0);
+    dvt_fill(y, 0);
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 0, 1, 1);
+    dvt_fill(x, 3);
+    DVT_RECORD {
+        y = dvt_mul(x, c); /* the gradient of x reads c, not x */
+    }
+    dvt_fill(x, 1);
+    CHECK_INT(dvt_backward(y), DVT_OK);
+}
+
+DVT_TEST(autograd_in_place_rules) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *c = dvt_ones(DVT_SHAPE(2), DVT_F64, dvt_cpu()),
+              *y = NULL;
+    DVT_RECORD {
+        CHECK_ERROR(dvt_add_(x, c), DVT_ERR_GRAD);
+        CHECK_ERROR(dvt_fill(x, 1), DVT_ERR_GRAD);
+        y = dvt_square(x);
+        CHECK_ERROR(dvt_exp_(y), DVT_ERR_GRAD);
+        CHECK_ERROR(dvt_add_(c, x), DVT_ERR_GRAD); /* the sum's history would be lost */
+        CHECK(dvt_add_(c, dvt_ones_like(c)) == c);
+        DVT_PAUSE {
+            CHECK(dvt_mul_scalar_(x, 2) == x);
+        }
+    }
+    CHECK_VALUES(x, 0, 6, 6);
+    CHECK_VALUES(c, 0, 2, 2);
+    CHECK(dvt_mul_scalar_(x, 0.5) == x);
+}
+
+DVT_TEST(autograd_copy_into_is_recorded) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *buffer = dvt_zeros(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    dvt_array *before = NULL, *y = NULL, *both[2];
+    DVT_RECORD {
+        before = dvt_add(dvt_astype(x, DVT_F32, false), buffer);
+        dvt_copy_into(buffer, dvt_square(x));
+        y = dvt_mul_scalar(buffer, 10);
+    }
+    CHECK_VALUES(y, 0, 90, 90);
+    both[0] = before; /* saw the buffer before it was written: nothing flows through it */
+    both[1] = y;
+    CHECK_INT(dvt_backward_from(both, NULL, 2, false, false), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 1e-12, 61, 61);
+}
+
+DVT_TEST(autograd_detach_stops_the_gradient) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL;
+    DVT_RECORD {
+        y = dvt_mul(dvt_square(x), dvt_stop_gradient(dvt_square(x)));
+    }
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 1e-12, 54, 54);
+}
+
+/* ---- gradients of chosen variables ---- */
+DVT_TEST(autograd_gradients_of_variables) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *w = leaf(2, DVT_GRAD_WRITE);
+    dvt_array *unused = leaf(1, DVT_GRAD_WRITE), *y = NULL, *mid = NULL, *vars[5], *out[5];
+    DVT_RECORD {
+        mid = dvt_square(x);
+        y = dvt_mul(mid, w);
+    }
+    vars[0] = x;
+    vars[1] = mid;
+    vars[2] = unused;
+    vars[3] = x;
+    vars[4] = y;
+    CHECK_INT(dvt_gradients(&y, NULL, 1, vars, 5, true, false, out), DVT_OK);
+    CHECK_VALUES(out[0], 1e-12, 12, 12);
+    CHECK_VALUES(out[1], 1e-12, 2, 2);
+    CHECK_VALUES(out[2], 0, 0, 0);
+    CHECK_VALUES(out[3], 1e-12, 12, 12);
+    CHECK_VALUES(out[4], 0, 1, 1);
+    CHECK(!dvt_shares_memory(out[0], out[3]));
+    CHECK_VALUES(dvt_grad(x), 0, 0, 0);
+    CHECK_VALUES(dvt_grad(w), 0, 0, 0);
+    CHECK_INT(dvt_gradients(&y, NULL, 1, &w, 1, false, false, out), DVT_OK);
+    CHECK_VALUES(out[0], 1e-12, 9, 9);
+}
+
+DVT_TEST(autograd_gradients_live_in_the_callers_scope) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL, *out = NULL, *g;
+    DVT_RECORD {
+        y = dvt_add_scalar(x, 1);
+    }
+    g = dvt_full(DVT_SHAPE(2), 4, DVT_F64, dvt_cpu());
+    DVT_SCOPE {
+        CHECK_INT(dvt_gradients(&y, &g, 1, &x, 1, false, false, &out), DVT_OK);
+        CHECK(!dvt_shares_memory(out, g)); /* the head gradient went through unchanged */
+        dvt_keep(out);
+    }
+    CHECK_VALUES(out, 0, 4, 4);
+}
+
+DVT_TEST(autograd_gradients_of_a_variable_need_only_its_part) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *w = leaf(2, DVT_GRAD_WRITE), *y = NULL, *out = NULL;
+    DVT_RECORD {
+        y = dvt_add(dvt_square(x), dvt_square(w));
+    }
+    dvt_fill(w, 7); /* only the way to w reads it */
+    CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, true, false, &out), DVT_OK);
+    CHECK_VALUES(out, 0, 6, 6);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &w, 1, true, false, &out), DVT_ERR_GRAD);
+    CHECK_VALUES(out, 0, 6, 6); /* a failing call leaves out as it was */
+}
+
+DVT_TEST(autograd_errors_of_gradients) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *c = dvt_ones(DVT_SHAPE(2), DVT_F64, dvt_cpu());
+    dvt_array *y = NULL, *out = NULL, *none = NULL;
+    DVT_RECORD {
+        y = dvt_mul(x, c);
+    }
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &c, 1, true, false, &out), DVT_ERR_GRAD);
+    CHECK_ERROR(dvt_gradients(&c, NULL, 1, &x, 1, true, false, &out), DVT_ERR_GRAD);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &x, 0, true, false, &out), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 0, &x, 1, true, false, &out), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, NULL, 1, true, false, &out), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &x, 1, true, false, NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &none, 1, true, false, &out), DVT_ERR_NULL_ARGUMENT);
+    CHECK(out == NULL);
+    CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, true, false, &out), DVT_OK);
+}
+
+/* ---- higher orders ---- */
+DVT_TEST(autograd_four_derivatives) {
+    dvt_array *x = leaf(2, DVT_GRAD_WRITE), *y = NULL, *next = NULL;
+    const double expected[] = {4 * 8, 12 * 4, 24 * 2, 24};
+    int order;
+    DVT_RECORD {
+        y = dvt_pow_scalar(x, 4);
+    }
+    for (order = 0; order < 4; order++) {
+        CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, false, true, &next), DVT_OK);
+        CHECK_VALUES(next, 1e-9, expected[order], expected[order]);
+        y = next;
+    }
+    CHECK(!dvt_is_recording());
+}
+
+DVT_TEST(autograd_results_keep_their_history_in_gradients) {
+    dvt_array *x = leaf(0.5, DVT_GRAD_WRITE), *y = NULL, *first = NULL, *second = NULL;
+    DVT_RECORD { /* the gradient of exp and tanh is written with their results */
+        y = dvt_tanh(dvt_exp(x));
+    }
+    CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, false, true, &first), DVT_OK);
+    CHECK_INT(dvt_gradients(&first, NULL, 1, &x, 1, false, false, &second), DVT_OK);
+    {
+        double e = exp(0.5), t = tanh(e), s = 1 - t * t;
+        CHECK_VALUES(first, 1e-12, s * e, s * e);
+        CHECK_VALUES(second, 1e-12, s * e - 2 * t * s * e * e, s * e - 2 * t * s * e * e);
+    }
+}
+
+DVT_TEST(autograd_attached_gradients_can_be_differentiated) {
+    dvt_array *x = leaf(2, DVT_GRAD_WRITE), *y = NULL, *z = NULL, *first;
+    DVT_RECORD {
+        y = dvt_mul(dvt_square(x), x);
+    }
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
+    first = dvt_grad(x);
+    CHECK(dvt_has_history(first));
+    CHECK_VALUES(first, 1e-12, 12, 12);
+    DVT_RECORD {
+        z = dvt_square(first); /* (3 x^2)^2, whose derivative is 36 x^3 */
+    }
+    CHECK_INT(dvt_backward_from(&z, NULL, 1, true, false), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 1e-9, 288, 288);
+    CHECK_VALUES(first, 1e-12, 12, 12); /* what was recorded is replaced, not overwritten */
+    CHECK(!dvt_has_history(dvt_grad(x)));
+    CHECK_INT(dvt_backward(z), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 1e-9, 288, 288);
+}
+
+DVT_TEST(autograd_adding_gradients_that_have_history) {
+    dvt_array *x = leaf(2, DVT_GRAD_ADD), *y = NULL, *z = NULL, *out = NULL;
+    DVT_RECORD {
+        y = dvt_square(x);
+    }
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 0, 8, 8);
+    DVT_RECORD {
+        z = dvt_square(dvt_grad(x)); /* (4 x)^2 */
+    }
+    CHECK_INT(dvt_gradients(&z, NULL, 1, &x, 1, false, false, &out), DVT_OK);
+    CHECK_VALUES(out, 1e-12, 64, 64);
+    CHECK_INT(dvt_zero_grad(x), DVT_OK);
+    CHECK(!dvt_has_history(dvt_grad(x)));
+    CHECK_VALUES(dvt_grad(x), 0, 0, 0);
+}
+
+DVT_TEST(autograd_the_tie_of_a_recorded_gradient_can_be_cut) {
+    int64_t before = dvt_get_stats().arrays;
+    int way;
+    for (way = 0; way < 3; way++) {
+        DVT_SCOPE {
+            dvt_array *x = leaf(2, DVT_GRAD_WRITE), *y = NULL;
+            DVT_RECORD {
+                y = dvt_exp(x);
+            }
+            CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
+            if (way == 0)
+                CHECK_INT(dvt_zero_grad(x), DVT_OK);
+            else if (way == 1)
+                CHECK_INT(dvt_attach_grad(x, DVT_GRAD_NULL), DVT_OK);
+            else
+                CHECK_INT(dvt_backward(y), DVT_OK);
+        }
+        CHECK_INT(dvt_get_stats().arrays, before);
+    }
+}
+
+DVT_TEST(autograd_backward_inside_record_records_nothing) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL;
+    DVT_RECORD {
+        y = dvt_square(x);
+        CHECK_INT(dvt_backward(y), DVT_OK);
+        CHECK(dvt_is_recording() && dvt_is_training());
+    }
+    CHECK(!dvt_has_history(dvt_grad(x)));
+    CHECK_VALUES(dvt_grad(x), 0, 6, 6);
+}
+
+/* ---- size and time ---- */
+DVT_TEST(autograd_a_long_chain) {
+    dvt_array *x = leaf(1, DVT_GRAD_WRITE), *y = x;
+    int64_t before = dvt_get_stats().arrays;
+    int i, n = 100000;
+    DVT_SCOPE {
+        DVT_RECORD {
+            for (i = 0; i < n; i++)
+                DVT_SCOPE {
+                    y = dvt_keep(dvt_add_scalar(y, 1));
+                }
+        }
+        CHECK_INT(dvt_backward(y), DVT_OK);
+        CHECK_VALUES(dvt_grad(x), 0, 1, 1);
+    }
+    CHECK_INT(dvt_get_stats().arrays, before);
+    DVT_SCOPE { /* and one that nobody ever walks back */
+        DVT_RECORD {
+            y = x;
+            for (i = 0; i < n; i++)
+                DVT_SCOPE {
+                    y = dvt_keep(dvt_add(y, y));
+                }
+        }
+    }
+    CHECK_INT(dvt_get_stats().arrays, before);
+}
+
+DVT_TEST(autograd_training_steps_in_constant_memory) {
+    dvt_array *x = dvt_full(DVT_SHAPE(4, 3), 0.5, DVT_F32, dvt_cpu());
+    dvt_array *w = dvt_full(DVT_SHAPE(3), 0.1, DVT_F32, dvt_cpu());
+    dvt_stats before, after;
+    int step;
+    dvt_attach_grad(w, DVT_GRAD_WRITE);
+    before = dvt_get_stats();
+    for (step = 0; step < 1000; step++)
+        DVT_SCOPE {
+            dvt_array *loss = NULL;
+            DVT_RECORD {
+                loss = dvt_square(dvt_sub_scalar(dvt_tanh(dvt_mul(x, w)), 0.1));
+            }
+            CHECK_INT(dvt_backward(loss), DVT_OK);
+            dvt_sub_(w, dvt_mul_scalar(dvt_grad(w), 0.1));
+        }
+    after = dvt_get_stats();
+    CHECK_INT(after.arrays, before.arrays);
+    CHECK_INT(after.blocks_of_memory, before.blocks_of_memory);
+    CHECK_CLOSE(dvt_item_at(w, DVT_SHAPE(0)), 2 * atanh(0.1), 1e-3);
+}
+
+/* ---- threads ---- */
+static void *train_in_a_thread(void *result) {
+    int step;
+    DVT_SCOPE {
+        dvt_array *x = leaf(*(double *)result, DVT_GRAD_WRITE);
+        for (step = 0; step < 300; step++)
+            DVT_SCOPE {
+                dvt_array *y = NULL;
+                DVT_RECORD {
+                    y = dvt_mul(dvt_square(x), dvt_scalar(0.5, DVT_F64, dvt_cpu()));
+                }
+                if (dvt_backward(y) != DVT_OK)
+                    break;
+                dvt_sub_(x, dvt_mul_scalar(dvt_grad(x), 0.01));
+            }
+        *(double *)result = dvt_item_at(x, DVT_SHAPE(1));
+    }
+    return NULL;
+}
+
+DVT_TEST(autograd_two_threads_at_once) {
+    pthread_t thread[2];
+    double value[2] = {1, -2};
+    int i;
+    for (i = 0; i < 2; i++)
+        CHECK_INT(pthread_create(&thread[i], NULL, train_in_a_thread, &value[i]), 0);
+    for (i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    CHECK_CLOSE(value[0], pow(0.99, 300), 1e-12);
+    CHECK_CLOSE(value[1], -2 * pow(0.99, 300), 1e-12);
+}
+
+/* Two threads walk back through one retained graph: nothing is written into it. */
+static dvt_array *shared_head, *shared_variable;
+
+static void *walk_shared_graph(void *good) {
+    int i;
+    for (i = 0; i < 100; i++)
+        DVT_SCOPE {
+            dvt_array *out = NULL;
+            *(int *)good += dvt_gradients(&shared_head, NULL, 1, &shared_variable, 1, true, false,
+                                          &out) == DVT_OK &&
+                            dvt_item_at(out, DVT_SHAPE(0)) == 12;
+        }
+    return NULL;
+}
+
+DVT_TEST(autograd_two_threads_in_one_graph) {
+    pthread_t thread[2];
+    int good[2] = {0, 0}, i;
+    shared_variable = leaf(2, DVT_GRAD_WRITE);
+    DVT_RECORD {
+        shared_head = dvt_mul(dvt_square(shared_variable), shared_variable);
+    }
+    for (i = 0; i < 2; i++)
+        CHECK_INT(pthread_create(&thread[i], NULL, walk_shared_graph, &good[i]), 0);
+    for (i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    CHECK_INT(good[0] + good[1], 200);
+}
