@@ -2,21 +2,18 @@
 /* SPDX-License-Identifier: MIT OR Unlicense */
 /* ==== begin src/devtensor_spine.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/devtensor_spine.h"
+#line 2 "src/devtensor_spine.h"
 #endif
 #ifndef DEVTENSOR_H
 #define DEVTENSOR_H
 /* ==== begin src/0_api/dvt_api.h ==== */
+/* The public declarations, in reading order. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/0_api/dvt_api.h"
 #endif
-/* The public declarations, in reading order. */
 #ifndef DVT_API_H
 #define DVT_API_H
 /* ==== begin src/0_api/dvt_intro.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_intro.h"
-#endif
 /* devtensor: NumPy-like arrays on cpu() and gpu(i), gradients, small networks and training, in one file.
 
    Quick start. In one C or C++ file:
@@ -44,6 +41,9 @@
    threads at once, and written by one while no other uses it. Errors, scopes, the default context, recording and train
    mode belong to the calling thread. Nothing may be called from a signal handler. */
 /* The implementation needs POSIX, which a strict -std=c99 hides unless asked for before the first system header. */
+#ifdef DEVTENSOR_LINES
+#line 27 "src/0_api/dvt_intro.h"
+#endif
 #if (defined(DEVTENSOR_IMPLEMENTATION) || defined(DEVTENSOR_STATIC) || defined(DVTI_FN)) &&        \
     !defined(_WIN32) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE 1
@@ -53,12 +53,9 @@
 #include <stdint.h>
 /* ==== end src/0_api/dvt_intro.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/0_api/dvt_api.h"
+#line 4 "src/0_api/dvt_api.h"
 #endif
 /* ==== begin src/0_api/dvt_config.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_config.h"
-#endif
 /* [dvt:config] Every switch, one line each. Define a switch before including devtensor.h; the ones
    that change the implementation must be the same for all includers of one implementation.
 
@@ -80,6 +77,9 @@
    DEVTENSOR_LOG              lowest level written by the default logger: debug, info, warning,
    error, off */
 
+#ifdef DEVTENSOR_LINES
+#line 21 "src/0_api/dvt_config.h"
+#endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
 #define DVT_VERSION_PATCH 0
@@ -113,12 +113,9 @@
 #endif
 /* ==== end src/0_api/dvt_config.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/0_api/dvt_api.h"
+#line 5 "src/0_api/dvt_api.h"
 #endif
 /* ==== begin src/0_api/dvt_status.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_status.h"
-#endif
 /* [dvt:status] Errors. A call that fails returns NULL, false or a status, never aborts, and leaves
    its arguments as they were. NULL arrays pass through every operation, so a chain of calls can be
    checked once at its end. The first failure of a thread is kept with a code and a sentence until
@@ -126,6 +123,9 @@
 
 /* One row per status: name, number, meaning, usual fix. Ranges: 1xx environment, 2xx your
    arguments, 3xx not in this build, 4xx not on this device, 9xx a bug of ours. */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/0_api/dvt_status.h"
+#endif
 #define DVT_STATUS_TABLE(X)                                                                        \
     X(OK, 0, "no error", "")                                                                       \
     X(HOST_MEMORY, 101, "main memory is exhausted", "free arrays, or work in smaller pieces")      \
@@ -215,14 +215,14 @@ DVT_API const char *dvt_version(void);
 DVT_API int dvt_version_number(void);
 /* ==== end src/0_api/dvt_status.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/0_api/dvt_api.h"
+#line 6 "src/0_api/dvt_api.h"
 #endif
 /* ==== begin src/0_api/dvt_types.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_types.h"
-#endif
 /* [dvt:types] dtypes, shapes, axes, contexts: small values, passed by value. */
 
+#ifdef DEVTENSOR_LINES
+#line 2 "src/0_api/dvt_types.h"
+#endif
 #define DVT_MAX_DIMS 8
 #define DVT_MAX_GPUS 16
 #define DVT_MAX_CONTEXTS 32
@@ -325,12 +325,9 @@ typedef struct dvt_curve dvt_curve;
 typedef struct dvt_array_list dvt_array_list;
 /* ==== end src/0_api/dvt_types.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/0_api/dvt_api.h"
+#line 7 "src/0_api/dvt_api.h"
 #endif
 /* ==== begin src/0_api/dvt_scope.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_scope.h"
-#endif
 /* [dvt:scope] Who owns what. Every object that a call returns belongs to the innermost DVT_SCOPE of
    the calling thread, or to the thread itself when there is none, and is released when that ends.
    So nested expressions never leak:
@@ -343,6 +340,9 @@ typedef struct dvt_array_list dvt_array_list;
    An object that must outlive every scope, or travel to another thread, is retained: dvt_retain
    counts one more owner, dvt_release one fewer. */
 
+#ifdef DEVTENSOR_LINES
+#line 12 "src/0_api/dvt_scope.h"
+#endif
 typedef struct dvt_scope_guard {
     size_t mark;
     int depth;
@@ -388,18 +388,18 @@ template <class T> inline T *dvt_retain(T *object) {
 #endif
 /* ==== end src/0_api/dvt_scope.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/0_api/dvt_api.h"
+#line 8 "src/0_api/dvt_api.h"
 #endif
 /* ==== begin src/0_api/dvt_context.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_context.h"
-#endif
 /* [dvt:context] Contexts and devices. cpu(0), cpu(1), ... are different contexts on the same
    hardware; gpu(i) is one card, or one virtual GPU with a memory space and a command queue of its
    own. Making a context value is always legal; a missing device is an error when memory is wanted
    there. */
 
 /* cpu(0), cpu(i), gpu(0), gpu(i). Copies: never. Waits: no. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/0_api/dvt_context.h"
+#endif
 DVT_API dvt_ctx dvt_cpu(void);
 DVT_API dvt_ctx dvt_cpu_id(int id);
 DVT_API dvt_ctx dvt_gpu(int id);
@@ -511,12 +511,9 @@ DVT_API int dvt_num_threads(void);
 DVT_API double dvt_seconds(void);
 /* ==== end src/0_api/dvt_context.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/0_api/dvt_api.h"
+#line 9 "src/0_api/dvt_api.h"
 #endif
 /* ==== begin src/0_api/dvt_array.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_array.h"
-#endif
 /* [dvt:array] Arrays: creation, inspection, views, copies.
 
    Unless a comment says otherwise a function here
@@ -528,6 +525,9 @@ DVT_API double dvt_seconds(void);
 /* ---- creation: shape, dtype, context; a zero dvt_ctx means the default context ---- */
 
 /* New memory whose values are not set. */
+#ifdef DEVTENSOR_LINES
+#line 11 "src/0_api/dvt_array.h"
+#endif
 DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
 DVT_API dvt_array *dvt_zeros(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
 DVT_API dvt_array *dvt_ones(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
@@ -675,12 +675,9 @@ DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line);
 DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line);
 /* ==== end src/0_api/dvt_array.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/0_api/dvt_api.h"
+#line 10 "src/0_api/dvt_api.h"
 #endif
 /* ==== begin src/0_api/dvt_ops.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_ops.h"
-#endif
 /* [dvt:ops] Arithmetic. Every operation runs where its inputs are, and its result stays there.
 
    Shapes: broadcasting as in NumPy.  Dtypes: dvt_promote; "float" operations turn integers into
@@ -693,6 +690,9 @@ DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line
    arrays (GRAD) and broadcast views (VALUE). dvt_NAME_scalar(x, s) has a number on the right,
    dvt_scalar_NAME(s, x) on the left; an integer array and a whole number stay integer. */
 
+#ifdef DEVTENSOR_LINES
+#line 12 "src/0_api/dvt_ops.h"
+#endif
 #define DVT_DECLARE_UNARY(name)                                                                    \
     DVT_API dvt_array *dvt_##name(dvt_array *x);                                                   \
     DVT_API dvt_array *dvt_##name##_(dvt_array *x);
@@ -881,12 +881,9 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon);
 /* ==== end src/0_api/dvt_ops.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/0_api/dvt_api.h"
+#line 11 "src/0_api/dvt_api.h"
 #endif
 /* ==== begin src/0_api/dvt_random.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_random.h"
-#endif
 /* [dvt:random] Random numbers: counter-based, the same bits for any number of threads.
 
    Creation functions, as in [dvt:array].  Copies: never.  Waits: no.  Errors: RANGE (bounds),
@@ -898,6 +895,9 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
    it is used. */
 
 /* Restarts the streams of all contexts, or of one. The seed of a fresh process is 0. */
+#ifdef DEVTENSOR_LINES
+#line 11 "src/0_api/dvt_random.h"
+#endif
 DVT_API void dvt_seed(uint64_t seed);
 DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx);
 
@@ -958,12 +958,9 @@ typedef enum dvt_rng_engine {
 DVT_API dvt_rng_engine dvt_set_rng_engine(dvt_rng_engine engine);
 /* ==== end src/0_api/dvt_random.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/0_api/dvt_api.h"
+#line 12 "src/0_api/dvt_api.h"
 #endif
 /* ==== begin src/0_api/dvt_autograd.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_autograd.h"
-#endif
 /* [dvt:autograd] Gradients. Operations inside DVT_RECORD on arrays that have a gradient attached
    (or that were computed from such) are remembered; dvt_backward walks back.
 
@@ -975,6 +972,9 @@ DVT_API dvt_rng_engine dvt_set_rng_engine(dvt_rng_engine engine);
    Recording and train mode belong to the thread. Gradients are computed with recorded operations,
    so gradients of gradients work (create_graph). */
 
+#ifdef DEVTENSOR_LINES
+#line 11 "src/0_api/dvt_autograd.h"
+#endif
 typedef enum dvt_grad_req {
     DVT_GRAD_WRITE, /* each backward overwrites */
     DVT_GRAD_ADD,   /* each backward adds; dvt_zero_grad starts again */
@@ -1031,17 +1031,17 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x);
 DVT_API bool dvt_has_history(const dvt_array *x);
 /* ==== end src/0_api/dvt_autograd.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/0_api/dvt_api.h"
+#line 13 "src/0_api/dvt_api.h"
 #endif
 /* ==== begin src/0_api/dvt_io.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_io.h"
-#endif
 /* [dvt:io] Printing and files. Reading values of an array on a GPU copies them to main memory
  * first. */
 
 /* x as NumPy prints it, then "<NDArray 2x3 @gpu(0)>", to standard output. Copies: to main memory.
    Waits: for x. Errors: CONTEXT (transfer guard), HOST_MEMORY. NULL prints "(null)". */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/0_api/dvt_io.h"
+#endif
 DVT_API dvt_status dvt_print(dvt_array *x);
 /* The same to a FILE *, passed as void * so that this header needs no <stdio.h>. */
 DVT_API dvt_status dvt_print_file(void *file, dvt_array *x);
@@ -1100,13 +1100,10 @@ DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx 
 DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx);
 /* ==== end src/0_api/dvt_io.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/0_api/dvt_api.h"
+#line 14 "src/0_api/dvt_api.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/0_api/dvt_nn.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_nn.h"
-#endif
 /* [dvt:nn] Networks of blocks, with the semantics and names of Gluon.
 
        dvt_block *net = dvt_sequential();
@@ -1119,6 +1116,9 @@ DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx);
    scope; a block owns its children and parameters.  Errors of constructors: HOST_MEMORY, RANGE. */
 
 /* ---- initial values. The zero value is Uniform(0.07). ---- */
+#ifdef DEVTENSOR_LINES
+#line 12 "src/0_api/dvt_nn.h"
+#endif
 typedef enum dvt_init_kind {
     DVT_INIT_DEFAULT, /* Uniform(0.07) for weights; a parameter's own rule (zeros, ones) where it
                          has one */
@@ -1361,16 +1361,16 @@ DVT_API dvt_array *dvt_sigmoid_bce_loss(dvt_array *prediction, dvt_array *label)
 DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, double rho);
 /* ==== end src/0_api/dvt_nn.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/0_api/dvt_api.h"
+#line 16 "src/0_api/dvt_api.h"
 #endif
 /* ==== begin src/0_api/dvt_train.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_train.h"
-#endif
 /* [dvt:train] Optimisers, trainer, data, metrics, progress. Owns: results belong to the innermost
  * scope. */
 
 /* ---- learning-rate schedules: values; the zero value keeps the rate ---- */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/0_api/dvt_train.h"
+#endif
 typedef enum dvt_schedule_kind {
     DVT_SCHEDULE_CONSTANT,
     DVT_SCHEDULE_FACTOR,       /* times factor every `every` steps, never below minimum */
@@ -1435,7 +1435,8 @@ DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer
    copy: all copies keep the same bits. Waits: no. Errors: STALE_GRAD (a gradient was not renewed
    since the last step; nothing is updated), UNINITIALIZED, RANGE (batch_size <= 0). */
 DVT_API dvt_status dvt_trainer_step(dvt_trainer *trainer, int64_t batch_size);
-/* The same, but parameters with stale gradients are skipped. */
+/* The same, but parameters with stale gradients are skipped; a copy whose context had no part in
+   this batch counts as 0. */
 DVT_API dvt_status dvt_trainer_step_partial(dvt_trainer *trainer, int64_t batch_size);
 /* The two halves of a step, for changing gradients in between. */
 DVT_API dvt_status dvt_trainer_allreduce(dvt_trainer *trainer);
@@ -1445,11 +1446,11 @@ DVT_API dvt_status dvt_trainer_set_learning_rate(dvt_trainer *trainer, double ra
 DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer);
 
 /* Scales arrays in place so that their common 2-norm is at most max_norm, and returns the norm it
-   was (NaN on errors). Copies: one number to main memory.  Waits: yes.  Logs a warning when the
-   norm is not finite. */
+   was (NaN on errors). Copies: the norms to main memory.  Waits: yes.  When the norm is not finite,
+   nothing is scaled and a warning is logged. Source: Pascanu, Mikolov and Bengio, 2013. */
 DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_norm);
 /* The same for the gradients of a trainer, after dvt_trainer_allreduce; all contexts scale alike.
- */
+   They are sums over the batch still: give max_norm times batch_size to bound their mean. */
 DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm);
 
 /* ---- data: samples are pairs of arrays in main memory ---- */
@@ -1535,13 +1536,13 @@ DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x,
 DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 /* ==== end src/0_api/dvt_train.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/0_api/dvt_api.h"
+#line 17 "src/0_api/dvt_api.h"
 #endif
 #endif
 #endif
 /* ==== end src/0_api/dvt_api.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/devtensor_spine.h"
+#line 5 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -1549,11 +1550,11 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #if defined(DEVTENSOR_IMPLEMENTATION) && !defined(DEVTENSOR_IMPLEMENTED)
 #define DEVTENSOR_IMPLEMENTED
 /* ==== begin src/0_api/dvt_call_sites_off.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_call_sites_off.h"
-#endif
 /* GENERATED from the declarations in src/0_api by tools/call_sites.py: do not edit. */
 /* The implementation defines the functions, so their names must be their own again. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/0_api/dvt_call_sites_off.h"
+#endif
 #undef DVTI_CALL_SITES_ON
 #undef dvt_empty
 #undef dvt_zeros
@@ -1840,14 +1841,14 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_dtype_parse
 /* ==== end src/0_api/dvt_call_sites_off.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/devtensor_spine.h"
+#line 11 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_platform.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/1_base/dvt_platform.h"
-#endif
 /* The platform: the only file of the implementation that includes system headers. Linkage of internals,
    thread-local storage, atomics, mutexes, condition variables, threads, time, dynamic libraries. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/1_base/dvt_platform.h"
+#endif
 #ifndef DVTI_PLATFORM_H
 #define DVTI_PLATFORM_H
 
@@ -1961,21 +1962,18 @@ typedef pthread_t dvti_thread;
 #endif
 /* ==== end src/1_base/dvt_platform.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/devtensor_spine.h"
+#line 12 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_base.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/1_base/dvt_base.h"
-#endif
 /* What every layer stands on, and knows no arrays: memory, checked sizes, this thread's error, the log,
    growing text, environment values, threads, dynamic libraries. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/1_base/dvt_base.h"
+#endif
 #ifndef DVTI_BASE_H
 #define DVTI_BASE_H
 #ifdef DEVTENSOR_LINES
 #line 6 "src/1_base/dvt_base.h"
-#endif
-#ifdef DEVTENSOR_LINES
-#line 7 "src/1_base/dvt_base.h"
 #endif
 
 #define DVTI_STRINGIFY_(x) #x
@@ -2061,15 +2059,12 @@ DVTI_FN void *dvti_library_symbol(void *library, const char *name);
 #endif
 /* ==== end src/1_base/dvt_base.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/devtensor_spine.h"
+#line 13 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_mem.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/1_base/dvt_mem.c"
-#endif
 /* Memory: one door for every allocation of the library, and the arithmetic of sizes. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/1_base/dvt_mem.c"
+#line 2 "src/1_base/dvt_mem.c"
 #endif
 
 static void *dvti_default_alloc(void *user, size_t bytes) {
@@ -2178,23 +2173,23 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out) {
 }
 /* ==== end src/1_base/dvt_mem.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/devtensor_spine.h"
+#line 14 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_rng.c ==== */
+/* The random generators: Philox 4x32-10, Threefry 2x32-20, MT19937. Plain functions on words; know no arrays. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/1_base/dvt_rng.c"
 #endif
-/* The random generators: Philox 4x32-10, Threefry 2x32-20, MT19937. Plain functions on words; know no arrays. */
 /* ==== begin src/1_base/dvt_rng.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/1_base/dvt_rng.h"
-#endif
 /* The random generators as plain functions on words: Philox 4x32-10, Threefry 2x32-20, MT19937, and what turns words into
    numbers the way other libraries do. No state of their own, no arrays, no memory. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/1_base/dvt_rng.h"
+#endif
 #ifndef DVTI_RNG_H
 #define DVTI_RNG_H
 #ifdef DEVTENSOR_LINES
-#line 6 "src/1_base/dvt_rng.h"
+#line 5 "src/1_base/dvt_rng.h"
 #endif
 
 /* Which generator a launch uses (i[0] of DVTI_K_RANDOM). */
@@ -2242,7 +2237,7 @@ DVTI_FN double dvti_erfinv_f64(double x);
 #endif
 /* ==== end src/1_base/dvt_rng.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/1_base/dvt_rng.c"
+#line 2 "src/1_base/dvt_rng.c"
 #endif
 
 DVTI_FN void dvti_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
@@ -2414,15 +2409,12 @@ DVTI_FN double dvti_erfinv_f64(double x) {
 }
 /* ==== end src/1_base/dvt_rng.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/devtensor_spine.h"
+#line 15 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_status.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/1_base/dvt_status.c"
-#endif
 /* This thread's first failure, the table of statuses, and the log. Needs no memory, so it works when there is none. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/1_base/dvt_status.c"
+#line 2 "src/1_base/dvt_status.c"
 #endif
 
 typedef struct dvti_error_state {
@@ -2589,15 +2581,12 @@ DVTI_FN void dvti_error_at(const char *file, int line) {
 }
 /* ==== end src/1_base/dvt_status.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/devtensor_spine.h"
+#line 16 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_text.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/1_base/dvt_text.c"
-#endif
 /* Text for messages and tables, and values from the environment. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/1_base/dvt_text.c"
+#line 2 "src/1_base/dvt_text.c"
 #endif
 
 DVTI_FN dvti_text dvti_text_begin(char *buffer, size_t size) {
@@ -2699,15 +2688,12 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text) {
 }
 /* ==== end src/1_base/dvt_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/devtensor_spine.h"
+#line 17 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_thread.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/1_base/dvt_thread.c"
-#endif
 /* Threads: starting and ending, the pool behind dvti_parallel_for, time, processors, dynamic libraries. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/1_base/dvt_thread.c"
+#line 2 "src/1_base/dvt_thread.c"
 #endif
 
 DVTI_FN double dvti_now(void) {
@@ -2853,21 +2839,26 @@ static void NTAPI dvti_run_fiber_end(void *hook) {
 #endif
 
 DVTI_FN void dvti_at_thread_end(void (*run)(void)) {
+    static dvti_mutex lock = DVTI_MUTEX_INIT;
     static bool registered;
+#if defined(_WIN32)
+    static DWORD slot = FLS_OUT_OF_INDEXES;
+#endif
     if (dvti_thread_end_hook)
         return;
     dvti_thread_end_hook = run;
+    dvti_mutex_lock(&lock);
     if (!registered) {
         registered = true;
         atexit(dvti_run_exit);
-    }
 #if defined(_WIN32)
-    {
-        static DVTI_TLS DWORD slot;
         slot = FlsAlloc(dvti_run_fiber_end);
-        if (slot != FLS_OUT_OF_INDEXES)
-            FlsSetValue(slot, (void *)1);
+#endif
     }
+    dvti_mutex_unlock(&lock);
+#if defined(_WIN32)
+    if (slot != FLS_OUT_OF_INDEXES)
+        FlsSetValue(slot, (void *)1);
 #endif
 }
 #endif
@@ -3119,27 +3110,24 @@ DVTI_FN int dvti_parallel_width(void) {
 }
 /* ==== end src/1_base/dvt_thread.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/devtensor_spine.h"
+#line 18 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_array.c ==== */
+/* Storages, arrays and windows on them, and what can be asked of an array. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/2_core/dvt_array.c"
 #endif
-/* Storages, arrays and windows on them, and what can be asked of an array. */
 /* ==== begin src/2_core/dvt_core.h ==== */
+/* Arrays without arithmetic: objects and scopes, storages, views, contexts, copies. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/2_core/dvt_core.h"
 #endif
-/* Arrays without arithmetic: objects and scopes, storages, views, contexts, copies. */
 #ifndef DVTI_CORE_H
 #define DVTI_CORE_H
 #ifdef DEVTENSOR_LINES
-#line 5 "src/2_core/dvt_core.h"
+#line 4 "src/2_core/dvt_core.h"
 #endif
 /* ==== begin src/2_core/dvt_backend.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/2_core/dvt_backend.h"
-#endif
 /* The contract between the library and whatever computes: cpu(), virtual GPUs, CUDA.
 
    A *device* has memory and one command queue. Work that is put into a queue runs in order; `launch`, `copy` and
@@ -3153,12 +3141,12 @@ DVTI_FN int dvti_parallel_width(void) {
    Kernels never allocate: a launch that needs room for intermediate results says how much in `workspace`, and gets it. So
    once a launch is accepted, nothing can fail for lack of memory. Errors of work in the queue (a card that falls off the bus)
    are kept, with the name of the operation, and come out of the next `wait`, once. */
+#ifdef DEVTENSOR_LINES
+#line 13 "src/2_core/dvt_backend.h"
+#endif
 #ifndef DVTI_BACKEND_H
 #define DVTI_BACKEND_H
 /* ==== begin src/2_core/dvt_op_table.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/2_core/dvt_op_table.h"
-#endif
 /* THE table of elementwise operations. One row gives: the enum, the public functions and their checks, the CPU loops,
    the CUDA text, the gradient, the tests (value, gradient, corners) and the table in the README. See docs/ADDING_AN_OP.md.
 
@@ -3172,6 +3160,9 @@ DVTI_FN int dvti_parallel_width(void) {
      grad    recorded operations on g (gradient of the result), x or a and b (inputs), y (result); 0: no gradient
      lo, hi  an interval where value and gradient are smooth, for tests (second pair: argument b)
      doc     one line */
+#ifdef DEVTENSOR_LINES
+#line 13 "src/2_core/dvt_op_table.h"
+#endif
 #ifndef DVTI_OP_TABLE_H
 #define DVTI_OP_TABLE_H
 
@@ -3355,7 +3346,7 @@ typedef enum dvti_op {
 #endif
 /* ==== end src/2_core/dvt_op_table.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/2_core/dvt_backend.h"
+#line 16 "src/2_core/dvt_backend.h"
 #endif
 
 /* A strided window on a device's memory. */
@@ -3483,7 +3474,7 @@ struct dvti_device {
 #endif
 /* ==== end src/2_core/dvt_backend.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/2_core/dvt_core.h"
+#line 5 "src/2_core/dvt_core.h"
 #endif
 
 /* ---- objects: a counted header, and the scope that owns what a call returns ---- */
@@ -3498,6 +3489,8 @@ DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *));
 /* Takes back a reference that the innermost scope holds (for results that are stored away): after it the caller holds it. */
 DVTI_FN void dvti_scope_take(void *object);
+/* Gives a reference that the caller holds to the innermost scope. false (the caller still holds it): exhausted. */
+DVTI_FN bool dvti_scope_give(void *object);
 
 /* ---- dtypes and shapes ---- */
 DVTI_FN bool dvti_dtype_ok(dvt_dtype dtype);
@@ -3603,7 +3596,7 @@ DVTI_FN dvti_counters *dvti_stats(void);
 #endif
 /* ==== end src/2_core/dvt_core.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/2_core/dvt_array.c"
+#line 2 "src/2_core/dvt_array.c"
 #endif
 
 static void dvti_storage_release(dvti_storage *storage) {
@@ -3842,15 +3835,12 @@ DVT_API void *dvt_data(dvt_array *x) {
 }
 /* ==== end src/2_core/dvt_array.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/devtensor_spine.h"
+#line 19 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_context.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/2_core/dvt_context.c"
-#endif
 /* Contexts: values and names, the default of a thread, the registry of devices, counters. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/2_core/dvt_context.c"
+#line 2 "src/2_core/dvt_context.c"
 #endif
 
 /* ---- values ---- */
@@ -4167,15 +4157,12 @@ DVT_API dvt_status dvt_wait_all(void) {
 }
 /* ==== end src/2_core/dvt_context.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/devtensor_spine.h"
+#line 20 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_copy.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/2_core/dvt_copy.c"
-#endif
 /* The only file that moves elements between contexts, and the one door through which work enters a queue. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/2_core/dvt_copy.c"
+#line 2 "src/2_core/dvt_copy.c"
 #endif
 
 DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op) {
@@ -4418,15 +4405,12 @@ DVT_API double dvt_item_at(dvt_array *x, dvt_shape index) {
 }
 /* ==== end src/2_core/dvt_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/devtensor_spine.h"
+#line 21 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_device_table.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/2_core/dvt_device_table.c"
-#endif
 /* What people run nvidia-smi for: the devices, their memory and versions, as data and as a table. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/2_core/dvt_device_table.c"
+#line 2 "src/2_core/dvt_device_table.c"
 #endif
 
 static void dvti_host_memory(int64_t *total, int64_t *available) {
@@ -4550,15 +4534,12 @@ DVT_API void dvt_print_devices(void) {
 }
 /* ==== end src/2_core/dvt_device_table.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/devtensor_spine.h"
+#line 22 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_dtype.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/2_core/dvt_dtype.c"
-#endif
 /* dtypes: names, sizes, promotion, and the two 16-bit floats. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/2_core/dvt_dtype.c"
+#line 2 "src/2_core/dvt_dtype.c"
 #endif
 
 static const char *const dvti_dtype_names[DVT_DTYPE_COUNT] = {
@@ -4677,16 +4658,16 @@ DVTI_FN uint16_t dvti_f32_to_f16(float x) {
 
 /* Through float32 a double would be rounded twice. Rounding to odd first makes the second rounding exact. */
 static float dvti_round_to_odd(double x) {
-    float near = (float)x;
-    if ((double)near != x && x == x && near - near == 0.0f && !(dvti_bits(near) & 1u)) {
-        bool up = (double)near < x;
-        uint32_t bits = dvti_bits(near);
-        if (near == 0.0f)
+    float nearest = (float)x;
+    if ((double)nearest != x && x == x && nearest - nearest == 0.0f && !(dvti_bits(nearest) & 1u)) {
+        bool up = (double)nearest < x;
+        uint32_t bits = dvti_bits(nearest);
+        if (nearest == 0.0f)
             return dvti_from_bits((x < 0 ? 0x80000000u : 0u) | 1u);
-        bits = (near > 0) == up ? bits + 1 : bits - 1;
+        bits = (nearest > 0) == up ? bits + 1 : bits - 1;
         return dvti_from_bits(bits);
     }
-    return near;
+    return nearest;
 }
 
 DVTI_FN uint16_t dvti_f64_to_f16(double x) {
@@ -4713,27 +4694,24 @@ static uint16_t dvti_code_below(uint16_t code) {
 }
 
 DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
-    double near = dvti_round_as(dtype, x);
-    if (near < x)
-        return near;
+    double nearest = dvti_round_as(dtype, x);
+    if (nearest < x)
+        return nearest;
     if (dtype == DVT_F16)
-        return (double)dvti_f16_to_f32(dvti_code_below(dvti_f64_to_f16(near)));
+        return (double)dvti_f16_to_f32(dvti_code_below(dvti_f64_to_f16(nearest)));
     if (dtype == DVT_BF16)
-        return (double)dvti_bf16_to_f32(dvti_code_below(dvti_f64_to_bf16(near)));
-    return dtype == DVT_F32 ? (double)nextafterf((float)near, -(float)HUGE_VAL)
-                            : nextafter(near, -HUGE_VAL);
+        return (double)dvti_bf16_to_f32(dvti_code_below(dvti_f64_to_bf16(nearest)));
+    return dtype == DVT_F32 ? (double)nextafterf((float)nearest, -(float)HUGE_VAL)
+                            : nextafter(nearest, -HUGE_VAL);
 }
 /* ==== end src/2_core/dvt_dtype.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/devtensor_spine.h"
+#line 23 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_scope.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/2_core/dvt_scope.c"
-#endif
 /* Objects and the scopes that own them: per thread one stack of objects, and marks in it. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/2_core/dvt_scope.c"
+#line 2 "src/2_core/dvt_scope.c"
 #endif
 
 typedef struct dvti_scope_stack {
@@ -4793,6 +4771,13 @@ DVTI_FN void dvti_scope_take(void *object) {
         dvt_retain(object);
     else
         dvti_scopes.items[at] = dvti_scopes.items[--dvti_scopes.count];
+}
+
+DVTI_FN bool dvti_scope_give(void *object) {
+    if (!dvti_scope_room())
+        return false;
+    dvti_scopes.items[dvti_scopes.count++] = (dvti_object *)object;
+    return true;
 }
 
 DVT_API void *dvt_retain(void *object) {
@@ -4858,15 +4843,12 @@ DVT_API void dvt_release_all(void) {
 }
 /* ==== end src/2_core/dvt_scope.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/devtensor_spine.h"
+#line 24 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_shape.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/2_core/dvt_shape.c"
-#endif
 /* Shapes: sizes that cannot overflow, strides, broadcasting, axes. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/2_core/dvt_shape.c"
+#line 2 "src/2_core/dvt_shape.c"
 #endif
 
 DVT_API dvt_shape dvt_shape_make(int ndim, int64_t d0, int64_t d1, int64_t d2, int64_t d3,
@@ -5002,24 +4984,24 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
 }
 /* ==== end src/2_core/dvt_shape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/devtensor_spine.h"
+#line 25 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/dvt_cpu.c"
-#endif
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
    which virtual GPUs share. */
-/* ==== begin src/3_cpu/dvt_cpu.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/dvt_cpu.h"
+#line 2 "src/3_cpu/dvt_cpu.c"
 #endif
+/* ==== begin src/3_cpu/dvt_cpu.h ==== */
 /* The CPU backend's rooms and what they offer each other. Kernels run a whole launch in the calling thread, helped by the pool
    where that pays; they never allocate (dvti_cpu_workspace says what they need) and never fail. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/dvt_cpu.h"
+#endif
 #ifndef DVTI_CPU_H
 #define DVTI_CPU_H
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/dvt_cpu.h"
+#line 5 "src/3_cpu/dvt_cpu.h"
 #endif
 
 /* Runs one launch to its end. */
@@ -5127,7 +5109,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64
 #endif
 /* ==== end src/3_cpu/dvt_cpu.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/dvt_cpu.c"
+#line 3 "src/3_cpu/dvt_cpu.c"
 #endif
 
 DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
@@ -5237,15 +5219,12 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/devtensor_spine.h"
+#line 26 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/dvt_virtual.c"
-#endif
 /* Virtual GPUs: devices with a memory space and a limit of their own, computed by the CPU's kernels. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/dvt_virtual.c"
+#line 2 "src/3_cpu/dvt_virtual.c"
 #endif
 
 DVTI_FN dvt_status dvti_virtual_open(dvti_device *device) {
@@ -5286,16 +5265,13 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/devtensor_spine.h"
+#line 27 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_block.c"
-#endif
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
    block by block see neither dtypes nor strides. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/ref/ref_block.c"
+#line 3 "src/3_cpu/ref/ref_block.c"
 #endif
 
 static const int dvti_class_size[] = {4, 8, 8};
@@ -5413,29 +5389,23 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/devtensor_spine.h"
+#line 28 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_conv.c"
-#endif
 /* Convolution and pooling. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/ref/ref_conv.c"
+#line 2 "src/3_cpu/ref/ref_conv.c"
 #endif
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/devtensor_spine.h"
+#line 29 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_element.c"
-#endif
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
    knows how a dtype is stored. A float becomes an integer by dropping its fraction, clamped to what fits, NaN giving 0; an
    int64_t wraps in a narrower integer; bool is "nonzero". */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/ref/ref_element.c"
+#line 4 "src/3_cpu/ref/ref_element.c"
 #endif
 
 static int64_t dvti_clamp_real(double v, int64_t low, int64_t high) {
@@ -5587,17 +5557,14 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/devtensor_spine.h"
+#line 30 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_elementwise.c"
-#endif
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
    one already, in memory), one loop per row of the op table runs over it, and the result is stored. The loops are expanded from
    the table; dtypes and strides are ref_block.c's. */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/ref/ref_elementwise.c"
+#line 4 "src/3_cpu/ref/ref_elementwise.c"
 #endif
 
 /* ---- what the op table's texts use ---- */
@@ -5937,15 +5904,12 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/devtensor_spine.h"
+#line 31 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_fill.c"
-#endif
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/ref/ref_fill.c"
+#line 2 "src/3_cpu/ref/ref_fill.c"
 #endif
 
 typedef struct dvti_fill_call {
@@ -6026,16 +5990,13 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/devtensor_spine.h"
+#line 32 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_gemm.c"
-#endif
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
    each. dvt_cpu.h says how the pieces fit together; ref_gemm.inl is the arithmetic. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/ref/ref_gemm.c"
+#line 3 "src/3_cpu/ref/ref_gemm.c"
 #endif
 
 #define DVTI_T float
@@ -6043,9 +6004,6 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 #define DVTI_DTYPE DVT_F32
 #define DVTI_LOAD dvti_load_f64
 /* ==== begin src/3_cpu/ref/ref_gemm.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_gemm.inl"
-#endif
 /* The packed matrix product for one element type. Pasted by ref_gemm.c with
      DVTI_T        the element type      DVTI_G(name)  `name` for that type
      DVTI_DTYPE    its dtype             DVTI_LOAD(data, dtype, at)  one element of another dtype
@@ -6055,6 +6013,9 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
    2.5 GHz Skylake with gcc 12 and clang 14, -O2 without further flags: 24.4 GFLOP/s both; 4 x 8 from
    plain loops 23.6 with gcc and 14.0 with clang, 1.6 at -O1 (this: 12.7). */
 
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/ref/ref_gemm.inl"
+#endif
 #if defined(__GNUC__) || defined(__clang__)
 typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__));
 #else
@@ -6167,7 +6128,7 @@ static void DVTI_G(pack)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t d
 #undef DVTI_WIDTH
 /* ==== end src/3_cpu/ref/ref_gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/ref/ref_gemm.c"
+#line 9 "src/3_cpu/ref/ref_gemm.c"
 #endif
 #undef DVTI_T
 #undef DVTI_G
@@ -6177,9 +6138,6 @@ static void DVTI_G(pack)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t d
 #define DVTI_G(name) dvti_gemm_f64_##name
 #define DVTI_DTYPE DVT_F64
 /* ==== begin src/3_cpu/ref/ref_gemm.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_gemm.inl"
-#endif
 /* The packed matrix product for one element type. Pasted by ref_gemm.c with
      DVTI_T        the element type      DVTI_G(name)  `name` for that type
      DVTI_DTYPE    its dtype             DVTI_LOAD(data, dtype, at)  one element of another dtype
@@ -6189,6 +6147,9 @@ static void DVTI_G(pack)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t d
    2.5 GHz Skylake with gcc 12 and clang 14, -O2 without further flags: 24.4 GFLOP/s both; 4 x 8 from
    plain loops 23.6 with gcc and 14.0 with clang, 1.6 at -O1 (this: 12.7). */
 
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/ref/ref_gemm.inl"
+#endif
 #if defined(__GNUC__) || defined(__clang__)
 typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__));
 #else
@@ -6301,7 +6262,7 @@ static void DVTI_G(pack)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t d
 #undef DVTI_WIDTH
 /* ==== end src/3_cpu/ref/ref_gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/ref/ref_gemm.c"
+#line 17 "src/3_cpu/ref/ref_gemm.c"
 #endif
 #undef DVTI_T
 #undef DVTI_G
@@ -6314,9 +6275,6 @@ static void DVTI_G(pack)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t d
 #define DVTI_DTYPE DVT_I64
 #define DVTI_LOAD dvti_load_i64
 /* ==== begin src/3_cpu/ref/ref_gemm.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_gemm.inl"
-#endif
 /* The packed matrix product for one element type. Pasted by ref_gemm.c with
      DVTI_T        the element type      DVTI_G(name)  `name` for that type
      DVTI_DTYPE    its dtype             DVTI_LOAD(data, dtype, at)  one element of another dtype
@@ -6326,6 +6284,9 @@ static void DVTI_G(pack)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t d
    2.5 GHz Skylake with gcc 12 and clang 14, -O2 without further flags: 24.4 GFLOP/s both; 4 x 8 from
    plain loops 23.6 with gcc and 14.0 with clang, 1.6 at -O1 (this: 12.7). */
 
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/ref/ref_gemm.inl"
+#endif
 #if defined(__GNUC__) || defined(__clang__)
 typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__));
 #else
@@ -6438,7 +6399,7 @@ static void DVTI_G(pack)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t d
 #undef DVTI_WIDTH
 /* ==== end src/3_cpu/ref/ref_gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/3_cpu/ref/ref_gemm.c"
+#line 28 "src/3_cpu/ref/ref_gemm.c"
 #endif
 #undef DVTI_T
 #undef DVTI_G
@@ -6583,15 +6544,12 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
+#line 33 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_index.c"
-#endif
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/ref/ref_index.c"
+#line 2 "src/3_cpu/ref/ref_index.c"
 #endif
 
 /* Negative numbers count from the end; what is outside goes to the nearest end. n > 0. */
@@ -6796,16 +6754,13 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
+#line 34 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_matmul.c"
-#endif
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
    ref_gemm.c, and vectors without packing. Every sum runs over k in ascending order. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/ref/ref_matmul.c"
+#line 3 "src/3_cpu/ref/ref_matmul.c"
 #endif
 
 typedef struct dvti_matmul_job {
@@ -6988,31 +6943,22 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 35 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_optimizer.c"
-#endif
 /* Optimiser steps. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/ref/ref_optimizer.c"
+#line 2 "src/3_cpu/ref/ref_optimizer.c"
 #endif
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 36 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_random.c"
-#endif
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
    reproduce other libraries' numbers are at the end. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/ref/ref_random.c"
-#endif
-#ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/ref/ref_random.c"
 #endif
 
 /* Elements for which one counter is enough. */
@@ -7326,18 +7272,15 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 37 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_reduce.c"
-#endif
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
    the reduced positions of one result are cut into chunks; within a chunk blocks of elements go into a few lanes; lanes, blocks and chunks
    are then combined as a balanced tree. Where kept positions lie closer in memory than reduced ones, the lanes are neighbouring
    results instead, so that memory is read in its own order (sums of columns). */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/ref/ref_reduce.c"
+#line 5 "src/3_cpu/ref/ref_reduce.c"
 #endif
 
 #define DVTI_LANES 64         /* neighbouring results at a time */
@@ -7775,16 +7718,13 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cpu/ref/ref_softmax.c"
-#endif
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
    exponentials below it, the values. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/ref/ref_softmax.c"
+#line 3 "src/3_cpu/ref/ref_softmax.c"
 #endif
 
 typedef struct dvti_softmax_plan {
@@ -7858,15 +7798,12 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_probe.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cuda/dvt_cuda_probe.c"
-#endif
 /* What can be known about CUDA without using it: is there a driver, and which. Opens no context on any card. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cuda/dvt_cuda_probe.c"
+#line 2 "src/3_cuda/dvt_cuda_probe.c"
 #endif
 
 #if defined(DEVTENSOR_NO_CUDA)
@@ -7934,17 +7871,14 @@ DVTI_FN int dvti_cuda_driver_version(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_probe.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
+/* Checks that every operation shares, and their messages. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/4_ops/dvt_op_check.c"
 #endif
-/* Checks that every operation shares, and their messages. */
 /* ==== begin src/4_ops/dvt_op.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/4_ops/dvt_op.h"
-#endif
 /* The way of a call. One path for every operation, one helper for each step:
 
        public function
@@ -7955,10 +7889,13 @@ DVTI_FN int dvti_cuda_driver_version(void) {
          -> dvti_finish      the tape entry when recording
 
    A family's file (op_*.c) holds its public functions and nothing else's. */
+#ifdef DEVTENSOR_LINES
+#line 10 "src/4_ops/dvt_op.h"
+#endif
 #ifndef DVTI_OPS_H
 #define DVTI_OPS_H
 #ifdef DEVTENSOR_LINES
-#line 14 "src/4_ops/dvt_op.h"
+#line 13 "src/4_ops/dvt_op.h"
 #endif
 
 /* What a gradient needs to know of a call besides its inputs; each family says which slots it uses. */
@@ -8022,7 +7959,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 #endif
 /* ==== end src/4_ops/dvt_op.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/dvt_op_check.c"
+#line 2 "src/4_ops/dvt_op_check.c"
 #endif
 
 static const char *dvti_input_name(int i, int n) {
@@ -8114,26 +8051,23 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/4_ops/dvt_stream.c"
-#endif
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
    depends only on the key and counters that it is given. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/4_ops/dvt_stream.c"
+#endif
 /* ==== begin src/4_ops/dvt_stream.h ==== */
+/* The streams of random numbers: where each context's stream stands, which engine is set, and how a launch gets its part. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/4_ops/dvt_stream.h"
 #endif
-/* The streams of random numbers: where each context's stream stands, which engine is set, and how a launch gets its part. */
 #ifndef DVTI_STREAM_H
 #define DVTI_STREAM_H
 #ifdef DEVTENSOR_LINES
 #line 5 "src/4_ops/dvt_stream.h"
-#endif
-#ifdef DEVTENSOR_LINES
-#line 6 "src/4_ops/dvt_stream.h"
 #endif
 
 DVTI_FN dvt_rng_engine dvti_rng_engine_now(void);
@@ -8144,7 +8078,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #endif
 /* ==== end src/4_ops/dvt_stream.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/4_ops/dvt_stream.c"
+#line 3 "src/4_ops/dvt_stream.c"
 #endif
 
 #define DVTI_MXNET_GENERATORS 4
@@ -8407,15 +8341,12 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/4_ops/dvt_tape.c"
-#endif
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/dvt_tape.c"
+#line 2 "src/4_ops/dvt_tape.c"
 #endif
 
 static DVTI_TLS int dvti_recording, dvti_training;
@@ -8543,27 +8474,21 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/4_ops/op_conv.c"
-#endif
 /* Convolution and pooling. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/op_conv.c"
+#line 2 "src/4_ops/op_conv.c"
 #endif
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/4_ops/op_copy.c"
-#endif
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/op_copy.c"
+#line 2 "src/4_ops/op_copy.c"
 #endif
 
 static dvt_array *dvti_copied(const char *name, dvt_array *x, dvt_dtype dtype, dvt_ctx ctx) {
@@ -8638,15 +8563,12 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/4_ops/op_create.c"
-#endif
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/op_create.c"
+#line 2 "src/4_ops/op_create.c"
 #endif
 
 DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
@@ -8834,15 +8756,12 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/4_ops/op_elementwise.c"
-#endif
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/op_elementwise.c"
+#line 2 "src/4_ops/op_elementwise.c"
 #endif
 
 typedef enum dvti_rule {
@@ -9104,16 +9023,13 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/4_ops/op_index.c"
-#endif
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
    take_along and take_along_add. The last four have the inputs (array, index); the index is int64 and contiguous. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/4_ops/op_index.c"
+#line 3 "src/4_ops/op_index.c"
 #endif
 
 /* ---- concat, stack, split ---- */
@@ -9542,28 +9458,22 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/4_ops/op_layers.c"
-#endif
 /* Layers as functions: linear, dropout, normalisations. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/op_layers.c"
+#line 2 "src/4_ops/op_layers.c"
 #endif
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/4_ops/op_matmul.c"
-#endif
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
    forms are views around it. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/4_ops/op_matmul.c"
+#line 3 "src/4_ops/op_matmul.c"
 #endif
 
 /* One array's extents as a factor: rows x columns after the optional exchange. */
@@ -9779,15 +9689,12 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/4_ops/op_random.c"
-#endif
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/op_random.c"
+#line 2 "src/4_ops/op_random.c"
 #endif
 
 static dvt_array *dvti_random(dvti_launch *launch, const dvt_key *key, int words, dvt_shape shape,
@@ -9991,17 +9898,14 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/4_ops/op_reduce.c"
-#endif
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
    reduced axes and i[1] is keepdims; for softmax and log_softmax i[0] is the axis, not negative. var and std are composed
    of recorded operations, and int64 and bool results are never recorded. */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/4_ops/op_reduce.c"
+#line 4 "src/4_ops/op_reduce.c"
 #endif
 
 /* The result's shape, and the kernel's view of it, which has the kept axes only. */
@@ -10212,15 +10116,12 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/4_ops/op_view.c"
-#endif
 /* Views: other shapes and strides on the same memory. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/4_ops/op_view.c"
+#line 2 "src/4_ops/op_view.c"
 #endif
 
 static dvt_array *dvti_reshaped(const char *name, dvt_array *x, dvt_shape shape,
@@ -10563,23 +10464,23 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
+/* Attached gradients and the backward pass. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/5_grad/dvt_backward.c"
 #endif
-/* Attached gradients and the backward pass. */
 /* ==== begin src/5_grad/dvt_grad.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_grad/dvt_grad.h"
-#endif
 /* The way back. A gradient function gets a node, the gradient of its result, and writes the gradients of the inputs that need
    one. It is written with public operations, so that it can itself be recorded. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/5_grad/dvt_grad.h"
+#endif
 #ifndef DVTI_GRAD_H
 #define DVTI_GRAD_H
 #ifdef DEVTENSOR_LINES
-#line 6 "src/5_grad/dvt_grad.h"
+#line 5 "src/5_grad/dvt_grad.h"
 #endif
 
 typedef struct dvti_grad_call {
@@ -10607,99 +10508,81 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 #endif
 /* ==== end src/5_grad/dvt_grad.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_grad/dvt_backward.c"
+#line 2 "src/5_grad/dvt_backward.c"
 #endif
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_grad/grad_conv.c"
-#endif
 /* Gradients of convolution and pooling. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_grad/grad_conv.c"
+#line 2 "src/5_grad/grad_conv.c"
 #endif
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_grad/grad_elementwise.c"
-#endif
 /* Gradients of the op table's rows, where, clip, copy. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_grad/grad_elementwise.c"
+#line 2 "src/5_grad/grad_elementwise.c"
 #endif
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_grad/grad_index.c"
-#endif
 /* Gradients of concat, take, take_along. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_grad/grad_index.c"
+#line 2 "src/5_grad/grad_index.c"
 #endif
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_grad/grad_matmul.c"
-#endif
 /* Gradients of matrix products. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_grad/grad_matmul.c"
+#line 2 "src/5_grad/grad_matmul.c"
 #endif
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_grad/grad_reduce.c"
-#endif
 /* Gradients of reductions and softmax. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_grad/grad_reduce.c"
+#line 2 "src/5_grad/grad_reduce.c"
 #endif
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_grad/grad_view.c"
-#endif
 /* Gradients of views. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_grad/grad_view.c"
+#line 2 "src/5_grad/grad_view.c"
 #endif
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
+/* Several named arrays, as a parameter file holds them. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/5_io/dvt_array_list.c"
 #endif
-/* Several named arrays, as a parameter file holds them. */
 /* ==== begin src/5_io/dvt_io_internal.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_io/dvt_io_internal.h"
-#endif
 /* What printing, the readers and the writers share: growing bytes, the text of one float, whole files, a checked
    cursor over bytes, decompression, and lists of named arrays. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/5_io/dvt_io_internal.h"
+#endif
 #ifndef DVTI_IO_H
 #define DVTI_IO_H
 #ifdef DEVTENSOR_LINES
-#line 6 "src/5_io/dvt_io_internal.h"
+#line 5 "src/5_io/dvt_io_internal.h"
 #endif
 
 /* ---- bytes that grow; `failed` is set when memory runs out, and what follows is dropped ---- */
@@ -10857,7 +10740,7 @@ DVTI_FN dvt_array_list *dvti_array_list_new(const char *function, int n, bool na
 #endif
 /* ==== end src/5_io/dvt_io_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_io/dvt_array_list.c"
+#line 2 "src/5_io/dvt_array_list.c"
 #endif
 
 static void dvti_array_list_destroy(void *object) {
@@ -10941,16 +10824,13 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_io/dvt_files.c"
-#endif
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
    files store them. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/5_io/dvt_files.c"
+#line 3 "src/5_io/dvt_files.c"
 #endif
 
 /* ---- cursor ---- */
@@ -11309,17 +11189,14 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_io/dvt_float_text.c"
-#endif
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
    ("How to print floating-point numbers accurately", 1990) with the scaling of Burger and Dybvig (1996), and the two
    notations. Uses no printf, so neither the locale nor the C library's rounding matters. */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/5_io/dvt_float_text.c"
+#line 4 "src/5_io/dvt_float_text.c"
 #endif
 
 /* 2^1077 * 10 is the largest number needed (the smallest float64). */
@@ -11646,16 +11523,13 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_io/dvt_idx.c"
-#endif
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
    apart by content. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/5_io/dvt_idx.c"
+#line 3 "src/5_io/dvt_idx.c"
 #endif
 
 #define DVTI_IDX_HEADER (4 + 4 * DVT_MAX_DIMS)
@@ -11810,16 +11684,13 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_io/dvt_inflate.c"
-#endif
 /* Reading gzip (RFC 1952) and deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones
    are found by counting. The output is checked against the checksum and the length that the file gives. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/5_io/dvt_inflate.c"
+#line 3 "src/5_io/dvt_inflate.c"
 #endif
 
 #define DVTI_LOOKUP_BITS 11
@@ -12323,16 +12194,13 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 #undef DVTI_MAX_CODE
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_io/dvt_npy.c"
-#endif
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
    refused by name. What is written is byte for byte what NumPy writes for an array in C order. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/5_io/dvt_npy.c"
+#line 3 "src/5_io/dvt_npy.c"
 #endif
 
 /* NumPy's own limit for files that are not trusted. */
@@ -12678,28 +12546,22 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_io/dvt_params.c"
-#endif
 /* Apache MXNet .params. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_io/dvt_params.c"
+#line 2 "src/5_io/dvt_params.c"
 #endif
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_io/dvt_print.c"
-#endif
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
    elements that are shown are copied from the array's context. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/5_io/dvt_print.c"
+#line 3 "src/5_io/dvt_print.c"
 #endif
 
 /* ---- growing bytes ---- */
@@ -13165,16 +13027,13 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/5_io/dvt_print_element.c"
-#endif
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
    PyTorch's. Knows nothing of brackets and lines. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/5_io/dvt_print_element.c"
+#line 3 "src/5_io/dvt_print_element.c"
 #endif
 
 /* What decides: the extremes of what is finite and not zero, and what else there is. */
@@ -13444,132 +13303,3559 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
+/* Sequential, Dense, Flatten, Activation, Dropout, Embedding. Each is a block as a user would make one, with its settings as
+   the user pointer. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/6_nn/block_basic.c"
+#line 2 "src/6_nn/block_basic.c"
 #endif
-/* Sequential, Dense, Flatten, Activation, Dropout, Embedding. */
 /* ==== begin src/6_nn/dvt_nn_internal.h ==== */
+/* Blocks and parameters from the inside, for this room and for training.
+
+   A parameter is new, deferred (dvt_initialize was called, extents are unknown) or ready. Whatever changes several
+   parameters at once makes a plan for each first, everything that can fail included, and then commits all of them. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/6_nn/dvt_nn_internal.h"
+#line 4 "src/6_nn/dvt_nn_internal.h"
 #endif
-/* Blocks and parameters from the inside. */
 #ifndef DVTI_NN_H
 #define DVTI_NN_H
 #ifdef DEVTENSOR_LINES
-#line 5 "src/6_nn/dvt_nn_internal.h"
+#line 7 "src/6_nn/dvt_nn_internal.h"
 #endif
+
+typedef enum dvti_param_state {
+    DVTI_PARAM_NEW,
+    DVTI_PARAM_DEFERRED,
+    DVTI_PARAM_READY
+} dvti_param_state;
+
+struct dvt_param {
+    dvti_object object;
+    char *name;             /* "dense0_weight" */
+    const char *short_name; /* "weight", inside name */
+    dvt_shape shape;        /* extents of 0 are not known yet */
+    dvt_dtype dtype;
+    dvt_init own;  /* dvt_param_set_init and descriptors; kind DVT_INIT_DEFAULT: none */
+    dvt_init rule; /* what the short name implies: bias 0, gamma 1 ...; DVT_INIT_DEFAULT: nothing */
+    bool fixed;    /* never has a gradient: running statistics, integers */
+    dvt_grad_req grad_req;
+    double lr_mult, wd_mult;
+    dvti_atomic state; /* dvti_param_state; what follows may be read once it says so */
+    dvt_init pending;  /* deferred: what to draw */
+    dvt_ctx_list ctxs; /* deferred and ready: each once, in the order given */
+    dvt_array *copy[DVT_MAX_CONTEXTS]; /* ready: one per context, owned, gradients attached */
+};
+
+struct dvt_params {
+    dvti_object object;
+    dvt_param **item; /* retained */
+    size_t count, capacity;
+};
+
+struct dvt_block {
+    dvti_object object;
+    dvt_block_desc desc; /* its kind is our own text */
+    char *prefix;        /* "dense0_" */
+    dvt_block **child;   /* retained */
+    size_t n_child, child_capacity;
+    dvt_param **param; /* owned */
+    size_t n_param, param_capacity;
+};
+
+/* ---- parameters ---- */
+DVTI_FN bool dvti_param_ready(const dvt_param *p);
+/* No extent is 0. */
+DVTI_FN bool dvti_shape_known(dvt_shape shape);
+/* Two shapes agree wherever the first is known. */
+DVTI_FN bool dvti_shape_accepts(dvt_shape known, dvt_shape given);
+/* A parameter with one reference, that of the block which registers it. NULL with HOST_MEMORY. */
+DVTI_FN dvt_param *dvti_param_new(const char *function, const char *prefix, const char *short_name,
+                                  dvt_shape shape, dvt_dtype dtype, dvt_init own);
+/* The mean of the copies, in main memory, in the parameter's dtype; exact where all copies are equal. */
+DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p);
+/* The contexts of a list, defaults resolved and each once (empty: the default context). False with RANGE or NO_DEVICE. */
+DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx_list *out);
+/* One line for messages: "a, b, c, ... (12 in all)". name(user, i) gives the texts. */
+DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
+                               const char *(*name)(const void *user, int i), const void *user);
+
+/* ---- plans ---- */
+typedef struct dvti_plan {
+    dvt_param *param; /* NULL: nothing to do */
+    bool deferred;    /* only remember init and contexts */
+    dvt_init init;
+    dvt_shape shape;
+    dvt_ctx_list ctxs;
+    dvt_array *copy[DVT_MAX_CONTEXTS];
+} dvti_plan;
+
+/* n empty plans; NULL with HOST_MEMORY set. */
+DVTI_FN dvti_plan *dvti_plans_new(const char *function, size_t n);
+/* Copies of `values` (any dtype and context) on the plan's contexts, with gradients attached as the parameter wants. */
+DVTI_FN bool dvti_plan_fill(dvti_plan *plan, dvt_array *values);
+/* Cannot fail. Arrays of contexts that stay keep their identity. */
+DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n);
+/* Frees the plans and what was not committed. */
+DVTI_FN void dvti_plans_drop(dvti_plan *plans, size_t n);
+/* One lock for the changes of all parameters: first forwards may come from several threads. */
+DVTI_FN void dvti_params_lock(void);
+DVTI_FN void dvti_params_unlock(void);
+DVTI_FN void dvti_plan_commit_locked(dvti_plan *plan);
+
+/* ---- initial values ---- */
+/* What is drawn for p when dvt_initialize is given `init`. */
+DVTI_FN dvt_init dvti_init_choose(const dvt_param *p, dvt_init init);
+/* False with RANGE or SHAPE set: numbers that cannot be used, Xavier on a vector. */
+DVTI_FN bool dvti_init_check(const char *function, const dvt_param *p, dvt_init init);
+/* New values on cpu(0), in the current scope. */
+DVTI_FN dvt_array *dvti_init_draw(const char *function, const dvt_param *p, dvt_init init,
+                                  dvt_shape shape);
+/* Gives a deferred parameter its values if its shape is known now. False with the error set. */
+DVTI_FN bool dvti_param_finish(const char *function, dvt_param *p);
+
+/* ---- collections ---- */
+DVTI_FN dvt_params *dvti_params_new(const char *function);
+/* Appends p unless it is there already, counting one more owner. */
+DVTI_FN bool dvti_params_add(const char *function, dvt_params *params, dvt_param *p);
+
+/* ---- regular expressions ---- */
+typedef struct dvti_pattern_step {
+    unsigned char op, c;
+    int32_t x, y; /* jumps, relative to this step */
+    uint32_t set[8];
+} dvti_pattern_step;
+
+typedef struct dvti_pattern {
+    dvti_pattern_step *step;
+    size_t count, capacity;
+    int32_t *now, *next, *stack; /* scratch of one match */
+    size_t *seen;
+} dvti_pattern;
+
+/* False with VALUE set (where it goes wrong and why) or HOST_MEMORY. */
+DVTI_FN bool dvti_pattern_compile(const char *function, const char *text, dvti_pattern *out);
+/* Does a prefix of the text match, as in Python's re.match? */
+DVTI_FN bool dvti_pattern_match(dvti_pattern *pattern, const char *text);
+DVTI_FN void dvti_pattern_free(dvti_pattern *pattern);
+
+/* ---- blocks ---- */
+/* A block of the library: names parameters "<stem>0_", takes `state`, which is freed with it and also on failure. */
+DVTI_FN dvt_block *dvti_block_make(const char *function, const dvt_block_desc *desc,
+                                   const char *stem, void *state);
+/* Takes a block that could not be completed out of the scope and frees it. Returns NULL. */
+DVTI_FN dvt_block *dvti_block_discard(dvt_block *block);
+/* A parameter that never has a gradient. */
+DVTI_FN dvt_param *dvti_block_add_fixed(dvt_block *block, const char *name, dvt_shape shape,
+                                        dvt_dtype dtype);
+DVTI_FN bool dvti_block_is_sequential(const dvt_block *block);
+DVTI_FN dvt_array *dvti_sequential_forward(dvt_block *self, void *user, dvt_array *x);
+
+/* Called before (y NULL) and after each block of this thread's dvt_forward. Returns the tracer that was set. */
+typedef struct dvti_tracer {
+    void (*visit)(void *user, dvt_block *block, dvt_array *y);
+    void *user;
+} dvti_tracer;
+
+DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer);
+/* Activations: checked, applied, and as Gluon prints them, "Activation(relu)". */
+DVTI_FN bool dvti_activation_ok(const char *function, dvt_activation activation);
+DVTI_FN dvt_array *dvti_activate(dvt_array *x, dvt_activation activation);
+DVTI_FN const char *dvti_activation_text(dvt_activation activation);
+/* A float as Python prints it: 0.9, 1e-05, 1.0. */
+DVTI_FN const char *dvti_python_number(double value);
+
+/* ---- names in files ---- */
+typedef struct dvti_named {
+    char *name; /* "0.weight" */
+    dvt_param *param;
+} dvti_named;
+
+typedef struct dvti_named_list {
+    dvti_named *item;
+    size_t count, capacity;
+} dvti_named_list;
+
+DVTI_FN void dvti_named_free(dvti_named_list *list);
+/* All structural names of a net, in order; a shared parameter has several. False with HOST_MEMORY set. */
+DVTI_FN bool dvti_named_collect(const char *function, const dvt_block *net, dvti_named_list *list);
+
+/* One call of dvt_load_parameters. */
+typedef struct dvti_load {
+    const char *path;
+    dvt_load_options options;
+    dvt_ctx_list ctxs; /* n 0: where the parameters are */
+    dvt_array_list *file;
+    dvti_named_list named; /* what the net has, and for each which array of the file (-1: none) */
+    int *from;
+} dvti_load;
+
+/* Fills in named and from; false with NAME (missing, extra) or HOST_MEMORY set. */
+DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net);
 
 #endif
 /* ==== end src/6_nn/dvt_nn_internal.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/6_nn/block_basic.c"
 #endif
+
+/* ---- activations ---- */
+DVTI_FN bool dvti_activation_ok(const char *function, dvt_activation activation) {
+    if ((int)activation >= DVT_LINEAR && (int)activation <= DVT_GELU)
+        return true;
+    dvti_fail(DVT_ERR_RANGE,
+              "%s: activation number %d does not exist; expected DVT_LINEAR, DVT_RELU, "
+              "DVT_SIGMOID, DVT_TANH, DVT_SOFTPLUS or DVT_GELU",
+              function, (int)activation);
+    return false;
+}
+
+DVTI_FN dvt_array *dvti_activate(dvt_array *x, dvt_activation activation) {
+    switch (activation) {
+    case DVT_RELU:
+        return dvt_relu(x);
+    case DVT_SIGMOID:
+        return dvt_sigmoid(x);
+    case DVT_TANH:
+        return dvt_tanh(x);
+    case DVT_SOFTPLUS:
+        return dvt_softplus(x);
+    case DVT_GELU:
+        return dvt_gelu(x);
+    default:
+        return x;
+    }
+}
+
+/* Gluon calls softplus softrelu. */
+DVTI_FN const char *dvti_activation_text(dvt_activation activation) {
+    static const char *const texts[] = {"Activation(linear)",   "Activation(relu)",
+                                        "Activation(sigmoid)",  "Activation(tanh)",
+                                        "Activation(softrelu)", "Activation(gelu)"};
+    return texts[(int)activation];
+}
+
+/* ---- settings of a block ---- */
+static void *dvti_nn_state(const char *function, size_t bytes) {
+    void *state = dvti_alloc_zero(bytes);
+    if (!state)
+        dvti_fail_memory(function, (int64_t)bytes);
+    return state;
+}
+
+static dvt_block_desc dvti_nn_desc(const char *kind,
+                                   dvt_array *(*forward)(dvt_block *, void *, dvt_array *),
+                                   size_t (*describe)(const dvt_block *, void *, char *, size_t)) {
+    dvt_block_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = kind;
+    desc.forward = forward;
+    desc.describe = describe;
+    return desc;
+}
+
+/* ---- Sequential ---- */
+/* An intermediate result that nothing else holds (a tape, a caller) is freed as soon as the next one is there. */
+DVTI_FN dvt_array *dvti_sequential_forward(dvt_block *self, void *user, dvt_array *x) {
+    dvt_array *y = x, *next;
+    size_t i;
+    (void)user;
+    for (i = 0; y && i < self->n_child; i++) {
+        next = dvt_forward(self->child[i], y);
+        if (y != x && y != next) {
+            dvti_scope_take(y);
+            dvt_release(y);
+        }
+        y = next;
+    }
+    return y;
+}
+
+DVTI_FN bool dvti_block_is_sequential(const dvt_block *block) {
+    return block->desc.forward == dvti_sequential_forward;
+}
+
+DVT_API dvt_block *dvt_sequential(void) {
+    dvt_block_desc desc = dvti_nn_desc("Sequential", dvti_sequential_forward, NULL);
+    return dvti_block_make("dvt_sequential", &desc, "sequential", NULL);
+}
+
+/* ---- Dense ---- */
+typedef struct dvti_dense_block {
+    int64_t units;
+    dvt_activation activation;
+    bool no_flatten;
+} dvti_dense_block;
+
+static dvt_array *dvti_dense_block_forward(dvt_block *self, void *user, dvt_array *x) {
+    const dvti_dense_block *d = (const dvti_dense_block *)user;
+    dvt_ctx ctx = dvt_ctx_of(x);
+    dvt_array *w = dvt_block_data(self, "weight", ctx), *b = NULL;
+    if (!w || (self->n_param > 1 && !(b = dvt_block_data(self, "bias", ctx))))
+        return NULL;
+    if (!d->no_flatten && x->shape.ndim != 2)
+        x = dvt_flatten(x);
+    x = x ? dvt_linear(x, w, b) : NULL;
+    return x ? dvti_activate(x, d->activation) : NULL;
+}
+
+/* The extent that an axis of the weight takes from the input; 0 or no axis is an error. */
+static int64_t dvti_dense_block_inputs(const dvti_dense_block *d, const dvt_array *x) {
+    int64_t count = 1;
+    int i;
+    if (d->no_flatten)
+        return x->shape.ndim ? x->shape.dim[x->shape.ndim - 1] : 0;
+    for (i = 1; i < x->shape.ndim; i++)
+        if (!dvti_mul(count, x->shape.dim[i], &count))
+            return 0;
+    return count;
+}
+
+static dvt_status dvti_dense_block_infer(dvt_block *self, void *user, dvt_array *x) {
+    const dvti_dense_block *d = (const dvti_dense_block *)user;
+    int64_t in = dvti_dense_block_inputs(d, x);
+    if (in <= 0)
+        return dvti_fail(DVT_ERR_SHAPE,
+                         "dvt_forward: Dense cannot infer in_units from x %s; expected an input "
+                         "with elements, or give in_units",
+                         dvti_describe(x));
+    return dvt_param_set_shape(dvt_block_param(self, "weight"), DVT_SHAPE(d->units, in));
+}
+
+static size_t dvti_dense_block_describe(const dvt_block *self, void *user, char *buffer,
+                                        size_t size) {
+    const dvti_dense_block *d = (const dvti_dense_block *)user;
+    dvt_shape shape = dvt_param_shape(self->param[0]);
+    dvti_text text = dvti_text_begin(buffer, size);
+    dvti_text_add(&text, "Dense(");
+    if (shape.dim[1])
+        dvti_text_add(&text, "%lld", (long long)shape.dim[1]);
+    else
+        dvti_text_add(&text, "None");
+    dvti_text_add(&text, " -> %lld, %s)", (long long)d->units,
+                  d->activation == DVT_LINEAR ? "linear" : dvti_activation_text(d->activation));
+    return text.length;
+}
+
+static bool dvti_dense_block_check(const char *function, const dvt_dense_desc *desc) {
+    if (desc->units < 1 || desc->in_units < 0) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: %lld units and %lld in_units; expected at least 1, and 0 (inferred) or more",
+                  function, (long long)desc->units, (long long)desc->in_units);
+        return false;
+    }
+    if (!dvt_dtype_is_float(desc->dtype)) {
+        dvti_fail(DVT_ERR_DTYPE, "%s: dtype %s; expected a float dtype", function,
+                  dvt_dtype_name(desc->dtype));
+        return false;
+    }
+    return dvti_activation_ok(function, desc->activation);
+}
+
+static dvt_block *dvti_dense_block_make(const char *function, const dvt_dense_desc *desc) {
+    dvt_block_desc block_desc =
+        dvti_nn_desc("Dense", dvti_dense_block_forward, dvti_dense_block_describe);
+    dvt_block *block;
+    dvti_dense_block *state;
+    if (!dvti_dense_block_check(function, desc) ||
+        !(state = (dvti_dense_block *)dvti_nn_state(function, sizeof *state)))
+        return NULL;
+    state->units = desc->units;
+    state->activation = desc->activation;
+    state->no_flatten = desc->no_flatten;
+    block_desc.infer = dvti_dense_block_infer;
+    block = dvti_block_make(function, &block_desc, "dense", state);
+    if (block && (!dvt_block_add_param(block, "weight", DVT_SHAPE(desc->units, desc->in_units),
+                                       desc->dtype, desc->weight_init) ||
+                  (!desc->no_bias && !dvt_block_add_param(block, "bias", DVT_SHAPE(desc->units),
+                                                          desc->dtype, desc->bias_init))))
+        return dvti_block_discard(block);
+    return block;
+}
+
+DVT_API dvt_block *dvt_dense_with(const dvt_dense_desc *desc) {
+    if (desc)
+        return dvti_dense_block_make("dvt_dense_with", desc);
+    dvti_null("dvt_dense_with", "desc");
+    return NULL;
+}
+
+DVT_API dvt_block *dvt_dense(int64_t units, dvt_activation activation) {
+    dvt_dense_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.units = units;
+    desc.activation = activation;
+    return dvti_dense_block_make("dvt_dense", &desc);
+}
+
+/* ---- Flatten ---- */
+static dvt_array *dvti_flatten_block_forward(dvt_block *self, void *user, dvt_array *x) {
+    (void)self;
+    (void)user;
+    return dvt_flatten(x);
+}
+
+static size_t dvti_flatten_block_describe(const dvt_block *self, void *user, char *buffer,
+                                          size_t size) {
+    dvti_text text = dvti_text_begin(buffer, size);
+    (void)self;
+    (void)user;
+    dvti_text_add(&text, "Flatten");
+    return text.length;
+}
+
+DVT_API dvt_block *dvt_flatten_block(void) {
+    dvt_block_desc desc =
+        dvti_nn_desc("Flatten", dvti_flatten_block_forward, dvti_flatten_block_describe);
+    return dvti_block_make("dvt_flatten_block", &desc, "flatten", NULL);
+}
+
+/* ---- Activation ---- */
+static dvt_array *dvti_activation_forward(dvt_block *self, void *user, dvt_array *x) {
+    (void)self;
+    return dvti_activate(x, *(const dvt_activation *)user);
+}
+
+static size_t dvti_activation_describe(const dvt_block *self, void *user, char *buffer,
+                                       size_t size) {
+    dvti_text text = dvti_text_begin(buffer, size);
+    (void)self;
+    dvti_text_add(&text, "%s", dvti_activation_text(*(const dvt_activation *)user));
+    return text.length;
+}
+
+DVT_API dvt_block *dvt_activation_block(dvt_activation activation) {
+    const char *function = "dvt_activation_block";
+    dvt_block_desc desc =
+        dvti_nn_desc("Activation", dvti_activation_forward, dvti_activation_describe);
+    dvt_activation *state;
+    if (!dvti_activation_ok(function, activation) ||
+        !(state = (dvt_activation *)dvti_nn_state(function, sizeof *state)))
+        return NULL;
+    *state = activation;
+    return dvti_block_make(function, &desc, "activation", state);
+}
+
+/* ---- Dropout ---- */
+static dvt_array *dvti_dropout_block_forward(dvt_block *self, void *user, dvt_array *x) {
+    (void)self;
+    return dvt_dropout(x, *(const double *)user);
+}
+
+static size_t dvti_dropout_block_describe(const dvt_block *self, void *user, char *buffer,
+                                          size_t size) {
+    dvti_text text = dvti_text_begin(buffer, size);
+    (void)self;
+    dvti_text_add(&text, "Dropout(p = %s, axes=())", dvti_python_number(*(const double *)user));
+    return text.length;
+}
+
+DVT_API dvt_block *dvt_dropout_block(double p) {
+    const char *function = "dvt_dropout_block";
+    dvt_block_desc desc =
+        dvti_nn_desc("Dropout", dvti_dropout_block_forward, dvti_dropout_block_describe);
+    double *state;
+    if (!(p >= 0 && p < 1)) {
+        dvti_fail(DVT_ERR_RANGE, "%s: p is %g; expected 0 <= p < 1", function, p);
+        return NULL;
+    }
+    if (!(state = (double *)dvti_nn_state(function, sizeof *state)))
+        return NULL;
+    *state = p;
+    return dvti_block_make(function, &desc, "dropout", state);
+}
+
+/* ---- Embedding ---- */
+/* Gluon takes class numbers of any dtype. */
+static dvt_array *dvti_embedding_forward(dvt_block *self, void *user, dvt_array *x) {
+    dvt_array *w = dvt_block_data(self, "weight", dvt_ctx_of(x));
+    (void)user;
+    if (w && !dvt_dtype_is_int(x->dtype))
+        x = dvt_astype(x, DVT_I64, false);
+    return w && x ? dvt_take(w, x, 0) : NULL;
+}
+
+static size_t dvti_embedding_describe(const dvt_block *self, void *user, char *buffer,
+                                      size_t size) {
+    dvt_shape shape = dvt_param_shape(self->param[0]);
+    dvti_text text = dvti_text_begin(buffer, size);
+    (void)user;
+    dvti_text_add(&text, "Embedding(%lld -> %lld, %s)", (long long)shape.dim[0],
+                  (long long)shape.dim[1], dvt_dtype_name(self->param[0]->dtype));
+    return text.length;
+}
+
+DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
+    const char *function = "dvt_embedding_block";
+    dvt_block_desc desc =
+        dvti_nn_desc("Embedding", dvti_embedding_forward, dvti_embedding_describe);
+    dvt_init none;
+    dvt_block *block;
+    if (count < 1 || units < 1) {
+        dvti_fail(DVT_ERR_RANGE, "%s: %lld rows of %lld units; expected at least 1 of each",
+                  function, (long long)count, (long long)units);
+        return NULL;
+    }
+    memset(&none, 0, sizeof none);
+    block = dvti_block_make(function, &desc, "embedding", NULL);
+    if (block && !dvt_block_add_param(block, "weight", DVT_SHAPE(count, units), DVT_F32, none))
+        return dvti_block_discard(block);
+    return block;
+}
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/6_nn/block_conv.c"
-#endif
-/* Conv2D and pooling. */
+/* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
+   computing see the same numbers. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/6_nn/block_conv.c"
 #endif
+
+static void *dvti_nn_conv_state(const char *function, const void *settings, size_t bytes) {
+    void *state = dvti_alloc(bytes);
+    if (state)
+        memcpy(state, settings, bytes);
+    else
+        dvti_fail_memory(function, (int64_t)bytes);
+    return state;
+}
+
+/* A pair whose zeros mean: first, the default; second, the first again. */
+static void dvti_nn_pair(int *pair, int first) {
+    if (pair[0] == 0)
+        pair[0] = first;
+    if (pair[1] == 0)
+        pair[1] = pair[0];
+}
+
+static bool dvti_nn_pair_ok(const char *function, const char *what, const int *pair, int least) {
+    if (pair[0] >= least && pair[1] >= least)
+        return true;
+    dvti_fail(DVT_ERR_RANGE, "%s: %s is (%d, %d); expected at least %d in both places", function,
+              what, pair[0], pair[1], least);
+    return false;
+}
+
+/* ---- Conv2D ---- */
+static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array *x) {
+    const dvt_conv2d_desc *d = (const dvt_conv2d_desc *)user;
+    dvt_ctx ctx = dvt_ctx_of(x);
+    dvt_array *w = dvt_block_data(self, "weight", ctx), *b = NULL;
+    if (!w || (!d->no_bias && !(b = dvt_block_data(self, "bias", ctx))))
+        return NULL;
+    x = dvt_conv2d(x, w, b, &d->params);
+    return x ? dvti_activate(x, d->activation) : NULL;
+}
+
+static dvt_status dvti_conv_block_infer(dvt_block *self, void *user, dvt_array *x) {
+    const dvt_conv2d_desc *d = (const dvt_conv2d_desc *)user;
+    if (x->shape.ndim != 4 || x->shape.dim[1] == 0 || x->shape.dim[1] % d->params.groups != 0)
+        return dvti_fail(DVT_ERR_SHAPE,
+                         "dvt_forward: Conv2D cannot infer in_channels from x %s; expected (N, C, "
+                         "H, W) with a C that groups (%d) divide",
+                         dvti_describe(x), d->params.groups);
+    return dvt_param_set_shape(
+        dvt_block_param(self, "weight"),
+        DVT_SHAPE(d->channels, x->shape.dim[1] / d->params.groups, d->kernel[0], d->kernel[1]));
+}
+
+static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *buffer,
+                                       size_t size) {
+    const dvt_conv2d_desc *d = (const dvt_conv2d_desc *)user;
+    const dvt_conv2d_params *p = &d->params;
+    dvt_shape shape = dvt_param_shape(self->param[0]);
+    dvti_text text = dvti_text_begin(buffer, size);
+    dvti_text_add(&text, "Conv2D(");
+    if (shape.dim[1])
+        dvti_text_add(&text, "%lld", (long long)shape.dim[1]);
+    else
+        dvti_text_add(&text, "None");
+    dvti_text_add(&text, " -> %lld, kernel_size=(%d, %d), stride=(%d, %d)", (long long)d->channels,
+                  d->kernel[0], d->kernel[1], p->stride[0], p->stride[1]);
+    if (p->padding[0] || p->padding[1])
+        dvti_text_add(&text, ", padding=(%d, %d)", p->padding[0], p->padding[1]);
+    if (p->dilation[0] != 1 || p->dilation[1] != 1)
+        dvti_text_add(&text, ", dilation=(%d, %d)", p->dilation[0], p->dilation[1]);
+    if (p->groups != 1)
+        dvti_text_add(&text, ", groups=%d", p->groups);
+    if (d->no_bias)
+        dvti_text_add(&text, ", bias=False");
+    if (d->activation != DVT_LINEAR)
+        dvti_text_add(&text, ", %s", dvti_activation_text(d->activation));
+    dvti_text_add(&text, ")");
+    return text.length;
+}
+
+/* Fills in the defaults of d and checks it. */
+static bool dvti_conv_block_resolve(const char *function, dvt_conv2d_desc *d) {
+    dvti_nn_pair(d->kernel, 0);
+    dvti_nn_pair(d->params.stride, 1);
+    dvti_nn_pair(d->params.dilation, 1);
+    if (d->params.groups == 0)
+        d->params.groups = 1;
+    if (!dvti_nn_pair_ok(function, "kernel", d->kernel, 1) ||
+        !dvti_nn_pair_ok(function, "stride", d->params.stride, 1) ||
+        !dvti_nn_pair_ok(function, "padding", d->params.padding, 0) ||
+        !dvti_nn_pair_ok(function, "dilation", d->params.dilation, 1))
+        return false;
+    if (d->channels < 1 || d->in_channels < 0 || d->params.groups < 1 ||
+        d->channels % d->params.groups != 0 || d->in_channels % d->params.groups != 0) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: %lld channels from %lld in %d groups; expected at least 1 channel, and both "
+                  "numbers divisible by groups",
+                  function, (long long)d->channels, (long long)d->in_channels, d->params.groups);
+        return false;
+    }
+    if (!dvt_dtype_is_float(d->dtype)) {
+        dvti_fail(DVT_ERR_DTYPE, "%s: dtype %s; expected a float dtype", function,
+                  dvt_dtype_name(d->dtype));
+        return false;
+    }
+    return dvti_activation_ok(function, d->activation);
+}
+
+static dvt_block *dvti_conv_block_make(const char *function, dvt_conv2d_desc d) {
+    dvt_block_desc desc;
+    dvt_block *block;
+    void *state;
+    if (!dvti_conv_block_resolve(function, &d) ||
+        !(state = dvti_nn_conv_state(function, &d, sizeof d)))
+        return NULL;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = "Conv2D";
+    desc.forward = dvti_conv_block_forward;
+    desc.infer = dvti_conv_block_infer;
+    desc.describe = dvti_conv_block_describe;
+    block = dvti_block_make(function, &desc, "conv", state);
+    if (block && (!dvt_block_add_param(block, "weight",
+                                       DVT_SHAPE(d.channels, d.in_channels / d.params.groups,
+                                                 d.kernel[0], d.kernel[1]),
+                                       d.dtype, d.weight_init) ||
+                  (!d.no_bias && !dvt_block_add_param(block, "bias", DVT_SHAPE(d.channels), d.dtype,
+                                                      d.bias_init))))
+        return dvti_block_discard(block);
+    return block;
+}
+
+DVT_API dvt_block *dvt_conv2d_with(const dvt_conv2d_desc *desc) {
+    if (desc)
+        return dvti_conv_block_make("dvt_conv2d_with", *desc);
+    dvti_null("dvt_conv2d_with", "desc");
+    return NULL;
+}
+
+DVT_API dvt_block *dvt_conv2d_block(int64_t channels, int kernel, dvt_activation activation) {
+    dvt_conv2d_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.channels = channels;
+    desc.kernel[0] = kernel;
+    desc.activation = activation;
+    return dvti_conv_block_make("dvt_conv2d_block", desc);
+}
+
+/* ---- pooling ---- */
+typedef struct dvti_pool_block {
+    dvt_pool2d_params params;
+    bool average;
+} dvti_pool_block;
+
+static dvt_array *dvti_pool_block_forward(dvt_block *self, void *user, dvt_array *x) {
+    const dvti_pool_block *pool = (const dvti_pool_block *)user;
+    (void)self;
+    return pool->average ? dvt_avg_pool2d(x, &pool->params) : dvt_max_pool2d(x, &pool->params);
+}
+
+/* Gluon's global pools print a window of 1 and ceil_mode. */
+static size_t dvti_pool_block_describe(const dvt_block *self, void *user, char *buffer,
+                                       size_t size) {
+    const dvti_pool_block *pool = (const dvti_pool_block *)user;
+    dvt_pool2d_params p = pool->params;
+    dvti_text text = dvti_text_begin(buffer, size);
+    if (p.global) {
+        memset(&p, 0, sizeof p);
+        p.size[0] = p.size[1] = p.stride[0] = p.stride[1] = 1;
+        p.global = p.ceil_mode = true;
+    }
+    dvti_text_add(&text,
+                  "%s(size=(%d, %d), stride=(%d, %d), padding=(%d, %d), ceil_mode=%s, "
+                  "global_pool=%s, pool_type=%s, layout=NCHW)",
+                  self->desc.kind, p.size[0], p.size[1], p.stride[0], p.stride[1], p.padding[0],
+                  p.padding[1], p.ceil_mode ? "True" : "False", p.global ? "True" : "False",
+                  pool->average ? "avg" : "max");
+    return text.length;
+}
+
+static bool dvti_pool_block_resolve(const char *function, dvt_pool2d_params *p) {
+    if (p->global)
+        return true;
+    dvti_nn_pair(p->size, 0);
+    if (p->stride[0] == 0 && p->stride[1] == 0)
+        memcpy(p->stride, p->size, sizeof p->stride);
+    dvti_nn_pair(p->stride, p->size[0]);
+    if (!dvti_nn_pair_ok(function, "size", p->size, 1) ||
+        !dvti_nn_pair_ok(function, "stride", p->stride, 1) ||
+        !dvti_nn_pair_ok(function, "padding", p->padding, 0))
+        return false;
+    if (p->padding[0] > p->size[0] / 2 || p->padding[1] > p->size[1] / 2) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: padding is (%d, %d) and size (%d, %d); expected at most half the size",
+                  function, p->padding[0], p->padding[1], p->size[0], p->size[1]);
+        return false;
+    }
+    return true;
+}
+
+static dvt_block *dvti_pool_block_make(const char *function, const dvt_pool2d_params *p,
+                                       bool average) {
+    dvt_block_desc desc;
+    dvti_pool_block pool;
+    void *state;
+    memset(&pool, 0, sizeof pool);
+    pool.params = *p;
+    pool.average = average;
+    if (!dvti_pool_block_resolve(function, &pool.params) ||
+        !(state = dvti_nn_conv_state(function, &pool, sizeof pool)))
+        return NULL;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = average     ? p->global ? "GlobalAvgPool2D" : "AvgPool2D"
+                : p->global ? "GlobalMaxPool2D"
+                            : "MaxPool2D";
+    desc.forward = dvti_pool_block_forward;
+    desc.describe = dvti_pool_block_describe;
+    return dvti_block_make(function, &desc, "pool", state);
+}
+
+static dvt_block *dvti_pool_block_simple(const char *function, int size, int stride, bool average) {
+    dvt_pool2d_params p;
+    memset(&p, 0, sizeof p);
+    p.size[0] = size;
+    p.stride[0] = stride;
+    return dvti_pool_block_make(function, &p, average);
+}
+
+static dvt_block *dvti_pool_block_with(const char *function, const dvt_pool2d_params *p,
+                                       bool average) {
+    if (p)
+        return dvti_pool_block_make(function, p, average);
+    dvti_null(function, "p");
+    return NULL;
+}
+
+DVT_API dvt_block *dvt_max_pool2d_block(int size, int stride) {
+    return dvti_pool_block_simple("dvt_max_pool2d_block", size, stride, false);
+}
+
+DVT_API dvt_block *dvt_avg_pool2d_block(int size, int stride) {
+    return dvti_pool_block_simple("dvt_avg_pool2d_block", size, stride, true);
+}
+
+DVT_API dvt_block *dvt_max_pool2d_with(const dvt_pool2d_params *p) {
+    return dvti_pool_block_with("dvt_max_pool2d_with", p, false);
+}
+
+DVT_API dvt_block *dvt_avg_pool2d_with(const dvt_pool2d_params *p) {
+    return dvti_pool_block_with("dvt_avg_pool2d_with", p, true);
+}
+
+DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
+    dvt_pool2d_params p;
+    memset(&p, 0, sizeof p);
+    p.global = true;
+    return dvti_pool_block_make("dvt_global_avg_pool2d_block", &p, true);
+}
 /* ==== end src/6_nn/block_conv.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 72 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/6_nn/block_norm.c ==== */
+/* BatchNorm and LayerNorm. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/6_nn/block_norm.c"
+#endif
+
+/* ---- BatchNorm ---- */
+/* gamma counts as 1 without scale, and beta as 0 without center, whatever a file may have put there. */
+static dvt_array *dvti_batch_norm_forward(dvt_block *self, void *user, dvt_array *x) {
+    const dvt_batch_norm_desc *d = (const dvt_batch_norm_desc *)user;
+    dvt_ctx ctx = dvt_ctx_of(x);
+    dvt_array *gamma = dvt_block_data(self, "gamma", ctx);
+    dvt_array *beta = gamma ? dvt_block_data(self, "beta", ctx) : NULL;
+    dvt_array *mean = beta ? dvt_block_data(self, "running_mean", ctx) : NULL;
+    dvt_array *var = mean ? dvt_block_data(self, "running_var", ctx) : NULL;
+    if (var && d->no_scale)
+        gamma = dvt_ones_like(gamma);
+    if (var && gamma && d->no_center)
+        beta = dvt_zeros_like(beta);
+    if (!var || !gamma || !beta)
+        return NULL;
+    return dvt_batch_norm(x, gamma, beta, mean, var, d->axis, d->momentum, d->epsilon);
+}
+
+static dvt_status dvti_batch_norm_infer(dvt_block *self, void *user, dvt_array *x) {
+    int axis = ((const dvt_batch_norm_desc *)user)->axis;
+    dvt_status status = DVT_OK;
+    size_t i;
+    if (!dvti_axis("dvt_forward: BatchNorm", &axis, x->shape.ndim))
+        return dvt_error_code();
+    if (x->shape.dim[axis] == 0)
+        return dvti_fail(DVT_ERR_SHAPE,
+                         "dvt_forward: BatchNorm cannot infer in_channels from x %s; expected a "
+                         "positive extent on axis %d",
+                         dvti_describe(x), axis);
+    for (i = 0; i < self->n_param && status == DVT_OK; i++)
+        status = dvt_param_set_shape(self->param[i], DVT_SHAPE(x->shape.dim[axis]));
+    return status;
+}
+
+static size_t dvti_batch_norm_describe(const dvt_block *self, void *user, char *buffer,
+                                       size_t size) {
+    const dvt_batch_norm_desc *d = (const dvt_batch_norm_desc *)user;
+    dvt_shape shape = dvt_param_shape(self->param[0]);
+    dvti_text text = dvti_text_begin(buffer, size);
+    dvti_text_add(&text,
+                  "BatchNorm(axis=%d, eps=%s, momentum=%s, fix_gamma=%s, use_global_stats=False, "
+                  "in_channels=",
+                  d->axis, dvti_python_number(d->epsilon), dvti_python_number(d->momentum),
+                  d->no_scale ? "True" : "False");
+    if (shape.dim[0])
+        dvti_text_add(&text, "%lld)", (long long)shape.dim[0]);
+    else
+        dvti_text_add(&text, "None)");
+    return text.length;
+}
+
+static bool dvti_batch_norm_check(const char *function, const dvt_batch_norm_desc *d) {
+    if (!(d->momentum >= 0 && d->momentum <= 1) || !(d->epsilon > 0) ||
+        d->epsilon - d->epsilon != 0 || d->in_channels < 0) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: momentum %g, epsilon %g, in_channels %lld; expected 0 to 1, a positive "
+                  "number, and 0 (inferred) or more",
+                  function, d->momentum, d->epsilon, (long long)d->in_channels);
+        return false;
+    }
+    if (d->axis < -DVT_MAX_DIMS || d->axis >= DVT_MAX_DIMS) {
+        dvti_fail(DVT_ERR_AXIS, "%s: axis %d; expected %d to %d", function, d->axis, -DVT_MAX_DIMS,
+                  DVT_MAX_DIMS - 1);
+        return false;
+    }
+    return true;
+}
+
+/* gamma or beta: without a gradient when it is not wanted. */
+static bool dvti_norm_add(dvt_block *block, const char *name, int64_t extent, bool fixed) {
+    dvt_init none;
+    memset(&none, 0, sizeof none);
+    return fixed ? dvti_block_add_fixed(block, name, DVT_SHAPE(extent), DVT_F32) != NULL
+                 : dvt_block_add_param(block, name, DVT_SHAPE(extent), DVT_F32, none) != NULL;
+}
+
+static dvt_block *dvti_batch_norm_make(const char *function, dvt_batch_norm_desc d) {
+    dvt_block_desc desc;
+    dvt_batch_norm_desc *state;
+    dvt_block *block;
+    if (d.axis == 0)
+        d.axis = 1;
+    if (d.momentum == 0)
+        d.momentum = 0.9;
+    if (d.epsilon == 0)
+        d.epsilon = 1e-5;
+    if (!dvti_batch_norm_check(function, &d))
+        return NULL;
+    if (!(state = (dvt_batch_norm_desc *)dvti_alloc(sizeof *state))) {
+        dvti_fail_memory(function, (int64_t)sizeof *state);
+        return NULL;
+    }
+    *state = d;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = "BatchNorm";
+    desc.forward = dvti_batch_norm_forward;
+    desc.infer = dvti_batch_norm_infer;
+    desc.describe = dvti_batch_norm_describe;
+    block = dvti_block_make(function, &desc, "batchnorm", state);
+    if (block && (!dvti_norm_add(block, "gamma", d.in_channels, d.no_scale) ||
+                  !dvti_norm_add(block, "beta", d.in_channels, d.no_center) ||
+                  !dvti_norm_add(block, "running_mean", d.in_channels, true) ||
+                  !dvti_norm_add(block, "running_var", d.in_channels, true)))
+        return dvti_block_discard(block);
+    return block;
+}
+
+DVT_API dvt_block *dvt_batch_norm_with(const dvt_batch_norm_desc *desc) {
+    if (desc)
+        return dvti_batch_norm_make("dvt_batch_norm_with", *desc);
+    dvti_null("dvt_batch_norm_with", "desc");
+    return NULL;
+}
+
+DVT_API dvt_block *dvt_batch_norm_block(void) {
+    dvt_batch_norm_desc desc;
+    memset(&desc, 0, sizeof desc);
+    return dvti_batch_norm_make("dvt_batch_norm_block", desc);
+}
+
+/* ---- LayerNorm ---- */
+static dvt_array *dvti_layer_norm_forward(dvt_block *self, void *user, dvt_array *x) {
+    dvt_array *gamma = dvt_block_data(self, "gamma", dvt_ctx_of(x));
+    dvt_array *beta = gamma ? dvt_block_data(self, "beta", dvt_ctx_of(x)) : NULL;
+    (void)user;
+    return beta ? dvt_layer_norm(x, gamma, beta, 1e-5) : NULL;
+}
+
+static dvt_status dvti_layer_norm_infer(dvt_block *self, void *user, dvt_array *x) {
+    int64_t extent = x->shape.ndim ? x->shape.dim[x->shape.ndim - 1] : 0;
+    dvt_status status;
+    (void)user;
+    if (extent == 0)
+        return dvti_fail(DVT_ERR_SHAPE,
+                         "dvt_forward: LayerNorm cannot infer in_channels from x %s; expected a "
+                         "last axis with elements",
+                         dvti_describe(x));
+    status = dvt_param_set_shape(self->param[0], DVT_SHAPE(extent));
+    return status == DVT_OK ? dvt_param_set_shape(self->param[1], DVT_SHAPE(extent)) : status;
+}
+
+/* Unlike BatchNorm, Gluon prints an unknown extent as 0 here. */
+static size_t dvti_layer_norm_describe(const dvt_block *self, void *user, char *buffer,
+                                       size_t size) {
+    dvti_text text = dvti_text_begin(buffer, size);
+    (void)user;
+    dvti_text_add(&text, "LayerNorm(eps=1e-05, axis=-1, center=True, scale=True, in_channels=%lld)",
+                  (long long)dvt_param_shape(self->param[0]).dim[0]);
+    return text.length;
+}
+
+DVT_API dvt_block *dvt_layer_norm_block(void) {
+    dvt_block_desc desc;
+    dvt_block *block;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = "LayerNorm";
+    desc.forward = dvti_layer_norm_forward;
+    desc.infer = dvti_layer_norm_infer;
+    desc.describe = dvti_layer_norm_describe;
+    block = dvti_block_make("dvt_layer_norm_block", &desc, "layernorm", NULL);
+    if (block &&
+        (!dvti_norm_add(block, "gamma", 0, false) || !dvti_norm_add(block, "beta", 0, false)))
+        return dvti_block_discard(block);
+    return block;
+}
+/* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 73 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/6_nn/block_norm.c ==== */
+/* ==== begin src/6_nn/dvt_block.c ==== */
+/* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/6_nn/block_norm.c"
+#line 2 "src/6_nn/dvt_block.c"
 #endif
-/* BatchNorm and LayerNorm. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/6_nn/block_norm.c"
-#endif
-/* ==== end src/6_nn/block_norm.c ==== */
+
+/* ---- names: a counter per kind, for the whole process. A table of fixed size: kinds that find no room share one counter, so
+   that their names are unique all the same. ---- */
+typedef struct dvti_kind_counter {
+    char stem[40];
+    int64_t next;
+} dvti_kind_counter;
+
+static dvti_mutex dvti_kind_lock = DVTI_MUTEX_INIT;
+static dvti_kind_counter dvti_kinds[64];
+static int64_t dvti_kinds_other;
+
+static int64_t dvti_block_number(const char *stem) {
+    int64_t number;
+    int i;
+    dvti_mutex_lock(&dvti_kind_lock);
+    for (i = 0; i < DVTI_LENGTH(dvti_kinds); i++)
+        if (!dvti_kinds[i].stem[0] || strcmp(dvti_kinds[i].stem, stem) == 0)
+            break;
+    if (i < DVTI_LENGTH(dvti_kinds) && strlen(stem) < sizeof dvti_kinds[i].stem) {
+        memcpy(dvti_kinds[i].stem, stem, strlen(stem) + 1);
+        number = dvti_kinds[i].next++;
+    } else
+        number = dvti_kinds_other++;
+    dvti_mutex_unlock(&dvti_kind_lock);
+    return number;
+}
+
+/* ---- making ---- */
+static void dvti_block_destroy(void *object) {
+    dvt_block *block = (dvt_block *)object;
+    size_t i;
+    for (i = 0; i < block->n_child; i++)
+        dvt_release(block->child[i]);
+    for (i = 0; i < block->n_param; i++)
+        dvt_release(block->param[i]);
+    if (block->desc.release)
+        block->desc.release(block->desc.user);
+    dvti_free(block->child);
+    dvti_free(block->param);
+    dvti_free(block->prefix);
+    dvti_free((void *)block->desc.kind);
+    dvti_free(block);
+}
+
+/* On failure desc->user stays the caller's. */
+static dvt_block *dvti_block_create(const char *function, const dvt_block_desc *desc,
+                                    const char *stem) {
+    size_t bytes = strlen(stem) + 24;
+    dvt_block *block = (dvt_block *)dvti_alloc_zero(sizeof *block);
+    char *kind = dvti_strdup(desc->kind), *prefix = (char *)dvti_alloc(bytes);
+    if (!block || !kind || !prefix)
+        dvti_fail_memory(function, (int64_t)(sizeof *block + strlen(desc->kind) + bytes));
+    else if (dvti_object_begin(block, dvti_block_destroy, function)) {
+        snprintf(prefix, bytes, "%s%lld_", stem, (long long)dvti_block_number(stem));
+        block->desc = *desc;
+        block->desc.kind = kind;
+        block->prefix = prefix;
+        return block;
+    }
+    dvti_free(block);
+    dvti_free(kind);
+    dvti_free(prefix);
+    return NULL;
+}
+
+DVTI_FN dvt_block *dvti_block_make(const char *function, const dvt_block_desc *desc,
+                                   const char *stem, void *state) {
+    dvt_block_desc own = *desc;
+    dvt_block *block;
+    own.user = state;
+    own.release = dvti_free;
+    block = dvti_block_create(function, &own, stem);
+    if (!block)
+        dvti_free(state);
+    return block;
+}
+
+DVTI_FN dvt_block *dvti_block_discard(dvt_block *block) {
+    dvti_scope_take(block);
+    dvt_release(block);
+    return NULL;
+}
+
+DVT_API dvt_block *dvt_block_new(const dvt_block_desc *desc) {
+    char stem[64];
+    size_t i;
+    if (!desc || !desc->kind || !desc->forward) {
+        dvti_null("dvt_block_new", !desc ? "desc" : !desc->kind ? "desc->kind" : "desc->forward");
+        return NULL;
+    }
+    if (!desc->kind[0] || strlen(desc->kind) >= sizeof stem) {
+        dvti_fail(DVT_ERR_NAME,
+                  "dvt_block_new: the kind \"%.70s\" has %llu characters; expected 1 to %d",
+                  desc->kind, (unsigned long long)strlen(desc->kind), (int)sizeof stem - 1);
+        return NULL;
+    }
+    for (i = 0; desc->kind[i]; i++)
+        stem[i] = (char)(desc->kind[i] >= 'A' && desc->kind[i] <= 'Z' ? desc->kind[i] + 'a' - 'A'
+                                                                      : desc->kind[i]);
+    stem[i] = 0;
+    return dvti_block_create("dvt_block_new", desc, stem);
+}
+
+/* ---- parameters of a block ---- */
+static dvt_param *dvti_block_find(const dvt_block *block, const char *name) {
+    size_t i;
+    for (i = 0; i < block->n_param; i++)
+        if (strcmp(block->param[i]->short_name, name) == 0)
+            return block->param[i];
+    return NULL;
+}
+
+static bool dvti_param_name_ok(const dvt_block *self, const char *name) {
+    if (!name[0] || strchr(name, '.')) {
+        dvti_fail(DVT_ERR_NAME,
+                  "dvt_block_add_param: the name \"%.60s\" is empty or has a dot in it; dots "
+                  "separate blocks in files: choose another name",
+                  name);
+        return false;
+    }
+    if (dvti_block_find(self, name)) {
+        dvti_fail(DVT_ERR_NAME,
+                  "dvt_block_add_param: %s has a parameter '%.60s' already; choose another name",
+                  self->desc.kind, name);
+        return false;
+    }
+    return true;
+}
+
+DVT_API dvt_param *dvt_block_add_param(dvt_block *self, const char *name, dvt_shape shape,
+                                       dvt_dtype dtype, dvt_init init) {
+    const char *function = "dvt_block_add_param";
+    dvt_param *p;
+    int64_t bytes;
+    if (!self || !name) {
+        dvti_null(function, self ? "name" : "self");
+        return NULL;
+    }
+    if (!dvti_dtype_ok(dtype)) {
+        dvti_fail(DVT_ERR_DTYPE, "%s: dtype number %d does not exist; use DVT_F32 or another",
+                  function, (int)dtype);
+        return NULL;
+    }
+    if (!dvti_param_name_ok(self, name) || !dvti_nbytes(function, shape, dtype, &bytes) ||
+        !dvti_init_check(function, NULL, init))
+        return NULL;
+    if (!dvti_grow((void **)&self->param, &self->param_capacity, self->n_param + 1,
+                   sizeof *self->param)) {
+        dvti_fail_memory(function, (int64_t)(sizeof *self->param * (self->n_param + 1)));
+        return NULL;
+    }
+    p = dvti_param_new(function, self->prefix, name, shape, dtype, init);
+    if (p)
+        self->param[self->n_param++] = p;
+    return p;
+}
+
+DVTI_FN dvt_param *dvti_block_add_fixed(dvt_block *block, const char *name, dvt_shape shape,
+                                        dvt_dtype dtype) {
+    dvt_init none;
+    dvt_param *p;
+    memset(&none, 0, sizeof none);
+    p = dvt_block_add_param(block, name, shape, dtype, none);
+    if (p) {
+        p->fixed = true;
+        p->grad_req = DVT_GRAD_NULL;
+    }
+    return p;
+}
+
+static const char *dvti_block_param_name_at(const void *user, int i) {
+    return ((const dvt_block *)user)->param[i]->short_name;
+}
+
+DVT_API dvt_param *dvt_block_param(dvt_block *block, const char *name) {
+    char known[600];
+    dvt_param *p;
+    if (!block || !name) {
+        dvti_null("dvt_block_param", block ? "name" : "block");
+        return NULL;
+    }
+    p = dvti_block_find(block, name);
+    if (!p)
+        dvti_fail(
+            DVT_ERR_NAME,
+            "dvt_block_param: %s has no parameter '%.60s' of its own; it has %s (children's "
+            "are found with dvt_block_at or dvt_collect_params)",
+            block->desc.kind, name,
+            dvti_brief(known, sizeof known, (int)block->n_param, dvti_block_param_name_at, block));
+    return p;
+}
+
+DVT_API dvt_array *dvt_block_data(dvt_block *block, const char *name, dvt_ctx ctx) {
+    dvt_param *p = dvt_block_param(block, name);
+    return p ? dvt_param_data(p, ctx) : NULL;
+}
+
+/* ---- children ---- */
+static bool dvti_block_reaches(const dvt_block *from, const dvt_block *to) {
+    size_t i;
+    if (from == to)
+        return true;
+    for (i = 0; i < from->n_child; i++)
+        if (dvti_block_reaches(from->child[i], to))
+            return true;
+    return false;
+}
+
+/* All of them or none. */
+static dvt_status dvti_block_adopt(const char *function, dvt_block *self, dvt_block *const *child,
+                                   int n) {
+    int i;
+    for (i = 0; i < n; i++) {
+        if (!child[i])
+            return dvti_null(function, "a block");
+        if (dvti_block_reaches(child[i], self))
+            return dvti_fail(DVT_ERR_VALUE,
+                             "%s: a %s cannot be added to a %s that is itself or one of its own "
+                             "descendants; blocks must form no circle",
+                             function, child[i]->desc.kind, self->desc.kind);
+    }
+    if (!dvti_grow((void **)&self->child, &self->child_capacity, self->n_child + (size_t)n,
+                   sizeof *self->child))
+        return dvti_fail_memory(function,
+                                (int64_t)(sizeof *self->child * (self->n_child + (size_t)n)));
+    for (i = 0; i < n; i++)
+        self->child[self->n_child++] = (dvt_block *)dvt_retain(child[i]);
+    return DVT_OK;
+}
+
+DVT_API dvt_status dvt_block_add_child(dvt_block *self, dvt_block *child) {
+    if (!self || !child)
+        return dvti_null("dvt_block_add_child", self ? "child" : "self");
+    return dvti_block_adopt("dvt_block_add_child", self, &child, 1);
+}
+
+DVT_API dvt_status dvt_sequential_add(dvt_block *net, int n, dvt_block *b0, dvt_block *b1,
+                                      dvt_block *b2, dvt_block *b3, dvt_block *b4, dvt_block *b5,
+                                      dvt_block *b6, dvt_block *b7, dvt_block *b8, dvt_block *b9,
+                                      dvt_block *b10, dvt_block *b11, dvt_block *b12,
+                                      dvt_block *b13, dvt_block *b14, dvt_block *b15) {
+    dvt_block *all[16];
+    if (!net)
+        return dvti_null("dvt_sequential_add", "net");
+    if (!dvti_block_is_sequential(net))
+        return dvti_fail(
+            DVT_ERR_VALUE,
+            "dvt_sequential_add: net is a %s; expected what dvt_sequential() makes (others take "
+            "children with dvt_block_add_child)",
+            net->desc.kind);
+    if (n < 1 || n > 16)
+        return dvti_fail(DVT_ERR_RANGE, "dvt_sequential_add: %d blocks; expected 1 to 16 in a call",
+                         n);
+    all[0] = b0;
+    all[1] = b1;
+    all[2] = b2;
+    all[3] = b3;
+    all[4] = b4;
+    all[5] = b5;
+    all[6] = b6;
+    all[7] = b7;
+    all[8] = b8;
+    all[9] = b9;
+    all[10] = b10;
+    all[11] = b11;
+    all[12] = b12;
+    all[13] = b13;
+    all[14] = b14;
+    all[15] = b15;
+    return dvti_block_adopt("dvt_sequential_add", net, all, n);
+}
+
+DVT_API int dvt_block_len(const dvt_block *net) {
+    if (net)
+        return (int)net->n_child;
+    dvti_null("dvt_block_len", "net");
+    return 0;
+}
+
+DVT_API dvt_block *dvt_block_at(dvt_block *net, int i) {
+    int64_t n, at;
+    if (!net) {
+        dvti_null("dvt_block_at", "net");
+        return NULL;
+    }
+    n = (int64_t)net->n_child;
+    at = i < 0 ? i + n : i;
+    if (at >= 0 && at < n)
+        return net->child[at];
+    dvti_fail(DVT_ERR_RANGE,
+              "dvt_block_at: index %d of a %s with %lld children; expected %lld to %lld", i,
+              net->desc.kind, (long long)n, (long long)-n, (long long)n - 1);
+    return NULL;
+}
+
+DVT_API const char *dvt_block_kind(const dvt_block *block) {
+    if (block)
+        return block->desc.kind;
+    dvti_null("dvt_block_kind", "block");
+    return "";
+}
+
+DVT_API void *dvt_block_user(const dvt_block *block) {
+    if (block)
+        return block->desc.user;
+    dvti_null("dvt_block_user", "block");
+    return NULL;
+}
+
+/* ---- forward ---- */
+static DVTI_TLS dvti_tracer dvti_tracing;
+
+DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer) {
+    dvti_tracer previous = dvti_tracing;
+    dvti_tracing = tracer;
+    return previous;
+}
+
+/* Completes parameters whose values wait for a shape. */
+static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
+    bool waiting = false, unknown = false;
+    size_t i;
+    for (i = 0; i < block->n_param; i++)
+        if (dvti_atomic_load(&block->param[i]->state) == DVTI_PARAM_DEFERRED) {
+            waiting = true;
+            unknown = unknown || !dvti_shape_known(dvt_param_shape(block->param[i]));
+        }
+    if (!waiting)
+        return true;
+    if (unknown && block->desc.infer && block->desc.infer(block, block->desc.user, x) != DVT_OK) {
+        if (dvt_error_code() == DVT_OK)
+            dvti_fail(DVT_ERR_SHAPE, "dvt_forward: the infer function of %s failed with x %s",
+                      block->desc.kind, dvti_describe(x));
+        return false;
+    }
+    for (i = 0; i < block->n_param; i++)
+        if (!dvti_param_finish("dvt_forward", block->param[i]))
+            return false;
+    return true;
+}
+
+DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
+    dvt_scope_guard scope;
+    dvt_array *y = NULL;
+    if (!net || !x) {
+        dvti_null("dvt_forward", net ? "x" : "net");
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    if (dvti_tracing.visit)
+        dvti_tracing.visit(dvti_tracing.user, net, NULL);
+    if (dvti_block_prepare(net, x)) {
+        y = net->desc.forward(net, net->desc.user, x);
+        if (!y && dvt_error_code() == DVT_OK)
+            dvti_fail(DVT_ERR_VALUE,
+                      "dvt_forward: the forward function of %s returned NULL without an error",
+                      net->desc.kind);
+    }
+    if (y && dvti_tracing.visit)
+        dvti_tracing.visit(dvti_tracing.user, net, y);
+    dvt_keep(y);
+    dvt_scope_end(&scope);
+    return y;
+}
+/* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 74 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/6_nn/dvt_block.c ==== */
+/* ==== begin src/6_nn/dvt_block_print.c ==== */
+/* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/6_nn/dvt_block.c"
+#line 2 "src/6_nn/dvt_block_print.c"
 #endif
-/* Blocks: children, forward, printing. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/6_nn/dvt_block.c"
-#endif
-/* ==== end src/6_nn/dvt_block.c ==== */
+
+/* The shortest digits that give the number back. */
+DVTI_FN const char *dvti_python_number(double value) {
+    char *buffer = dvti_name_buffer(), *exponent;
+    int digits, power;
+    for (digits = 0; digits < 17; digits++) {
+        snprintf(buffer, DVTI_NAME_SIZE, "%.*e", digits, value);
+        if (strtod(buffer, NULL) == value)
+            break;
+    }
+    exponent = strchr(buffer, 'e');
+    if (!exponent) /* inf, nan */
+        return buffer;
+    power = (int)strtol(exponent + 1, NULL, 10);
+    if (power >= -4 && power < 16)
+        snprintf(buffer, DVTI_NAME_SIZE, "%.*f", DVTI_MAX(digits - power, 1), value);
+    return buffer;
+}
+
+/* ---- as Gluon prints ---- */
+static void dvti_nn_text_indented(dvti_text *text, const char *from, int indent) {
+    for (; *from; from++) {
+        dvti_text_char(text, *from, 1);
+        if (*from == '\n')
+            dvti_text_char(text, ' ', indent);
+    }
+}
+
+/* What the block's describe function writes; longer texts than the stack's need memory, and are cut without it. */
+static void dvti_block_described(dvti_text *text, const dvt_block *block, int indent) {
+    char brief[400], *large = NULL;
+    size_t length = block->desc.describe(block, block->desc.user, brief, sizeof brief);
+    if (length >= sizeof brief && (large = (char *)dvti_alloc(length + 1)) != NULL)
+        block->desc.describe(block, block->desc.user, large, length + 1);
+    dvti_nn_text_indented(text, large ? large : brief, indent);
+    dvti_free(large);
+}
+
+static void dvti_nn_block_text(dvti_text *text, const dvt_block *block, int indent) {
+    size_t i;
+    if (block->desc.describe) {
+        dvti_block_described(text, block, indent);
+        return;
+    }
+    dvti_text_add(text, "%s(\n", block->desc.kind);
+    for (i = 0; i < block->n_child; i++) {
+        dvti_text_char(text, ' ', indent + 2);
+        dvti_text_add(text, "(%lld): ", (long long)i);
+        dvti_nn_block_text(text, block->child[i], indent + 2);
+        dvti_text_add(text, "\n");
+    }
+    if (block->n_child == 0)
+        dvti_text_add(text, "\n");
+    dvti_text_char(text, ' ', indent);
+    dvti_text_add(text, ")");
+}
+
+DVT_API size_t dvt_block_format(const dvt_block *net, char *buffer, size_t size) {
+    dvti_text text = dvti_text_begin(buffer, size);
+    if (!net)
+        dvti_null("dvt_block_format", "net");
+    else
+        dvti_nn_block_text(&text, net, 0);
+    return text.length;
+}
+
+/* Calls format twice: for the length, and into memory of that length. */
+static dvt_status dvti_nn_print_text(const char *function,
+                                     size_t (*format)(const void *, char *, size_t),
+                                     const void *user) {
+    size_t length = format(user, NULL, 0);
+    char *buffer = (char *)dvti_alloc(length + 1);
+    if (!buffer)
+        return dvti_fail_memory(function, (int64_t)length + 1);
+    format(user, buffer, length + 1);
+    printf("%s\n", buffer);
+    dvti_free(buffer);
+    return DVT_OK;
+}
+
+static size_t dvti_format_block(const void *user, char *buffer, size_t size) {
+    return dvt_block_format((const dvt_block *)user, buffer, size);
+}
+
+DVT_API void dvt_print_block(const dvt_block *net) {
+    if (net)
+        dvti_nn_print_text("dvt_print_block", dvti_format_block, net);
+    else
+        printf("(null)\n");
+}
+
+/* ---- the summary ---- */
+typedef struct dvti_summary_row {
+    dvt_block *block;
+    int depth;
+    int64_t index; /* among the children of the block that called it; -1: none */
+    dvt_shape shape;
+} dvti_summary_row;
+
+typedef struct dvti_summary {
+    dvti_summary_row *row;
+    size_t count, capacity;
+    size_t *open; /* rows of the blocks that are running */
+    size_t depth, open_capacity;
+    bool exhausted;
+    dvt_shape input;
+    int64_t trainable, fixed;
+} dvti_summary;
+
+static int64_t dvti_child_index(const dvt_block *parent, const dvt_block *child) {
+    size_t i;
+    for (i = 0; i < parent->n_child; i++)
+        if (parent->child[i] == child)
+            return (int64_t)i;
+    return -1;
+}
+
+static void dvti_summary_visit(void *user, dvt_block *block, dvt_array *y) {
+    dvti_summary *s = (dvti_summary *)user;
+    dvti_summary_row *row;
+    if (s->exhausted)
+        return;
+    if (y) {
+        s->row[s->open[--s->depth]].shape = y->shape;
+        return;
+    }
+    if (!dvti_grow((void **)&s->row, &s->capacity, s->count + 1, sizeof *s->row) ||
+        !dvti_grow((void **)&s->open, &s->open_capacity, s->depth + 1, sizeof *s->open)) {
+        s->exhausted = true;
+        return;
+    }
+    row = &s->row[s->count];
+    memset(row, 0, sizeof *row);
+    row->block = block;
+    row->depth = (int)s->depth;
+    row->index = s->depth ? dvti_child_index(s->row[s->open[s->depth - 1]].block, block) : -1;
+    s->open[s->depth++] = s->count++;
+}
+
+/* "60,170" */
+static const char *dvti_nn_grouped(int64_t number) {
+    char *buffer = dvti_name_buffer(), digits[24];
+    dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
+    int i, n = snprintf(digits, sizeof digits, "%lld", (long long)number);
+    for (i = 0; i < n; i++)
+        dvti_text_add(&text, "%s%c", i && (n - i) % 3 == 0 ? "," : "", digits[i]);
+    return buffer;
+}
+
+static void dvti_summary_line(dvti_text *text, const char *name, const char *shape,
+                              const char *number) {
+    dvti_text_add(text, "%-34s %-24s %14s\n", name, shape, number);
+}
+
+static int64_t dvti_block_own_count(const dvt_block *block) {
+    int64_t count = 0;
+    size_t i;
+    for (i = 0; i < block->n_param; i++)
+        count += dvt_shape_size(block->param[i]->shape);
+    return count;
+}
+
+static size_t dvti_summary_format(const void *user, char *buffer, size_t size) {
+    const dvti_summary *s = (const dvti_summary *)user;
+    dvti_text text = dvti_text_begin(buffer, size);
+    size_t i;
+    dvti_summary_line(&text, "Block", "Output shape", "Parameters");
+    dvti_text_char(&text, '=', 74);
+    dvti_text_add(&text, "\n");
+    dvti_summary_line(&text, "Input", dvti_shape_text(s->input), "0");
+    for (i = 0; i < s->count; i++) {
+        const dvti_summary_row *row = &s->row[i];
+        char *name = dvti_name_buffer();
+        dvti_text line = dvti_text_begin(name, DVTI_NAME_SIZE);
+        dvti_text_char(&line, ' ', 2 * row->depth);
+        if (row->index >= 0)
+            dvti_text_add(&line, "(%lld): ", (long long)row->index);
+        dvti_text_add(&line, "%s", row->block->desc.kind);
+        dvti_summary_line(&text, name, dvti_shape_text(row->shape),
+                          dvti_nn_grouped(dvti_block_own_count(row->block)));
+    }
+    dvti_text_char(&text, '=', 74);
+    dvti_text_add(&text, "\nParameters: %s (each counted once)\n",
+                  dvti_nn_grouped(s->trainable + s->fixed));
+    dvti_text_add(&text, "  trained: %s\n", dvti_nn_grouped(s->trainable));
+    dvti_text_add(&text, "  not trained: %s", dvti_nn_grouped(s->fixed));
+    return text.length;
+}
+
+/* Runs the net on zeros, without touching running statistics, and notes what every block gives. */
+static dvt_status dvti_summary_run(dvti_summary *s, dvt_block *net, dvt_params *params) {
+    dvt_record_guard record = dvt_record_begin(0, 0);
+    dvti_tracer tracer, before;
+    dvt_ctx ctx = dvt_default_ctx();
+    dvt_array *x, *y;
+    if (params->count && params->item[0]->ctxs.n)
+        ctx = params->item[0]->ctxs.ctx[0];
+    tracer.visit = dvti_summary_visit;
+    tracer.user = s;
+    x = dvt_zeros(s->input, DVT_F32, ctx);
+    before = dvti_set_tracer(tracer);
+    y = x ? dvt_forward(net, x) : NULL;
+    dvti_set_tracer(before);
+    dvt_record_end(&record);
+    if (y && s->exhausted)
+        return dvti_fail_memory("dvt_print_summary", (int64_t)(sizeof *s->row * s->count));
+    return y ? DVT_OK : dvt_error_code();
+}
+
+DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
+    dvti_summary s;
+    dvt_scope_guard scope;
+    dvt_params *params;
+    dvt_status status;
+    size_t i;
+    if (!net)
+        return dvti_null("dvt_print_summary", "net");
+    memset(&s, 0, sizeof s);
+    s.input = input;
+    scope = dvt_scope_begin();
+    params = dvt_collect_params(net, NULL);
+    status = params ? dvti_summary_run(&s, net, params) : dvt_error_code();
+    for (i = 0; status == DVT_OK && i < params->count; i++)
+        *(params->item[i]->grad_req == DVT_GRAD_NULL ? &s.fixed : &s.trainable) +=
+            dvt_shape_size(params->item[i]->shape);
+    if (status == DVT_OK)
+        status = dvti_nn_print_text("dvt_print_summary", dvti_summary_format, &s);
+    dvt_scope_end(&scope);
+    dvti_free(s.row);
+    dvti_free(s.open);
+    return status;
+}
+/* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
+/* Initial values: what each kind draws, which one a parameter gets, and when. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/6_nn/dvt_initialise.c"
+#line 2 "src/6_nn/dvt_initialise.c"
 #endif
-/* Initial values. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/6_nn/dvt_initialise.c"
-#endif
+
+/* ---- values ---- */
+static dvt_init dvti_init_make(dvt_init_kind kind, double a, dvt_fan fan, bool gaussian) {
+    dvt_init init;
+    memset(&init, 0, sizeof init);
+    init.kind = kind;
+    init.a = a;
+    init.fan = fan;
+    init.gaussian = gaussian;
+    return init;
+}
+
+DVT_API dvt_init dvt_init_uniform(double scale) {
+    return dvti_init_make(DVT_INIT_UNIFORM, scale, DVT_FAN_AVG, false);
+}
+
+DVT_API dvt_init dvt_init_normal(double sigma) {
+    return dvti_init_make(DVT_INIT_NORMAL, sigma, DVT_FAN_AVG, false);
+}
+
+DVT_API dvt_init dvt_init_xavier(void) {
+    return dvt_init_xavier_with(3, DVT_FAN_AVG, false);
+}
+
+DVT_API dvt_init dvt_init_xavier_with(double magnitude, dvt_fan fan, bool gaussian) {
+    return dvti_init_make(DVT_INIT_XAVIER, magnitude, fan, gaussian);
+}
+
+DVT_API dvt_init dvt_init_msra_prelu(dvt_fan fan, double slope) {
+    return dvti_init_make(DVT_INIT_MSRA, slope, fan, true);
+}
+
+DVT_API dvt_init dvt_init_zero(void) {
+    return dvti_init_make(DVT_INIT_ZERO, 0, DVT_FAN_AVG, false);
+}
+
+DVT_API dvt_init dvt_init_one(void) {
+    return dvti_init_make(DVT_INIT_ONE, 0, DVT_FAN_AVG, false);
+}
+
+DVT_API dvt_init dvt_init_constant(double value) {
+    return dvti_init_make(DVT_INIT_CONSTANT, value, DVT_FAN_AVG, false);
+}
+
+/* ---- choosing and checking ---- */
+DVTI_FN dvt_init dvti_init_choose(const dvt_param *p, dvt_init init) {
+    if (p->own.kind != DVT_INIT_DEFAULT)
+        return p->own;
+    if (p->rule.kind != DVT_INIT_DEFAULT)
+        return p->rule;
+    return init.kind != DVT_INIT_DEFAULT ? init : dvt_init_uniform(0.07);
+}
+
+DVTI_FN bool dvti_init_check(const char *function, const dvt_param *p, dvt_init init) {
+    bool by_fan = init.kind == DVT_INIT_XAVIER || init.kind == DVT_INIT_MSRA;
+    bool spread = init.kind == DVT_INIT_UNIFORM || init.kind == DVT_INIT_NORMAL ||
+                  init.kind == DVT_INIT_XAVIER;
+    if ((int)init.kind < DVT_INIT_DEFAULT || (int)init.kind > DVT_INIT_CONSTANT ||
+        (by_fan && ((int)init.fan < DVT_FAN_AVG || (int)init.fan > DVT_FAN_OUT))) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: an initial value of kind %d and fan %d; make it with a dvt_init_ function",
+                  function, (int)init.kind, (int)init.fan);
+        return false;
+    }
+    if ((spread && !(init.a >= 0)) || (init.kind != DVT_INIT_CONSTANT && init.a - init.a != 0)) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: the number of an initial value is %g; expected a finite scale, sigma or "
+                  "magnitude of 0 or more",
+                  function, init.a);
+        return false;
+    }
+    if (p && by_fan && p->shape.ndim < 2) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: Xavier initializer cannot be applied to vector %s. It requires at least 2D; "
+                  "give this parameter values of its own with dvt_param_set_init",
+                  function, p->name);
+        return false;
+    }
+    return true;
+}
+
+/* Half the width of the uniform distribution, or the deviation of the normal one. */
+static double dvti_init_scale(dvt_init init, dvt_shape shape) {
+    double magnitude = init.kind == DVT_INIT_MSRA ? 2 / (1 + init.a * init.a) : init.a;
+    double window = 1, in, out, fan;
+    int i;
+    for (i = 2; i < shape.ndim; i++)
+        window *= (double)shape.dim[i];
+    in = (double)shape.dim[1] * window;
+    out = (double)shape.dim[0] * window;
+    fan = init.fan == DVT_FAN_IN ? in : init.fan == DVT_FAN_OUT ? out : (in + out) / 2;
+    return sqrt(magnitude / fan);
+}
+
+DVTI_FN dvt_array *dvti_init_draw(const char *function, const dvt_param *p, dvt_init init,
+                                  dvt_shape shape) {
+    bool normal = init.kind == DVT_INIT_NORMAL || init.kind == DVT_INIT_MSRA ||
+                  (init.kind == DVT_INIT_XAVIER && init.gaussian);
+    double scale;
+    switch (init.kind) {
+    case DVT_INIT_ZERO:
+        return dvt_zeros(shape, p->dtype, dvt_cpu());
+    case DVT_INIT_ONE:
+        return dvt_ones(shape, p->dtype, dvt_cpu());
+    case DVT_INIT_CONSTANT:
+        return dvt_full(shape, init.a, p->dtype, dvt_cpu());
+    case DVT_INIT_UNIFORM:
+    case DVT_INIT_NORMAL:
+        scale = init.a;
+        break;
+    default:
+        if (!dvti_init_check(function, p, init))
+            return NULL;
+        scale = dvti_init_scale(init, shape);
+    }
+    if (scale == 0)
+        return dvt_zeros(shape, p->dtype, dvt_cpu());
+    return normal ? dvt_normal(0, scale, shape, p->dtype, dvt_cpu())
+                  : dvt_uniform(-scale, scale, shape, p->dtype, dvt_cpu());
+}
+
+/* ---- when ---- */
+static bool dvti_plan_draw(const char *function, dvti_plan *plan) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_array *values = dvti_init_draw(function, plan->param, plan->init, plan->shape);
+    bool good = values && dvti_plan_fill(plan, values);
+    dvt_scope_end(&scope);
+    return good;
+}
+
+static bool dvti_param_finish_locked(const char *function, dvt_param *p) {
+    dvti_plan *plan;
+    bool good;
+    if (dvti_atomic_load(&p->state) != DVTI_PARAM_DEFERRED)
+        return true;
+    if (!dvti_shape_known(p->shape)) {
+        dvti_fail(DVT_ERR_UNINITIALIZED,
+                  "%s: Cannot initialize Parameter '%s' because its shape %s has unknown extents; "
+                  "give in_units, in_channels and the like, or set it in the block's infer "
+                  "function with dvt_param_set_shape",
+                  function, p->name, dvti_shape_text(p->shape));
+        return false;
+    }
+    if (!(plan = dvti_plans_new(function, 1)))
+        return false;
+    plan->param = p;
+    plan->init = p->pending;
+    plan->shape = p->shape;
+    plan->ctxs = p->ctxs;
+    good = dvti_plan_draw(function, plan);
+    if (good)
+        dvti_plan_commit_locked(plan);
+    dvti_plans_drop(plan, 1);
+    return good;
+}
+
+DVTI_FN bool dvti_param_finish(const char *function, dvt_param *p) {
+    bool good;
+    dvti_params_lock();
+    good = dvti_param_finish_locked(function, p);
+    dvti_params_unlock();
+    return good;
+}
+
+/* What happens to one parameter: values now, later, or (initialised already) nothing. */
+static bool dvti_plan_initialise(const char *function, dvti_plan *plan, dvt_param *p, dvt_init init,
+                                 const dvt_ctx_list *ctxs, bool force) {
+    if (dvti_param_ready(p) && !force) {
+        dvti_log(DVT_LOG_WARNING,
+                 "%s: Parameter '%s' is already initialized, ignoring. Set force_reinit to "
+                 "initialize it again",
+                 function, p->name);
+        return true;
+    }
+    plan->param = p;
+    plan->init = dvti_init_choose(p, init);
+    plan->shape = dvt_param_shape(p);
+    plan->ctxs = *ctxs;
+    plan->deferred = !dvti_shape_known(plan->shape);
+    return dvti_init_check(function, p, plan->init) &&
+           (plan->deferred || dvti_plan_draw(function, plan));
+}
+
+static dvt_status dvti_initialise(const char *function, dvt_params *params, dvt_init init,
+                                  dvt_ctx_list given, bool force) {
+    dvt_ctx_list ctxs;
+    dvti_plan *plans;
+    bool good = true;
+    size_t i;
+    if (!dvti_init_check(function, NULL, init) || !dvti_ctxs_resolve(function, given, &ctxs) ||
+        !(plans = dvti_plans_new(function, params->count)))
+        return dvt_error_code();
+    for (i = 0; good && i < params->count; i++)
+        good = dvti_plan_initialise(function, &plans[i], params->item[i], init, &ctxs, force);
+    if (good)
+        dvti_plans_commit(plans, params->count);
+    dvti_plans_drop(plans, params->count);
+    return good ? DVT_OK : dvt_error_code();
+}
+
+DVT_API dvt_status dvt_params_initialize(dvt_params *params, dvt_init init, dvt_ctx_list ctxs,
+                                         bool force_reinit) {
+    if (!params)
+        return dvti_null("dvt_params_initialize", "params");
+    return dvti_initialise("dvt_params_initialize", params, init, ctxs, force_reinit);
+}
+
+DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs,
+                                  bool force_reinit) {
+    dvt_scope_guard scope;
+    dvt_params *params;
+    dvt_status status;
+    if (!net)
+        return dvti_null("dvt_initialize", "net");
+    scope = dvt_scope_begin();
+    params = dvt_collect_params(net, NULL);
+    status = params ? dvti_initialise("dvt_initialize", params, init, ctxs, force_reinit)
+                    : dvt_error_code();
+    dvt_scope_end(&scope);
+    return status;
+}
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 76 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/6_nn/dvt_loss.c ==== */
+/* ==== begin src/6_nn/dvt_load_match.c ==== */
+/* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
+   a dot in any name are of the old kind ("dense0_weight", "arg:lenet0_conv0_weight"): their numbers come from the process that
+   wrote them, so unless the names are the same, the layers of one kind are matched by their order. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/6_nn/dvt_loss.c"
+#line 4 "src/6_nn/dvt_load_match.c"
 #endif
-/* Losses. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/6_nn/dvt_loss.c"
-#endif
-/* ==== end src/6_nn/dvt_loss.c ==== */
+
+static const char *dvti_file_name(const void *user, int i) {
+    return dvt_array_list_name((const dvt_array_list *)user, i);
+}
+
+static const char *dvti_named_name(const void *user, int i) {
+    return ((const dvti_named_list *)user)->item[i].name;
+}
+
+/* Without the "arg:" or "aux:" of exported models. */
+static const char *dvti_plain_name(const dvti_load *load, int i) {
+    const char *name = dvt_array_list_name(load->file, i);
+    return strncmp(name, "arg:", 4) == 0 || strncmp(name, "aux:", 4) == 0 ? name + 4 : name;
+}
+
+static int dvti_file_find(const dvti_load *load, const char *name) {
+    int i, n = dvt_array_list_len(load->file);
+    for (i = 0; i < n; i++)
+        if (strcmp(dvti_plain_name(load, i), name) == 0)
+            return i;
+    return -1;
+}
+
+static bool dvti_file_used(const dvti_load *load, int i) {
+    size_t k;
+    for (k = 0; k < load->named.count; k++)
+        if (load->from[k] == i)
+            return true;
+    return false;
+}
+
+/* Fills in from by equal names: how many of the net's and of the file's are matched. */
+static void dvti_match_equal(dvti_load *load, size_t *of_net, int *of_file) {
+    size_t k;
+    int i, n = dvt_array_list_len(load->file);
+    *of_net = 0;
+    *of_file = 0;
+    for (k = 0; k < load->named.count; k++) {
+        load->from[k] = dvti_file_find(load, load->named.item[k].name);
+        *of_net += load->from[k] >= 0;
+    }
+    for (i = 0; i < n; i++)
+        *of_file += dvti_file_used(load, i);
+}
+
+/* ---- the old kind, by order ---- */
+/* "lenet0_conv10_weight": layer "lenet0_conv10", kind "conv", short name "weight". */
+typedef struct dvti_old_name {
+    const char *text, *short_name;
+    size_t layer, kind_at, kind; /* lengths; kind_at: where the kind begins */
+    bool first;                  /* of its layer in its list */
+    int rank;                    /* of its layer among those of its kind */
+} dvti_old_name;
+
+/* Short names may have a _ in them: the longest one of the net that ends the text. */
+static void dvti_old_split(const dvti_load *load, const char *text, dvti_old_name *out) {
+    size_t length = strlen(text), k, best = 0;
+    memset(out, 0, sizeof *out);
+    out->text = text;
+    for (k = 0; k < load->named.count; k++) {
+        const char *candidate = load->named.item[k].param->short_name;
+        size_t n = strlen(candidate);
+        if (n > best && n + 1 < length && text[length - n - 1] == '_' &&
+            strcmp(text + length - n, candidate) == 0)
+            best = n;
+    }
+    if (!best)
+        return;
+    out->short_name = text + length - best;
+    out->layer = length - best - 1;
+    for (out->kind_at = out->layer; out->kind_at > 0 && text[out->kind_at - 1] != '_';)
+        out->kind_at--;
+    out->kind = out->layer - out->kind_at;
+    while (out->kind > 0 && text[out->kind_at + out->kind - 1] >= '0' &&
+           text[out->kind_at + out->kind - 1] <= '9')
+        out->kind--;
+}
+
+static bool dvti_old_same_kind(const dvti_old_name *a, const dvti_old_name *b) {
+    return a->short_name && b->short_name && a->kind == b->kind &&
+           memcmp(a->text + a->kind_at, b->text + b->kind_at, a->kind) == 0;
+}
+
+/* Layers in the order people count: numbers within the text compare as numbers. */
+static int dvti_old_compare(const dvti_old_name *a, const dvti_old_name *b) {
+    size_t i = 0, k = 0;
+    while (i < a->layer && k < b->layer) {
+        unsigned char c = (unsigned char)a->text[i], d = (unsigned char)b->text[k];
+        if (c >= '0' && c <= '9' && d >= '0' && d <= '9') {
+            long long x = strtoll(a->text + i, NULL, 10), y = strtoll(b->text + k, NULL, 10);
+            if (x != y)
+                return x < y ? -1 : 1;
+            while (i < a->layer && a->text[i] >= '0' && a->text[i] <= '9')
+                i++;
+            while (k < b->layer && b->text[k] >= '0' && b->text[k] <= '9')
+                k++;
+        } else if (c != d)
+            return c < d ? -1 : 1;
+        else {
+            i++;
+            k++;
+        }
+    }
+    return i < a->layer ? 1 : k < b->layer ? -1 : 0;
+}
+
+static void dvti_old_rank(dvti_old_name *name, size_t n) {
+    size_t i, k;
+    for (i = 0; i < n; i++) {
+        name[i].first = name[i].short_name != NULL;
+        for (k = 0; k < i && name[i].first; k++)
+            if (dvti_old_same_kind(&name[i], &name[k]) && dvti_old_compare(&name[i], &name[k]) == 0)
+                name[i].first = false;
+    }
+    for (i = 0; i < n; i++)
+        for (k = 0; k < n; k++)
+            if (name[k].first && dvti_old_same_kind(&name[i], &name[k]) &&
+                dvti_old_compare(&name[k], &name[i]) < 0)
+                name[i].rank++;
+}
+
+static bool dvti_match_by_order(dvti_load *load) {
+    size_t n = load->named.count, m = (size_t)dvt_array_list_len(load->file), i, k;
+    dvti_old_name *net = (dvti_old_name *)dvti_alloc((n + m) * sizeof *net), *file;
+    if (!net) {
+        dvti_fail_memory("dvt_load_parameters", (int64_t)((n + m) * sizeof *net));
+        return false;
+    }
+    file = net + n;
+    for (i = 0; i < n; i++)
+        dvti_old_split(load, load->named.item[i].name, &net[i]);
+    for (k = 0; k < m; k++)
+        dvti_old_split(load, dvti_plain_name(load, (int)k), &file[k]);
+    dvti_old_rank(net, n);
+    dvti_old_rank(file, m);
+    for (i = 0; i < n; i++) {
+        load->from[i] = -1;
+        for (k = 0; k < m; k++)
+            if (dvti_old_same_kind(&net[i], &file[k]) && net[i].rank == file[k].rank &&
+                strcmp(net[i].short_name, file[k].short_name) == 0)
+                load->from[i] = (int)k;
+    }
+    dvti_free(net);
+    return true;
+}
+
+/* ---- which kind of names ---- */
+static bool dvti_file_is_old(const dvti_load *load) {
+    int i, n = dvt_array_list_len(load->file);
+    for (i = 0; i < n; i++)
+        if (strchr(dvt_array_list_name(load->file, i), '.'))
+            return false;
+    return true;
+}
+
+/* The net's names as old files have them: each parameter once. */
+static bool dvti_named_flat(dvti_load *load) {
+    dvti_named_list *list = &load->named;
+    size_t i, k, kept = 0;
+    for (i = 0; i < list->count; i++) {
+        char *name;
+        for (k = 0; k < kept && list->item[k].param != list->item[i].param; k++)
+            continue;
+        name = k == kept ? dvti_strdup(list->item[i].param->name) : NULL;
+        if (k == kept && !name) {
+            dvti_fail_memory("dvt_load_parameters", (int64_t)strlen(list->item[i].param->name));
+            memmove(list->item + kept, list->item + i, (list->count - i) * sizeof *list->item);
+            list->count -= i - kept;
+            return false;
+        }
+        dvti_free(list->item[i].name);
+        if (k == kept) {
+            list->item[kept].param = list->item[i].param;
+            list->item[kept++].name = name;
+        }
+    }
+    list->count = kept;
+    return true;
+}
+
+static bool dvti_match_names(dvti_load *load) {
+    int n = dvt_array_list_len(load->file), of_file;
+    size_t of_net;
+    dvti_match_equal(load, &of_net, &of_file);
+    if (!dvti_file_is_old(load) || of_net == load->named.count || of_file == n)
+        return true;
+    if (!dvti_named_flat(load))
+        return false;
+    dvti_match_equal(load, &of_net, &of_file);
+    return of_net == load->named.count || of_file == n || dvti_match_by_order(load);
+}
+
+/* ---- what is missing, what is too much ---- */
+static bool dvti_load_has(const dvti_load *load, const dvt_param *p) {
+    size_t k;
+    for (k = 0; k < load->named.count; k++)
+        if (load->named.item[k].param == p && load->from[k] >= 0)
+            return true;
+    return false;
+}
+
+static bool dvti_load_complete(const dvti_load *load) {
+    char known[500];
+    int i, n = dvt_array_list_len(load->file);
+    size_t k;
+    for (k = 0; !load->options.allow_missing && k < load->named.count; k++)
+        if (!dvti_load_has(load, load->named.item[k].param)) {
+            dvti_fail(DVT_ERR_NAME,
+                      "dvt_load_parameters: Parameter '%s' is missing in file '%.200s', which "
+                      "contains parameters: %s. Set allow_missing to ignore missing parameters",
+                      load->named.item[k].name, load->path,
+                      dvti_brief(known, sizeof known, n, dvti_file_name, load->file));
+            return false;
+        }
+    for (i = 0; !load->options.ignore_extra && i < n; i++)
+        if (!dvti_file_used(load, i)) {
+            dvti_fail(DVT_ERR_NAME,
+                      "dvt_load_parameters: Parameter '%.100s' loaded from file '%.200s' is not "
+                      "present in the net, which contains parameters %s. Set ignore_extra to "
+                      "ignore it",
+                      dvt_array_list_name(load->file, i), load->path,
+                      dvti_brief(known, sizeof known, (int)load->named.count, dvti_named_name,
+                                 &load->named));
+            return false;
+        }
+    return true;
+}
+
+DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
+    if (!dvti_named_collect("dvt_load_parameters", net, &load->named))
+        return false;
+    load->from = (int *)dvti_alloc(load->named.count * sizeof *load->from);
+    if (!load->from) {
+        dvti_fail_memory("dvt_load_parameters", (int64_t)(load->named.count * sizeof *load->from));
+        return false;
+    }
+    return dvti_match_names(load) && dvti_load_complete(load);
+}
+/* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 77 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/6_nn/dvt_param.c ==== */
+/* ==== begin src/6_nn/dvt_loss.c ==== */
+/* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
+   the prediction only. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/6_nn/dvt_param.c"
+#line 3 "src/6_nn/dvt_loss.c"
 #endif
-/* Parameters and collections of them. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/6_nn/dvt_param.c"
-#endif
-/* ==== end src/6_nn/dvt_param.c ==== */
+
+/* Both there, on one context, and a prediction with a first axis to keep. */
+static bool dvti_loss_check(const char *name, dvt_array *prediction, dvt_array *label) {
+    dvt_array *in[2];
+    in[0] = prediction;
+    in[1] = label;
+    if (!prediction || !label) {
+        dvti_null(name, prediction ? "label" : "prediction");
+        return false;
+    }
+    if (!dvti_check(name, in, 2))
+        return false;
+    if (prediction->shape.ndim > 0)
+        return true;
+    dvti_fail(DVT_ERR_SHAPE, "%s: prediction is %s; expected one value or row per sample: (N, ...)",
+              name, dvti_describe(prediction));
+    return false;
+}
+
+/* The mean over all axes but the first. */
+static dvt_array *dvti_loss_mean(dvt_array *x) {
+    dvt_axes axes;
+    int i;
+    if (!x || x->shape.ndim < 2)
+        return x;
+    memset(&axes, 0, sizeof axes);
+    for (i = 1; i < x->shape.ndim; i++)
+        axes.axis[axes.n++] = i;
+    return dvt_mean(x, axes, false);
+}
+
+/* The label without history, in the prediction's shape: (N) and (N, 1) are the same labels, as in Gluon. */
+static dvt_array *dvti_loss_label(const char *name, dvt_array *prediction, dvt_array *label) {
+    if (dvt_size(prediction) != dvt_size(label)) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: prediction is %s and label is %s; expected equal shapes",
+                  name, dvti_describe(prediction), dvti_describe(label));
+        return NULL;
+    }
+    label = dvt_stop_gradient(label);
+    return label && !dvt_shape_equal(label->shape, prediction->shape)
+               ? dvt_reshape(label, prediction->shape)
+               : label;
+}
+
+/* ---- softmax cross-entropy ---- */
+/* Class numbers: prediction's shape without its last axis, or with extent 1 there. */
+static bool dvti_is_class_numbers(const dvt_array *prediction, const dvt_array *label) {
+    int i, n = prediction->shape.ndim;
+    if (label->shape.ndim != n - 1 && !(label->shape.ndim == n && label->shape.dim[n - 1] == 1))
+        return false;
+    for (i = 0; i < n - 1; i++)
+        if (label->shape.dim[i] != prediction->shape.dim[i])
+            return false;
+    return true;
+}
+
+static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *label) {
+    bool dense = dvt_shape_equal(prediction->shape, label->shape);
+    dvt_array *log_p, *loss;
+    if (!(label = dvt_stop_gradient(label)) || !(log_p = dvt_log_softmax(prediction, -1)))
+        return NULL;
+    if (dense) {
+        loss = dvt_mul(log_p, label);
+        loss = loss ? dvt_sum(loss, DVT_AXES(-1), false) : NULL;
+    } else {
+        if (!dvt_dtype_is_int(label->dtype))
+            label = dvt_astype(label, DVT_I64, false);
+        loss = label ? dvt_pick(log_p, label, -1, false) : NULL;
+    }
+    loss = loss ? dvt_neg(loss) : NULL;
+    return dvti_loss_mean(loss);
+}
+
+DVT_API dvt_array *dvt_softmax_cross_entropy(dvt_array *prediction, dvt_array *label) {
+    const char *name = "dvt_softmax_cross_entropy";
+    dvt_scope_guard scope;
+    dvt_array *loss;
+    if (!dvti_loss_check(name, prediction, label))
+        return NULL;
+    if (prediction->shape.ndim < 2 || (!dvt_shape_equal(prediction->shape, label->shape) &&
+                                       !dvti_is_class_numbers(prediction, label))) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: prediction is %s and label is %s; expected a prediction (N, ..., classes), "
+                  "and class numbers (N, ...) or probabilities of its shape",
+                  name, dvti_describe(prediction), dvti_describe(label));
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    loss = dvti_loss_cross_entropy(prediction, label);
+    dvt_keep(loss);
+    dvt_scope_end(&scope);
+    return loss;
+}
+
+/* ---- losses of a difference ---- */
+static dvt_array *dvti_loss_l1(dvt_array *p, dvt_array *l, double unused) {
+    dvt_array *d = dvt_sub(p, l);
+    (void)unused;
+    return d ? dvt_abs(d) : NULL;
+}
+
+static dvt_array *dvti_loss_l2(dvt_array *p, dvt_array *l, double unused) {
+    dvt_array *d = dvt_sub(p, l);
+    (void)unused;
+    d = d ? dvt_square(d) : NULL;
+    return d ? dvt_mul_scalar(d, 0.5) : NULL;
+}
+
+/* relu(p) - p l + log(1 + exp(-|p|)) is softplus(p) - p l, whose gradient is right at 0 too. */
+static dvt_array *dvti_loss_sigmoid_bce(dvt_array *p, dvt_array *l, double unused) {
+    dvt_array *a = dvt_softplus(p), *b = a ? dvt_mul(p, l) : NULL;
+    (void)unused;
+    return b ? dvt_sub(a, b) : NULL;
+}
+
+static dvt_array *dvti_loss_huber(dvt_array *p, dvt_array *l, double rho) {
+    dvt_array *d = dvt_sub(p, l), *size = d ? dvt_abs(d) : NULL, *inside, *outside, *is_outside;
+    if (!size)
+        return NULL;
+    inside = dvt_square(d);
+    inside = inside ? dvt_mul_scalar(inside, 0.5 / rho) : NULL;
+    outside = inside ? dvt_sub_scalar(size, 0.5 * rho) : NULL;
+    is_outside = outside ? dvt_greater_scalar(size, rho) : NULL;
+    return is_outside ? dvt_where(is_outside, outside, inside) : NULL;
+}
+
+static dvt_array *dvti_loss_of(const char *name,
+                               dvt_array *(*each)(dvt_array *, dvt_array *, double),
+                               dvt_array *prediction, dvt_array *label, double rho) {
+    dvt_scope_guard scope;
+    dvt_array *loss;
+    if (!dvti_loss_check(name, prediction, label))
+        return NULL;
+    scope = dvt_scope_begin();
+    label = dvti_loss_label(name, prediction, label);
+    if (label && !dvt_dtype_is_float(prediction->dtype))
+        prediction = dvt_astype(prediction, DVT_F32, false); /* differences of integers wrap */
+    loss = label && prediction ? dvti_loss_mean(each(prediction, label, rho)) : NULL;
+    dvt_keep(loss);
+    dvt_scope_end(&scope);
+    return loss;
+}
+
+DVT_API dvt_array *dvt_l1_loss(dvt_array *prediction, dvt_array *label) {
+    return dvti_loss_of("dvt_l1_loss", dvti_loss_l1, prediction, label, 0);
+}
+
+DVT_API dvt_array *dvt_l2_loss(dvt_array *prediction, dvt_array *label) {
+    return dvti_loss_of("dvt_l2_loss", dvti_loss_l2, prediction, label, 0);
+}
+
+DVT_API dvt_array *dvt_sigmoid_bce_loss(dvt_array *prediction, dvt_array *label) {
+    return dvti_loss_of("dvt_sigmoid_bce_loss", dvti_loss_sigmoid_bce, prediction, label, 0);
+}
+
+DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, double rho) {
+    if (!(rho > 0) || rho - rho != 0) {
+        dvti_fail(DVT_ERR_RANGE, "dvt_huber_loss: rho is %g; expected a positive number", rho);
+        return NULL;
+    }
+    return dvti_loss_of("dvt_huber_loss", dvti_loss_huber, prediction, label, rho);
+}
+/* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 78 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/6_nn/dvt_save_load.c ==== */
+/* ==== begin src/6_nn/dvt_match.c ==== */
+/* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
+   is slow. Source: Thompson, 1968. Knows . * + ? [..] ( ) | ^ $, \ before punctuation, \d \w \s; a match starts at the first
+   character and may end anywhere. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/6_nn/dvt_save_load.c"
+#line 4 "src/6_nn/dvt_match.c"
 #endif
-/* save_parameters and load_parameters. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/6_nn/dvt_save_load.c"
-#endif
-/* ==== end src/6_nn/dvt_save_load.c ==== */
+
+enum {
+    DVTI_PAT_CHAR,
+    DVTI_PAT_ANY,
+    DVTI_PAT_SET,
+    DVTI_PAT_BEGIN,
+    DVTI_PAT_END,
+    DVTI_PAT_SPLIT,
+    DVTI_PAT_JUMP,
+    DVTI_PAT_MATCH
+};
+
+#define DVTI_PAT_DEPTH 50
+
+typedef struct dvti_pat_reader {
+    const char *function, *text, *at;
+    dvti_pattern *out;
+    int depth;
+} dvti_pat_reader;
+
+static bool dvti_pat_bad(dvti_pat_reader *r, const char *why) {
+    dvti_fail(DVT_ERR_VALUE,
+              "%s: the pattern \"%.100s\" is wrong at character %lld: %s; expected a regular "
+              "expression of literals . * + ? [..] ( ) | ^ $ and \\ before punctuation",
+              r->function, r->text, (long long)(r->at - r->text) + 1, why);
+    return false;
+}
+
+static bool dvti_pat_room(dvti_pat_reader *r, size_t more) {
+    dvti_pattern *p = r->out;
+    if (dvti_grow((void **)&p->step, &p->capacity, p->count + more, sizeof *p->step))
+        return true;
+    dvti_fail_memory(r->function, (int64_t)(sizeof *p->step * (p->count + more)));
+    return false;
+}
+
+static dvti_pattern_step *dvti_pat_emit(dvti_pat_reader *r, int op) {
+    dvti_pattern_step *step;
+    if (!dvti_pat_room(r, 1))
+        return NULL;
+    step = &r->out->step[r->out->count++];
+    memset(step, 0, sizeof *step);
+    step->op = (unsigned char)op;
+    return step;
+}
+
+/* Puts a step before those from `at` on. Jumps are relative and stay within what moves, so they stay right. */
+static dvti_pattern_step *dvti_pat_insert(dvti_pat_reader *r, size_t at, int op) {
+    dvti_pattern *p = r->out;
+    if (!dvti_pat_room(r, 1))
+        return NULL;
+    memmove(p->step + at + 1, p->step + at, (p->count - at) * sizeof *p->step);
+    p->count++;
+    memset(&p->step[at], 0, sizeof p->step[at]);
+    p->step[at].op = (unsigned char)op;
+    return &p->step[at];
+}
+
+/* ---- sets of characters ---- */
+static void dvti_pat_set_add(uint32_t *set, unsigned low, unsigned high) {
+    for (; low <= high; low++)
+        set[low / 32] |= (uint32_t)1 << low % 32;
+}
+
+/* \d \w \s and their opposites; false for any other letter. */
+static bool dvti_pat_set_class(uint32_t *set, char letter) {
+    uint32_t found[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    int i;
+    switch (letter) {
+    case 'd':
+    case 'D':
+        dvti_pat_set_add(found, '0', '9');
+        break;
+    case 'w':
+    case 'W':
+        dvti_pat_set_add(found, '0', '9');
+        dvti_pat_set_add(found, 'A', 'Z');
+        dvti_pat_set_add(found, 'a', 'z');
+        dvti_pat_set_add(found, '_', '_');
+        break;
+    case 's':
+    case 'S':
+        dvti_pat_set_add(found, 9, 13);
+        dvti_pat_set_add(found, ' ', ' ');
+        break;
+    default:
+        return false;
+    }
+    for (i = 0; i < 8; i++)
+        set[i] |= letter < 'a' ? ~found[i] : found[i];
+    return true;
+}
+
+static bool dvti_pat_is_punctuation(char c) {
+    return c > ' ' && c < 127 && !(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'Z') &&
+           !(c >= 'a' && c <= 'z');
+}
+
+/* One member of [..] into *c; a class goes into the set at once and gives *is_class. */
+static bool dvti_pat_member(dvti_pat_reader *r, uint32_t *set, unsigned *c, bool *is_class) {
+    *is_class = false;
+    if (*r->at != '\\') {
+        *c = (unsigned char)*r->at++;
+        return true;
+    }
+    r->at++;
+    if (dvti_pat_is_punctuation(*r->at)) {
+        *c = (unsigned char)*r->at++;
+        return true;
+    }
+    if (!dvti_pat_set_class(set, *r->at))
+        return dvti_pat_bad(r, "an unknown escape");
+    r->at++;
+    *is_class = true;
+    return true;
+}
+
+/* Behind the '['. A ']' that comes first is a member. */
+static bool dvti_pat_brackets(dvti_pat_reader *r) {
+    uint32_t set[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    bool opposite = *r->at == '^', first = true, is_class;
+    dvti_pattern_step *step;
+    unsigned low, high;
+    int i;
+    if (opposite)
+        r->at++;
+    for (; first || *r->at != ']'; first = false) {
+        if (!*r->at)
+            return dvti_pat_bad(r, "a [ without its ]");
+        if (!dvti_pat_member(r, set, &low, &is_class))
+            return false;
+        if (is_class)
+            continue;
+        high = low;
+        if (r->at[0] == '-' && r->at[1] && r->at[1] != ']') {
+            r->at++;
+            if (!dvti_pat_member(r, set, &high, &is_class))
+                return false;
+            if (is_class || high < low)
+                return dvti_pat_bad(r, "a range that runs backwards");
+        }
+        dvti_pat_set_add(set, low, high);
+    }
+    r->at++;
+    if (!(step = dvti_pat_emit(r, DVTI_PAT_SET)))
+        return false;
+    for (i = 0; i < 8; i++)
+        step->set[i] = opposite ? ~set[i] : set[i];
+    return true;
+}
+
+/* ---- the grammar: alternatives of sequences of repeated atoms ---- */
+static bool dvti_pat_alternatives(dvti_pat_reader *r);
+
+static bool dvti_pat_group(dvti_pat_reader *r) {
+    const char *open = r->at - 1;
+    if (++r->depth > DVTI_PAT_DEPTH)
+        return dvti_pat_bad(r, "groups are nested too deeply");
+    if (r->at[0] == '?' && r->at[1] == ':')
+        r->at += 2;
+    else if (r->at[0] == '?')
+        return dvti_pat_bad(r, "(?...) is known only as (?:...)");
+    if (!dvti_pat_alternatives(r))
+        return false;
+    if (*r->at != ')') {
+        r->at = open;
+        return dvti_pat_bad(r, "a ( without its )");
+    }
+    r->at++;
+    r->depth--;
+    return true;
+}
+
+static bool dvti_pat_escape(dvti_pat_reader *r) {
+    char c = *r->at;
+    dvti_pattern_step *step;
+    uint32_t set[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    bool literal = dvti_pat_is_punctuation(c);
+    if (!literal && !dvti_pat_set_class(set, c))
+        return dvti_pat_bad(r, c ? "an unknown escape" : "a \\ at the end");
+    if (!(step = dvti_pat_emit(r, literal ? DVTI_PAT_CHAR : DVTI_PAT_SET)))
+        return false;
+    step->c = (unsigned char)c;
+    memcpy(step->set, set, sizeof set);
+    r->at++;
+    return true;
+}
+
+static bool dvti_pat_atom(dvti_pat_reader *r, bool *anchor) {
+    char c = *r->at++;
+    dvti_pattern_step *step;
+    *anchor = c == '^' || c == '$';
+    switch (c) {
+    case '(':
+        return dvti_pat_group(r);
+    case '[':
+        return dvti_pat_brackets(r);
+    case '\\':
+        return dvti_pat_escape(r);
+    case '*':
+    case '+':
+    case '?':
+        r->at--;
+        return dvti_pat_bad(r, "there is nothing to repeat");
+    case '{':
+        r->at--;
+        return dvti_pat_bad(r, "counted repetition is not known; write it out, or \\{");
+    default:
+        break;
+    }
+    step = dvti_pat_emit(r, c == '.'   ? DVTI_PAT_ANY
+                            : c == '^' ? DVTI_PAT_BEGIN
+                            : c == '$' ? DVTI_PAT_END
+                                       : DVTI_PAT_CHAR);
+    if (!step)
+        return false;
+    step->c = (unsigned char)c;
+    return true;
+}
+
+/* x*: split over x and a jump back.  x+: x, then a split back.  x?: split over x. */
+static bool dvti_pat_repeat(dvti_pat_reader *r, size_t start) {
+    char kind = *r->at++;
+    int32_t length = (int32_t)(r->out->count - start);
+    dvti_pattern_step *step;
+    if (kind == '+') {
+        if (!(step = dvti_pat_emit(r, DVTI_PAT_SPLIT)))
+            return false;
+        step->x = -length;
+        step->y = 1;
+    } else {
+        if (!(step = dvti_pat_insert(r, start, DVTI_PAT_SPLIT)))
+            return false;
+        step->x = 1;
+        step->y = length + (kind == '*' ? 2 : 1);
+        if (kind == '*') {
+            if (!(step = dvti_pat_emit(r, DVTI_PAT_JUMP)))
+                return false;
+            step->x = -(length + 1);
+        }
+    }
+    if (*r->at == '?') /* "as little as possible" changes what is matched, not whether */
+        r->at++;
+    if (*r->at == '*' || *r->at == '+' || *r->at == '?')
+        return dvti_pat_bad(r, "a repetition is repeated");
+    return true;
+}
+
+static bool dvti_pat_sequence(dvti_pat_reader *r) {
+    while (*r->at && *r->at != '|' && *r->at != ')') {
+        size_t start = r->out->count;
+        bool anchor;
+        if (!dvti_pat_atom(r, &anchor))
+            return false;
+        if (*r->at != '*' && *r->at != '+' && *r->at != '?')
+            continue;
+        if (anchor)
+            return dvti_pat_bad(r, "there is nothing to repeat");
+        if (!dvti_pat_repeat(r, start))
+            return false;
+    }
+    return true;
+}
+
+/* a|b: split over a and a jump over b. */
+static bool dvti_pat_alternatives(dvti_pat_reader *r) {
+    size_t start = r->out->count, jump;
+    dvti_pattern_step *step;
+    if (!dvti_pat_sequence(r))
+        return false;
+    if (*r->at != '|')
+        return true;
+    if (!(step = dvti_pat_insert(r, start, DVTI_PAT_SPLIT)))
+        return false;
+    step->x = 1;
+    step->y = (int32_t)(r->out->count - start) + 1;
+    jump = r->out->count;
+    if (!dvti_pat_emit(r, DVTI_PAT_JUMP))
+        return false;
+    r->at++;
+    if (!dvti_pat_alternatives(r))
+        return false;
+    r->out->step[jump].x = (int32_t)(r->out->count - jump);
+    return true;
+}
+
+DVTI_FN void dvti_pattern_free(dvti_pattern *pattern) {
+    dvti_free(pattern->step);
+    dvti_free(pattern->now);
+    dvti_free(pattern->next);
+    dvti_free(pattern->stack);
+    dvti_free(pattern->seen);
+    memset(pattern, 0, sizeof *pattern);
+}
+
+DVTI_FN bool dvti_pattern_compile(const char *function, const char *text, dvti_pattern *out) {
+    dvti_pat_reader r;
+    bool good;
+    memset(out, 0, sizeof *out);
+    r.function = function;
+    r.text = r.at = text;
+    r.out = out;
+    r.depth = 0;
+    if (strlen(text) > 10000) {
+        dvti_fail(DVT_ERR_VALUE, "%s: the pattern has %llu characters; expected at most 10000",
+                  function, (unsigned long long)strlen(text));
+        return false;
+    }
+    good = dvti_pat_alternatives(&r) && (!*r.at || dvti_pat_bad(&r, "a ) without its (")) &&
+           dvti_pat_emit(&r, DVTI_PAT_MATCH);
+    if (good) {
+        out->now = (int32_t *)dvti_alloc(out->count * sizeof *out->now);
+        out->next = (int32_t *)dvti_alloc(out->count * sizeof *out->next);
+        out->stack = (int32_t *)dvti_alloc(2 * out->count * sizeof *out->stack);
+        out->seen = (size_t *)dvti_alloc(out->count * sizeof *out->seen);
+        if (!out->now || !out->next || !out->stack || !out->seen) {
+            dvti_fail_memory(function, (int64_t)(out->count * 4 * sizeof *out->now));
+            good = false;
+        }
+    }
+    if (!good)
+        dvti_pattern_free(out);
+    return good;
+}
+
+/* ---- running ---- */
+/* Follows jumps from `from` and appends the steps that read a character to list. True when MATCH is reached. */
+static bool dvti_pat_follow(dvti_pattern *p, int32_t from, int32_t *list, int32_t *n,
+                            const char *text, size_t at) {
+    int32_t depth = 0;
+    p->stack[depth++] = from;
+    while (depth) {
+        int32_t i = p->stack[--depth];
+        const dvti_pattern_step *step = &p->step[i];
+        if (p->seen[i] == at + 1)
+            continue;
+        p->seen[i] = at + 1;
+        switch (step->op) {
+        case DVTI_PAT_MATCH:
+            return true;
+        case DVTI_PAT_SPLIT:
+            p->stack[depth++] = i + step->y;
+            p->stack[depth++] = i + step->x;
+            break;
+        case DVTI_PAT_JUMP:
+            p->stack[depth++] = i + step->x;
+            break;
+        case DVTI_PAT_BEGIN:
+            if (at == 0)
+                p->stack[depth++] = i + 1;
+            break;
+        case DVTI_PAT_END:
+            if (!text[at])
+                p->stack[depth++] = i + 1;
+            break;
+        default:
+            list[(*n)++] = i;
+        }
+    }
+    return false;
+}
+
+static bool dvti_pat_reads(const dvti_pattern_step *step, unsigned char c) {
+    if (step->op == DVTI_PAT_SET)
+        return step->set[c / 32] >> c % 32 & 1;
+    return step->op == DVTI_PAT_ANY ? c != '\n' : step->c == c;
+}
+
+DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
+    int32_t n = 0, m, k, *swap;
+    size_t at;
+    memset(p->seen, 0, p->count * sizeof *p->seen);
+    if (dvti_pat_follow(p, 0, p->now, &n, text, 0))
+        return true;
+    for (at = 0; text[at] && n; at++) {
+        m = 0;
+        for (k = 0; k < n; k++)
+            if (dvti_pat_reads(&p->step[p->now[k]], (unsigned char)text[at]) &&
+                dvti_pat_follow(p, p->now[k] + 1, p->next, &m, text, at + 1))
+                return true;
+        swap = p->now;
+        p->now = p->next;
+        p->next = swap;
+        n = m;
+    }
+    return false;
+}
+
+#undef DVTI_PAT_DEPTH
+/* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 79 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/7_train/dvt_curve.c ==== */
+/* ==== begin src/6_nn/dvt_param.c ==== */
+/* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/7_train/dvt_curve.c"
+#line 2 "src/6_nn/dvt_param.c"
 #endif
-/* Curves as SVG. */
+
+/* ---- making ---- */
+/* Gluon's rules by the last part of a name. Anything else, such as "weight", has none. */
+static dvt_init dvti_param_rule(const char *short_name, dvt_dtype dtype) {
+    static const char *const zeros[] = {"bias", "beta", "running_mean", "moving_mean"};
+    static const char *const ones[] = {"gamma", "running_var", "moving_var"};
+    dvt_init none;
+    int i;
+    memset(&none, 0, sizeof none);
+    for (i = 0; i < DVTI_LENGTH(zeros); i++)
+        if (strcmp(short_name, zeros[i]) == 0)
+            return dvt_init_zero();
+    for (i = 0; i < DVTI_LENGTH(ones); i++)
+        if (strcmp(short_name, ones[i]) == 0)
+            return dvt_init_one();
+    return dvt_dtype_is_float(dtype) ? none : dvt_init_zero();
+}
+
+static void dvti_param_destroy(void *object) {
+    dvt_param *p = (dvt_param *)object;
+    int i;
+    for (i = 0; i < p->ctxs.n; i++)
+        dvt_release(p->copy[i]);
+    dvti_free(p->name);
+    dvti_free(p);
+}
+
+DVTI_FN dvt_param *dvti_param_new(const char *function, const char *prefix, const char *short_name,
+                                  dvt_shape shape, dvt_dtype dtype, dvt_init own) {
+    size_t bytes = strlen(prefix) + strlen(short_name) + 1;
+    dvt_param *p = (dvt_param *)dvti_alloc_zero(sizeof *p);
+    char *name = (char *)dvti_alloc(bytes);
+    if (!p || !name) {
+        dvti_free(p);
+        dvti_free(name);
+        dvti_fail_memory(function, (int64_t)(sizeof *p + bytes));
+        return NULL;
+    }
+    snprintf(name, bytes, "%s%s", prefix, short_name);
+    dvti_object_begin_unowned(p, dvti_param_destroy);
+    p->name = name;
+    p->short_name = name + strlen(prefix);
+    p->shape = shape;
+    p->dtype = dtype;
+    p->own = own;
+    p->rule = dvti_param_rule(short_name, dtype);
+    p->fixed = !dvt_dtype_is_float(dtype);
+    p->grad_req = p->fixed ? DVT_GRAD_NULL : DVT_GRAD_WRITE;
+    p->lr_mult = p->wd_mult = 1;
+    return p;
+}
+
+/* ---- asking ---- */
+DVTI_FN bool dvti_param_ready(const dvt_param *p) {
+    return dvti_atomic_load((dvti_atomic *)&p->state) == DVTI_PARAM_READY;
+}
+
+DVTI_FN bool dvti_shape_known(dvt_shape shape) {
+    int i;
+    for (i = 0; i < shape.ndim; i++)
+        if (shape.dim[i] == 0)
+            return false;
+    return true;
+}
+
+DVTI_FN bool dvti_shape_accepts(dvt_shape known, dvt_shape given) {
+    int i;
+    if (known.ndim != given.ndim)
+        return false;
+    for (i = 0; i < known.ndim; i++)
+        if (known.dim[i] != 0 && known.dim[i] != given.dim[i])
+            return false;
+    return true;
+}
+
+DVT_API const char *dvt_param_name(const dvt_param *p) {
+    if (p)
+        return p->name;
+    dvti_null("dvt_param_name", "p");
+    return "";
+}
+
+DVT_API dvt_shape dvt_param_shape(const dvt_param *p) {
+    dvt_shape shape = DVT_SCALAR;
+    if (!p) {
+        dvti_null("dvt_param_shape", "p");
+        return shape;
+    }
+    dvti_params_lock();
+    shape = p->shape;
+    dvti_params_unlock();
+    return shape;
+}
+
+DVT_API dvt_ctx_list dvt_param_ctxs(const dvt_param *p) {
+    dvt_ctx_list none;
+    memset(&none, 0, sizeof none);
+    if (p)
+        return p->ctxs;
+    dvti_null("dvt_param_ctxs", "p");
+    return none;
+}
+
+static void dvti_param_not_ready(const char *function, const dvt_param *p) {
+    if (dvti_atomic_load((dvti_atomic *)&p->state) == DVTI_PARAM_DEFERRED)
+        dvti_fail(
+            DVT_ERR_UNINITIALIZED,
+            "%s: Parameter '%s' has not been initialized yet because initialization was deferred "
+            "(its shape is %s): its values are set during the first forward pass. Pass one batch "
+            "of data through the network before reading parameters, or give in_units, in_channels "
+            "and the like when making the layers",
+            function, p->name, dvti_shape_text(p->shape));
+    else
+        dvti_fail(DVT_ERR_UNINITIALIZED,
+                  "%s: Parameter '%s' has not been initialized; call dvt_initialize on the whole "
+                  "net, or dvt_params_initialize on what dvt_collect_params gives, which includes "
+                  "the parameters of children",
+                  function, p->name);
+}
+
+/* The copy on ctx; NULL with the error set. */
+static dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx) {
+    char list[256];
+    int i;
+    if (!p) {
+        dvti_null(function, "p");
+        return NULL;
+    }
+    if (!dvti_param_ready(p)) {
+        dvti_param_not_ready(function, p);
+        return NULL;
+    }
+    if (ctx.type == DVT_DEVICE_DEFAULT && p->ctxs.n == 1)
+        return p->copy[0];
+    for (i = 0; i < p->ctxs.n; i++)
+        if (dvt_ctx_equal(p->ctxs.ctx[i], ctx))
+            return p->copy[i];
+    dvt_ctx_list_format(p->ctxs, list, sizeof list);
+    dvti_fail(DVT_ERR_CONTEXT,
+              "%s: Parameter '%s' was not initialized on context %s. It was only initialized on "
+              "%s. Copy the input with dvt_as_in_ctx, or move the parameters with "
+              "dvt_params_reset_ctx",
+              function, p->name, dvt_ctx_name(ctx), list);
+    return NULL;
+}
+
+DVT_API dvt_array *dvt_param_data(dvt_param *p, dvt_ctx ctx) {
+    return dvti_param_on("dvt_param_data", p, ctx);
+}
+
+DVT_API dvt_array *dvt_param_grad(dvt_param *p, dvt_ctx ctx) {
+    dvt_array *copy;
+    if (p && p->grad_req == DVT_GRAD_NULL && dvti_param_ready(p)) {
+        dvti_fail(DVT_ERR_GRAD,
+                  "dvt_param_grad: Cannot get gradient array for Parameter '%s' because "
+                  "grad_req='null'; set another with dvt_param_set_grad_req%s",
+                  p->name, p->fixed ? " (this one never has a gradient)" : "");
+        return NULL;
+    }
+    copy = dvti_param_on("dvt_param_grad", p, ctx);
+    return copy ? dvt_grad(copy) : NULL;
+}
+
+/* The mean is the first copy plus the mean distance to it, in float64: where all copies are equal it is that value exactly, for
+   any number of them. */
+static bool dvti_average_into(double *base, double *distance, const double *value, int64_t n,
+                              bool first) {
+    int64_t i;
+    if (!value)
+        return false;
+    for (i = 0; i < n; i++)
+        if (first) {
+            base[i] = value[i];
+            distance[i] = 0;
+        } else if (value[i] != base[i])
+            distance[i] += value[i] - base[i];
+    return true;
+}
+
+DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_record_guard record = dvt_record_begin(0, -1);
+    dvt_array *out = NULL, *base, *distance;
+    int64_t i, n;
+    int k;
+    if (!dvti_param_ready(p))
+        dvti_param_not_ready(function, p);
+    else if (p->ctxs.n == 1 || !dvt_dtype_is_float(p->dtype))
+        out = dvt_copyto(p->copy[0], dvt_cpu());
+    else {
+        base = dvt_empty(p->shape, DVT_F64, dvt_cpu());
+        distance = dvt_empty(p->shape, DVT_F64, dvt_cpu());
+        n = dvt_size(base);
+        for (k = 0; base && distance && k < p->ctxs.n; k++) {
+            dvt_scope_guard inner = dvt_scope_begin();
+            dvt_array *host = dvt_as_in_ctx(p->copy[k], dvt_cpu());
+            dvt_array *wide = host ? dvt_astype(host, DVT_F64, true) : NULL;
+            if (!dvti_average_into((double *)dvt_data(base), (double *)dvt_data(distance),
+                                   wide ? (const double *)dvt_data(wide) : NULL, n, k == 0))
+                base = NULL;
+            dvt_scope_end(&inner);
+        }
+        if (base && distance) {
+            double *b = (double *)dvt_data(base), *d = (double *)dvt_data(distance);
+            for (i = 0; i < n; i++)
+                b[i] += d[i] / p->ctxs.n;
+            out = dvt_astype(base, p->dtype, false);
+        }
+    }
+    dvt_record_end(&record);
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    return out;
+}
+
+/* ---- changing ---- */
+DVT_API dvt_status dvt_param_set_shape(dvt_param *p, dvt_shape shape) {
+    dvt_status status = DVT_OK;
+    int64_t bytes;
+    if (!p)
+        return dvti_null("dvt_param_set_shape", "p");
+    if (!dvti_nbytes("dvt_param_set_shape", shape, p->dtype, &bytes))
+        return dvt_error_code();
+    dvti_params_lock();
+    if (!dvti_shape_accepts(p->shape, shape))
+        status = dvti_fail(
+            DVT_ERR_SHAPE,
+            "dvt_param_set_shape: Parameter '%s' has shape %s and is given %s; expected the same "
+            "number of axes, and the same extents where they are known (not 0)",
+            p->name, dvti_shape_text(p->shape), dvti_shape_text(shape));
+    else if (!dvti_param_ready(p))
+        p->shape = shape;
+    dvti_params_unlock();
+    return status;
+}
+
+DVT_API dvt_status dvt_param_set_init(dvt_param *p, dvt_init init) {
+    if (!p)
+        return dvti_null("dvt_param_set_init", "p");
+    if (!dvti_init_check("dvt_param_set_init", p, init))
+        return dvt_error_code();
+    p->own = init;
+    return DVT_OK;
+}
+
+static dvt_status dvti_param_factor(const char *function, dvt_param *p, double factor, bool decay) {
+    if (!p)
+        return dvti_null(function, "p");
+    if (!(factor - factor == 0))
+        return dvti_fail(DVT_ERR_RANGE,
+                         "%s: factor is %g for Parameter '%s'; expected a finite number", function,
+                         factor, p->name);
+    *(decay ? &p->wd_mult : &p->lr_mult) = factor;
+    return DVT_OK;
+}
+
+DVT_API dvt_status dvt_param_set_lr_mult(dvt_param *p, double factor) {
+    return dvti_param_factor("dvt_param_set_lr_mult", p, factor, false);
+}
+
+DVT_API dvt_status dvt_param_set_wd_mult(dvt_param *p, double factor) {
+    return dvti_param_factor("dvt_param_set_wd_mult", p, factor, true);
+}
+
+static void dvti_copy_drop_grad(dvt_array *copy) {
+    dvt_release(copy->grad);
+    copy->grad = NULL;
+    copy->grad_req = DVT_GRAD_NULL;
+    copy->attached = copy->grad_fresh = false;
+}
+
+/* Gradients start again at 0, as in Gluon. */
+static dvt_status dvti_copies_set_req(dvt_param *p, dvt_grad_req req) {
+    dvt_status status = DVT_OK;
+    int i;
+    if (req != DVT_GRAD_NULL && p->grad_req != DVT_GRAD_NULL) {
+        for (i = 0; i < p->ctxs.n && status == DVT_OK; i++)
+            status = dvt_zero_grad(p->copy[i]);
+        for (i = 0; i < p->ctxs.n && status == DVT_OK; i++)
+            p->copy[i]->grad_req = req;
+        return status;
+    }
+    for (i = 0; i < p->ctxs.n; i++) {
+        if (req != DVT_GRAD_NULL)
+            status = dvt_attach_grad(p->copy[i], req);
+        if (req == DVT_GRAD_NULL || status != DVT_OK)
+            dvti_copy_drop_grad(p->copy[i]);
+        if (status != DVT_OK)
+            break;
+    }
+    while (status != DVT_OK && --i >= 0)
+        dvti_copy_drop_grad(p->copy[i]);
+    return status;
+}
+
+DVT_API dvt_status dvt_param_set_grad_req(dvt_param *p, dvt_grad_req req) {
+    dvt_status status = DVT_OK;
+    if (!p)
+        return dvti_null("dvt_param_set_grad_req", "p");
+    if ((int)req < DVT_GRAD_WRITE || (int)req > DVT_GRAD_NULL)
+        return dvti_fail(DVT_ERR_VALUE,
+                         "dvt_param_set_grad_req: req is %d; expected DVT_GRAD_WRITE, DVT_GRAD_ADD "
+                         "or DVT_GRAD_NULL",
+                         (int)req);
+    if (p->fixed || req == p->grad_req)
+        return DVT_OK;
+    if (dvti_param_ready(p))
+        status = dvti_copies_set_req(p, req);
+    if (status == DVT_OK)
+        p->grad_req = req;
+    return status;
+}
+
+/* First a copy of the new values on every context, which may fail; then, on each device, into the array that is there. */
+static dvt_status dvti_param_write(dvt_param *p, dvt_array *x) {
+    const char *function = "dvt_param_set_data";
+    dvt_array *staged[DVT_MAX_CONTEXTS];
+    dvt_array *converted = dvt_astype(x, p->dtype, false);
+    dvt_status status = converted ? DVT_OK : dvt_error_code();
+    int i;
+    for (i = 0; i < p->ctxs.n && status == DVT_OK; i++) {
+        staged[i] = dvt_copyto(converted, p->ctxs.ctx[i]);
+        if (!staged[i])
+            status = dvt_error_code();
+    }
+    for (i = 0; i < p->ctxs.n && status == DVT_OK; i++) {
+        status = dvti_copy_elements(function, p->copy[i], staged[i]);
+        if (status == DVT_OK)
+            dvti_written(p->copy[i]);
+    }
+    return status;
+}
+
+/* A deferred parameter gets its values from the data, and with them its shape. */
+static dvt_status dvti_param_complete(dvt_param *p, dvt_array *x) {
+    dvti_plan *plan = dvti_plans_new("dvt_param_set_data", 1);
+    dvt_status status;
+    if (!plan)
+        return dvt_error_code();
+    plan->param = p;
+    plan->shape = x->shape;
+    plan->ctxs = p->ctxs;
+    status = dvti_plan_fill(plan, x) ? DVT_OK : dvt_error_code();
+    if (status == DVT_OK)
+        dvti_plans_commit(plan, 1);
+    dvti_plans_drop(plan, 1);
+    return status;
+}
+
+DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
+    dvt_scope_guard scope;
+    dvt_record_guard record;
+    dvt_status status;
+    if (!p || !x)
+        return dvti_null("dvt_param_set_data", p ? "x" : "p");
+    if (!dvti_shape_accepts(p->shape, x->shape) || !dvti_shape_known(x->shape))
+        return dvti_fail(
+            DVT_ERR_SHAPE,
+            "dvt_param_set_data: Parameter '%s' has shape %s and x is %s; expected equal shapes",
+            p->name, dvti_shape_text(p->shape), dvti_describe(x));
+    if (dvti_atomic_load(&p->state) == DVTI_PARAM_NEW) {
+        dvti_param_not_ready("dvt_param_set_data", p);
+        return dvt_error_code();
+    }
+    scope = dvt_scope_begin();
+    record = dvt_record_begin(0, -1);
+    status = dvti_param_ready(p) ? dvti_param_write(p, x) : dvti_param_complete(p, x);
+    dvt_record_end(&record);
+    dvt_scope_end(&scope);
+    return status;
+}
+/* ==== end src/6_nn/dvt_param.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 80 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/6_nn/dvt_param_list.c ==== */
+/* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/6_nn/dvt_param_list.c"
+#endif
+
+static void dvti_params_destroy(void *object) {
+    dvt_params *params = (dvt_params *)object;
+    size_t i;
+    for (i = 0; i < params->count; i++)
+        dvt_release(params->item[i]);
+    dvti_free(params->item);
+    dvti_free(params);
+}
+
+DVTI_FN dvt_params *dvti_params_new(const char *function) {
+    dvt_params *params = (dvt_params *)dvti_alloc_zero(sizeof *params);
+    if (!params)
+        dvti_fail_memory(function, (int64_t)sizeof *params);
+    else if (!dvti_object_begin(params, dvti_params_destroy, function)) {
+        dvti_free(params);
+        params = NULL;
+    }
+    return params;
+}
+
+DVTI_FN bool dvti_params_add(const char *function, dvt_params *params, dvt_param *p) {
+    size_t i;
+    for (i = 0; i < params->count; i++)
+        if (params->item[i] == p)
+            return true;
+    if (!dvti_grow((void **)&params->item, &params->capacity, params->count + 1,
+                   sizeof *params->item)) {
+        dvti_fail_memory(function, (int64_t)(sizeof *params->item * (params->count + 1)));
+        return false;
+    }
+    params->item[params->count++] = (dvt_param *)dvt_retain(p);
+    return true;
+}
+
+static bool dvti_params_collect(dvt_params *params, dvt_block *block, dvti_pattern *pattern) {
+    size_t i;
+    for (i = 0; i < block->n_param; i++)
+        if ((!pattern || dvti_pattern_match(pattern, block->param[i]->name)) &&
+            !dvti_params_add("dvt_collect_params", params, block->param[i]))
+            return false;
+    for (i = 0; i < block->n_child; i++)
+        if (!dvti_params_collect(params, block->child[i], pattern))
+            return false;
+    return true;
+}
+
+DVT_API dvt_params *dvt_collect_params(dvt_block *net, const char *text) {
+    dvti_pattern pattern;
+    dvt_scope_guard scope;
+    dvt_params *params;
+    if (!net) {
+        dvti_null("dvt_collect_params", "net");
+        return NULL;
+    }
+    if (text && !dvti_pattern_compile("dvt_collect_params", text, &pattern))
+        return NULL;
+    scope = dvt_scope_begin();
+    params = dvti_params_new("dvt_collect_params");
+    if (params && !dvti_params_collect(params, net, text ? &pattern : NULL))
+        params = NULL;
+    if (text)
+        dvti_pattern_free(&pattern);
+    dvt_keep(params);
+    dvt_scope_end(&scope);
+    return params;
+}
+
+DVT_API int dvt_params_len(const dvt_params *params) {
+    if (params)
+        return (int)params->count;
+    dvti_null("dvt_params_len", "params");
+    return 0;
+}
+
+DVT_API dvt_param *dvt_params_at(dvt_params *params, int i) {
+    if (!params) {
+        dvti_null("dvt_params_at", "params");
+        return NULL;
+    }
+    if (i < 0 || (size_t)i >= params->count) {
+        dvti_fail(DVT_ERR_RANGE, "dvt_params_at: index %d of %llu parameters; expected 0 to %lld",
+                  i, (unsigned long long)params->count, (long long)params->count - 1);
+        return NULL;
+    }
+    return params->item[i];
+}
+
+DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
+                               const char *(*name)(const void *user, int i), const void *user) {
+    dvti_text text = dvti_text_begin(buffer, size);
+    int i, shown = n > 8 ? 6 : n;
+    if (n == 0)
+        dvti_text_add(&text, "none");
+    for (i = 0; i < shown; i++)
+        dvti_text_add(&text, "%s'%.60s'", i ? ", " : "", name(user, i));
+    if (shown < n)
+        dvti_text_add(&text, ", ..., '%.60s' (%d in all)", name(user, n - 1), n);
+    return buffer;
+}
+
+static const char *dvti_params_name_at(const void *user, int i) {
+    return ((const dvt_params *)user)->item[i]->name;
+}
+
+DVT_API dvt_param *dvt_params_find(dvt_params *params, const char *name) {
+    char known[600];
+    size_t i;
+    if (!params || !name) {
+        dvti_null("dvt_params_find", params ? "name" : "params");
+        return NULL;
+    }
+    for (i = 0; i < params->count; i++)
+        if (strcmp(params->item[i]->name, name) == 0)
+            return params->item[i];
+    dvti_fail(DVT_ERR_NAME, "dvt_params_find: no parameter is called '%.100s'; there are %s", name,
+              dvti_brief(known, sizeof known, (int)params->count, dvti_params_name_at, params));
+    return NULL;
+}
+
+/* ---- all at once ---- */
+DVT_API dvt_status dvt_params_reset_ctx(dvt_params *params, dvt_ctx_list given) {
+    const char *function = "dvt_params_reset_ctx";
+    dvt_ctx_list ctxs;
+    dvti_plan *plans;
+    bool good = true;
+    size_t i;
+    if (!params)
+        return dvti_null(function, "params");
+    for (i = 0; i < params->count; i++)
+        if (dvti_atomic_load(&params->item[i]->state) == DVTI_PARAM_NEW)
+            return dvti_fail(DVT_ERR_UNINITIALIZED,
+                             "%s: Cannot reset context for Parameter '%s' because it has not been "
+                             "initialized; call dvt_initialize first",
+                             function, params->item[i]->name);
+    if (!dvti_ctxs_resolve(function, given, &ctxs) ||
+        !(plans = dvti_plans_new(function, params->count)))
+        return dvt_error_code();
+    for (i = 0; good && i < params->count; i++) {
+        dvti_plan *plan = &plans[i];
+        plan->param = params->item[i];
+        plan->ctxs = ctxs;
+        plan->init = plan->param->pending;
+        plan->shape = plan->param->shape;
+        plan->deferred = !dvti_param_ready(plan->param);
+        if (!plan->deferred) {
+            dvt_scope_guard scope = dvt_scope_begin();
+            dvt_array *average = dvti_param_average(function, plan->param);
+            good = average && dvti_plan_fill(plan, average);
+            dvt_scope_end(&scope);
+        }
+    }
+    if (good)
+        dvti_plans_commit(plans, params->count);
+    dvti_plans_drop(plans, params->count);
+    return good ? DVT_OK : dvt_error_code();
+}
+
+/* On failure those that were changed go back, which only takes away gradients or restarts them. */
+DVT_API dvt_status dvt_params_set_grad_req(dvt_params *params, dvt_grad_req req) {
+    dvt_grad_req *before;
+    dvt_status status = DVT_OK;
+    size_t i;
+    if (!params)
+        return dvti_null("dvt_params_set_grad_req", "params");
+    before = (dvt_grad_req *)dvti_alloc(params->count * sizeof *before);
+    if (!before)
+        return dvti_fail_memory("dvt_params_set_grad_req",
+                                (int64_t)(params->count * sizeof *before));
+    for (i = 0; i < params->count && status == DVT_OK; i++) {
+        before[i] = params->item[i]->grad_req;
+        status = dvt_param_set_grad_req(params->item[i], req);
+    }
+    if (status != DVT_OK)
+        for (i--; i > 0; i--)
+            dvt_param_set_grad_req(params->item[i - 1], before[i - 1]);
+    dvti_free(before);
+    return status;
+}
+
+DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
+    dvt_status status = DVT_OK;
+    size_t i;
+    int k;
+    if (!params)
+        return dvti_null("dvt_params_zero_grad", "params");
+    for (i = 0; i < params->count && status == DVT_OK; i++) {
+        dvt_param *p = params->item[i];
+        if (dvti_param_ready(p) && p->grad_req != DVT_GRAD_NULL)
+            for (k = 0; k < p->ctxs.n && status == DVT_OK; k++)
+                status = dvt_zero_grad(p->copy[k]);
+    }
+    return status;
+}
+/* ==== end src/6_nn/dvt_param_list.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 81 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/6_nn/dvt_param_plan.c ==== */
+/* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/6_nn/dvt_param_plan.c"
+#endif
+
+static dvti_mutex dvti_param_mutex = DVTI_MUTEX_INIT;
+
+DVTI_FN void dvti_params_lock(void) {
+    dvti_mutex_lock(&dvti_param_mutex);
+}
+
+DVTI_FN void dvti_params_unlock(void) {
+    dvti_mutex_unlock(&dvti_param_mutex);
+}
+
+DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx_list *out) {
+    dvt_ctx_list list;
+    int i, k;
+    if (given.n < 0 || given.n > DVT_MAX_CONTEXTS) {
+        dvti_fail(DVT_ERR_RANGE, "%s: a list of %d contexts; expected 0 to %d", function, given.n,
+                  DVT_MAX_CONTEXTS);
+        return false;
+    }
+    if (given.n == 0) {
+        given.n = 1;
+        given.ctx[0] = dvt_default_ctx();
+    }
+    memset(&list, 0, sizeof list);
+    for (i = 0; i < given.n; i++) {
+        dvt_ctx ctx = dvti_ctx(given.ctx[i]);
+        for (k = 0; k < list.n && !dvt_ctx_equal(list.ctx[k], ctx); k++)
+            continue;
+        if (k == list.n && !dvti_device_of(function, ctx))
+            return false;
+        if (k == list.n)
+            list.ctx[list.n++] = ctx;
+    }
+    *out = list;
+    return true;
+}
+
+DVTI_FN dvti_plan *dvti_plans_new(const char *function, size_t n) {
+    dvti_plan *plans = NULL;
+    if (n <= SIZE_MAX / sizeof *plans)
+        plans = (dvti_plan *)dvti_alloc_zero(n * sizeof *plans);
+    if (!plans)
+        dvti_fail_memory(function, (int64_t)(n * sizeof *plans));
+    return plans;
+}
+
+DVTI_FN void dvti_plans_drop(dvti_plan *plans, size_t n) {
+    size_t i;
+    int k;
+    for (i = 0; plans && i < n; i++)
+        for (k = 0; k < DVT_MAX_CONTEXTS; k++)
+            dvt_release(plans[i].copy[k]);
+    dvti_free(plans);
+}
+
+DVTI_FN bool dvti_plan_fill(dvti_plan *plan, dvt_array *values) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_record_guard record = dvt_record_begin(0, -1);
+    dvt_array *converted = dvt_astype(values, plan->param->dtype, false);
+    bool good = converted != NULL;
+    int i;
+    for (i = 0; good && i < plan->ctxs.n; i++) {
+        dvt_array *copy = dvt_copyto(converted, plan->ctxs.ctx[i]);
+        good = copy && (plan->param->grad_req == DVT_GRAD_NULL ||
+                        dvt_attach_grad(copy, plan->param->grad_req) == DVT_OK);
+        if (good) {
+            dvti_scope_take(copy);
+            plan->copy[i] = copy;
+        }
+    }
+    dvt_record_end(&record);
+    dvt_scope_end(&scope);
+    return good;
+}
+
+/* Two arrays of one shape, dtype and context exchange their memory, so that pointers to `kept` see the new values. The version
+   says so to a tape that remembers the old ones. */
+static void dvti_copy_exchange(dvt_array *kept, dvt_array *fresh) {
+    dvti_storage *old = kept->storage;
+    dvti_atomic_store(&fresh->storage->version, dvti_atomic_load(&old->version) + 1);
+    kept->storage = fresh->storage;
+    fresh->storage = old;
+}
+
+static void dvti_copy_renew(dvt_array *kept, dvt_array *fresh) {
+    dvti_copy_exchange(kept, fresh);
+    if (kept->grad && fresh->grad)
+        dvti_copy_exchange(kept->grad, fresh->grad);
+    else {
+        dvt_array *grad = kept->grad;
+        kept->grad = fresh->grad;
+        fresh->grad = grad;
+    }
+    kept->grad_req = fresh->grad_req;
+    kept->attached = fresh->attached;
+    kept->grad_fresh = false;
+}
+
+static void dvti_plan_commit_values(dvti_plan *plan) {
+    dvt_param *p = plan->param;
+    dvt_array *now[DVT_MAX_CONTEXTS];
+    int i, k;
+    memset(now, 0, sizeof now);
+    for (i = 0; i < plan->ctxs.n; i++) {
+        now[i] = plan->copy[i];
+        plan->copy[i] = NULL;
+        for (k = 0; k < p->ctxs.n; k++)
+            if (p->copy[k] && dvt_ctx_equal(p->ctxs.ctx[k], plan->ctxs.ctx[i])) {
+                dvti_copy_renew(p->copy[k], now[i]);
+                dvt_release(now[i]);
+                now[i] = p->copy[k];
+                p->copy[k] = NULL;
+            }
+    }
+    for (k = 0; k < p->ctxs.n; k++)
+        dvt_release(p->copy[k]);
+    memcpy(p->copy, now, sizeof now);
+    p->ctxs = plan->ctxs;
+    p->shape = plan->shape;
+    dvti_atomic_store(&p->state, DVTI_PARAM_READY);
+}
+
+DVTI_FN void dvti_plan_commit_locked(dvti_plan *plan) {
+    if (!plan->param)
+        return;
+    if (!plan->deferred) {
+        dvti_plan_commit_values(plan);
+        return;
+    }
+    plan->param->pending = plan->init;
+    plan->param->ctxs = plan->ctxs;
+    dvti_atomic_store(&plan->param->state, DVTI_PARAM_DEFERRED);
+}
+
+DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
+    size_t i;
+    dvti_params_lock();
+    for (i = 0; i < n; i++)
+        dvti_plan_commit_locked(&plans[i]);
+    dvti_params_unlock();
+}
+/* ==== end src/6_nn/dvt_param_plan.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 82 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/6_nn/dvt_save_load.c ==== */
+/* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
+   name. How names of a file find their parameters is in dvt_load_match.c. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/6_nn/dvt_save_load.c"
+#endif
+
+/* ---- structural names ---- */
+DVTI_FN void dvti_named_free(dvti_named_list *list) {
+    size_t i;
+    for (i = 0; i < list->count; i++)
+        dvti_free(list->item[i].name);
+    dvti_free(list->item);
+    memset(list, 0, sizeof *list);
+}
+
+/* path + name, in memory of its own. */
+static char *dvti_path_join(const char *path, const char *name) {
+    size_t bytes = strlen(path) + strlen(name) + 1;
+    char *joined = (char *)dvti_alloc(bytes);
+    if (joined)
+        snprintf(joined, bytes, "%s%s", path, name);
+    return joined;
+}
+
+static bool dvti_named_add(dvti_named_list *list, const char *path, dvt_param *p) {
+    char *name;
+    if (!dvti_grow((void **)&list->item, &list->capacity, list->count + 1, sizeof *list->item) ||
+        !(name = dvti_path_join(path, p->short_name)))
+        return false;
+    list->item[list->count].name = name;
+    list->item[list->count++].param = p;
+    return true;
+}
+
+static bool dvti_named_walk(dvti_named_list *list, const dvt_block *block, const char *path) {
+    bool good = true;
+    size_t i;
+    for (i = 0; good && i < block->n_param; i++)
+        good = dvti_named_add(list, path, block->param[i]);
+    for (i = 0; good && i < block->n_child; i++) {
+        char number[24], *inner;
+        snprintf(number, sizeof number, "%lld.", (long long)i);
+        inner = dvti_path_join(path, number);
+        good = inner && dvti_named_walk(list, block->child[i], inner);
+        dvti_free(inner);
+    }
+    return good;
+}
+
+DVTI_FN bool dvti_named_collect(const char *function, const dvt_block *net, dvti_named_list *list) {
+    memset(list, 0, sizeof *list);
+    if (dvti_named_walk(list, net, ""))
+        return true;
+    dvti_fail_memory(function, (int64_t)(sizeof *list->item * (list->count + 1)));
+    dvti_named_free(list);
+    return false;
+}
+
+/* ---- saving ---- */
+static dvt_status dvti_save_named(const dvti_named_list *list, const char *path) {
+    dvt_array **array = (dvt_array **)dvti_alloc(list->count * sizeof *array);
+    const char **name = (const char **)dvti_alloc(list->count * sizeof *name);
+    dvt_status status = DVT_OK;
+    size_t i;
+    if (!array || !name)
+        status =
+            dvti_fail_memory("dvt_save_parameters", (int64_t)(list->count * 2 * sizeof *array));
+    for (i = 0; status == DVT_OK && i < list->count; i++) {
+        name[i] = list->item[i].name;
+        array[i] = dvti_param_average("dvt_save_parameters", list->item[i].param);
+        if (!array[i])
+            status = dvt_error_code();
+    }
+    if (status == DVT_OK)
+        status = dvt_save_params(path, array, name, (int)list->count);
+    dvti_free(array);
+    dvti_free((void *)name);
+    return status;
+}
+
+DVT_API dvt_status dvt_save_parameters(dvt_block *net, const char *path) {
+    dvti_named_list list;
+    dvt_scope_guard scope;
+    dvt_status status;
+    if (!net || !path)
+        return dvti_null("dvt_save_parameters", net ? "path" : "net");
+    if (!dvti_named_collect("dvt_save_parameters", net, &list))
+        return dvt_error_code();
+    scope = dvt_scope_begin();
+    status = dvti_save_named(&list, path);
+    dvt_scope_end(&scope);
+    dvti_named_free(&list);
+    return status;
+}
+
+/* ---- loading ---- */
+/* The file's array fits the parameter: known extents and dtype. */
+static bool dvti_load_check(const dvti_load *load, const dvt_param *p, const char *name,
+                            const dvt_array *saved) {
+    if (!dvti_shape_accepts(p->shape, saved->shape) || !dvti_shape_known(saved->shape)) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "dvt_load_parameters: Failed loading Parameter '%s' from saved params: shape "
+                  "incompatible expected %s vs saved %s (%s in '%s'); load it into a net of the "
+                  "same layers",
+                  p->name, dvti_shape_text(p->shape), dvti_shape_text(saved->shape), name,
+                  load->path);
+        return false;
+    }
+    if (p->dtype != saved->dtype && !load->options.cast_dtype) {
+        dvti_fail(DVT_ERR_DTYPE,
+                  "dvt_load_parameters: Failed loading Parameter '%s' from saved params: dtype "
+                  "incompatible expected %s vs saved %s. Set cast_dtype to cast the dtype of saved "
+                  "params",
+                  p->name, dvt_dtype_name(p->dtype), dvt_dtype_name(saved->dtype));
+        return false;
+    }
+    return true;
+}
+
+/* A parameter under several names takes the last of them, as in Gluon. */
+static bool dvti_load_is_last(const dvti_load *load, size_t i) {
+    size_t k;
+    for (k = i + 1; k < load->named.count; k++)
+        if (load->named.item[k].param == load->named.item[i].param && load->from[k] >= 0)
+            return false;
+    return true;
+}
+
+static bool dvti_load_plan(const dvti_load *load, size_t i, dvti_plan *plan) {
+    dvt_param *p = load->named.item[i].param;
+    dvt_array *saved = dvt_array_list_at(load->file, load->from[i]);
+    if (!saved || !dvti_load_check(load, p, load->named.item[i].name, saved))
+        return false;
+    if (!dvti_load_is_last(load, i))
+        return true;
+    plan->param = p;
+    plan->shape = saved->shape;
+    if (load->ctxs.n)
+        plan->ctxs = load->ctxs;
+    else if (p->ctxs.n)
+        plan->ctxs = p->ctxs;
+    else if (!dvti_ctxs_resolve("dvt_load_parameters", load->ctxs, &plan->ctxs))
+        return false;
+    return true;
+}
+
+/* First every check, then every copy, then all parameters change. */
+static dvt_status dvti_load_apply(const dvti_load *load) {
+    size_t i, n = load->named.count;
+    dvti_plan *plans = dvti_plans_new("dvt_load_parameters", n);
+    bool good = plans != NULL;
+    for (i = 0; good && i < n; i++)
+        if (load->from[i] >= 0)
+            good = dvti_load_plan(load, i, &plans[i]);
+    for (i = 0; good && i < n; i++)
+        if (plans[i].param)
+            good = dvti_plan_fill(&plans[i], dvt_array_list_at(load->file, load->from[i]));
+    if (good)
+        dvti_plans_commit(plans, n);
+    dvti_plans_drop(plans, n);
+    return good ? DVT_OK : dvt_error_code();
+}
+
+static dvt_status dvti_load_run(dvti_load *load, dvt_block *net) {
+    load->file = dvt_load_params(load->path, dvt_cpu());
+    if (!load->file || !dvti_load_match(load, net))
+        return dvt_error_code();
+    return dvti_load_apply(load);
+}
+
+DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx_list ctxs,
+                                       const dvt_load_options *options) {
+    dvti_load load;
+    dvt_scope_guard scope;
+    dvt_status status;
+    if (!net || !path)
+        return dvti_null("dvt_load_parameters", net ? "path" : "net");
+    memset(&load, 0, sizeof load);
+    load.path = path;
+    if (options)
+        load.options = *options;
+    if (ctxs.n && !dvti_ctxs_resolve("dvt_load_parameters", ctxs, &load.ctxs))
+        return dvt_error_code();
+    scope = dvt_scope_begin();
+    status = dvti_load_run(&load, net);
+    dvt_scope_end(&scope);
+    dvti_named_free(&load.named);
+    dvti_free(load.from);
+    return status;
+}
+/* ==== end src/6_nn/dvt_save_load.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 83 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_batch.c ==== */
+/* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
+   array, or pixels that a table maps to floats, are written straight into the batch; everything else is asked for sample by
+   sample and stacked. May be called from several threads at once. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_batch.c"
+#endif
 /* ==== begin src/7_train/dvt_train_internal.h ==== */
+/* Training from the inside: what the files of this room share. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/7_train/dvt_train_internal.h"
 #endif
-/* Training from the inside: what the files of this room share. */
 #ifndef DVTI_TRAIN_H
 #define DVTI_TRAIN_H
 #ifdef DEVTENSOR_LINES
-#line 5 "src/7_train/dvt_train_internal.h"
+#line 4 "src/7_train/dvt_train_internal.h"
 #endif
 
 /* ---- optimisers and schedules ---- */
@@ -13581,6 +16867,57 @@ DVTI_FN int dvti_optimizer_states(const dvt_optimizer *optimizer);
 /* One step without its views: rate and decay of this parameter; count: which step of it this is, from 1. */
 DVTI_FN dvti_launch dvti_optimizer_launch(const dvt_optimizer *optimizer, double rate, double decay,
                                           double rescale, int64_t count);
+
+/* ---- the trainer ---- */
+#define DVTI_TRAINER_STATES 3
+
+/* One copy of a parameter. Weight and gradient belong to the parameter and are looked up anew at every step. */
+typedef struct dvti_replica {
+    dvt_array *weight, *gradient;
+    dvt_array *state[DVTI_TRAINER_STATES]; /* owned; NULL until the first step */
+} dvti_replica;
+
+typedef struct dvti_trained {
+    dvt_param *param;
+    int64_t count;      /* steps of this parameter so far */
+    dvt_array *landing; /* on the first context: where the others' gradients arrive; owned */
+    bool taken;         /* part of the step that is under way */
+} dvti_trained;
+
+struct dvt_trainer {
+    dvti_object object;
+    dvt_params *params; /* retained */
+    dvt_optimizer optimizer;
+    int states, n;
+    int64_t steps;
+    bool summed;           /* allreduce has been here since the last update */
+    dvti_trained *trained; /* n */
+    dvt_ctx_list ctxs;
+    dvti_replica *replica; /* n rows of ctxs.n */
+};
+
+/* Copy k of parameter i. */
+DVTI_FN dvti_replica *dvti_trainer_at(const dvt_trainer *t, int i, int k);
+DVTI_FN void dvti_replicas_free(dvti_replica *replica, int64_t n);
+/* The contexts that all parameters agree on; those without any (not initialised yet) are passed over. Otherwise CONTEXT. */
+DVTI_FN dvt_status dvti_trainer_ctxs(const char *function, const dvt_trainer *t,
+                                     dvt_ctx_list *ctxs);
+/* Looks up every copy; parameters without gradients are not taken. Changes nothing that a failure would have to undo. */
+DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t);
+/* The memory that a step needs for parameter i: its states; room for a gradient that comes from another device. */
+DVTI_FN dvt_status dvti_trainer_make_states(dvt_trainer *t, int i);
+DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i);
+/* Sums the gradients of all that is taken over the contexts, in their order, and gives every copy the sum. fresh_only: stale
+   ones count as 0. */
+DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only);
+
+/* ---- clipping ---- */
+/* The common 2-norm. False with the error set: RANGE (max_norm), memory, a read that is forbidden. */
+DVTI_FN bool dvti_global_norm(const char *function, dvt_array *const *arrays, int n,
+                              double max_norm, double *out);
+/* Scales in place when norm is above max_norm. */
+DVTI_FN bool dvti_clip_to_norm(const char *function, dvt_array *const *arrays, int n, double norm,
+                               double max_norm);
 
 /* ---- data ---- */
 typedef enum dvti_transform_kind {
@@ -13603,23 +16940,775 @@ struct dvt_dataset {
     dvt_transform *transform;
 };
 
+/* How a batch is made: whole rows copied, pixels mapped by a table, or sample by sample. */
+typedef enum dvti_batch_way {
+    DVTI_BATCH_SAMPLES,
+    DVTI_BATCH_ROWS,
+    DVTI_BATCH_TABLE
+} dvti_batch_way;
+
+typedef struct dvti_batcher {
+    dvt_dataset *data; /* retained */
+    dvti_batch_way way;
+    dvt_array *x, *y; /* the dataset's arrays, where the way needs them */
+    float *table;     /* 256 floats per channel */
+} dvti_batcher;
+
+DVTI_FN void dvti_batcher_begin(dvti_batcher *batcher, dvt_dataset *data);
+DVTI_FN void dvti_batcher_end(dvti_batcher *batcher);
+/* Makes the table; before the first batch. False with the error set. */
+DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher);
+/* The samples with these n numbers as one batch in the current scope. False with the error set. */
+DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
+                             const int64_t *index, int64_t n, dvt_array **x, dvt_array **y);
+
 #endif
 /* ==== end src/7_train/dvt_train_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/7_train/dvt_curve.c"
+#line 4 "src/7_train/dvt_batch.c"
 #endif
+
+#define DVTI_TABLE_CHANNELS 64
+
+/* The arrays at the bottom, if every transform on the way works pixel by pixel. */
+static const dvt_dataset *dvti_bottom(const dvt_dataset *data, bool *as_tensor) {
+    const dvt_dataset *bottom;
+    if (!data->source)
+        return data;
+    bottom = dvti_bottom(data->source, as_tensor);
+    return bottom && dvti_transform_by_pixel(data->transform, as_tensor) ? bottom : NULL;
+}
+
+DVTI_FN void dvti_batcher_begin(dvti_batcher *batcher, dvt_dataset *data) {
+    const dvt_dataset *bottom;
+    bool as_tensor = false;
+    memset(batcher, 0, sizeof *batcher);
+    batcher->data = (dvt_dataset *)dvt_retain(data);
+    bottom = dvti_bottom(data, &as_tensor);
+    if (!bottom || !dvt_is_contiguous(bottom->x) || !dvt_is_contiguous(bottom->y))
+        return;
+    if (as_tensor && (bottom->x->dtype != DVT_U8 || bottom->x->shape.ndim != 4 ||
+                      bottom->x->shape.dim[3] > DVTI_TABLE_CHANNELS))
+        return;
+    batcher->way = as_tensor ? DVTI_BATCH_TABLE : DVTI_BATCH_ROWS;
+    batcher->x = bottom->x;
+    batcher->y = bottom->y;
+}
+
+DVTI_FN void dvti_batcher_end(dvti_batcher *batcher) {
+    dvt_release(batcher->data);
+    dvti_free(batcher->table);
+    memset(batcher, 0, sizeof *batcher);
+}
+
+/* ---- the table: what the transforms make of each of the 256 values of a pixel, per channel ---- */
+static dvt_array *dvti_apply_all(const dvt_dataset *data, dvt_array *x) {
+    if (!data->source)
+        return x;
+    x = dvti_apply_all(data->source, x);
+    return x ? dvt_transform_apply(data->transform, x) : NULL;
+}
+
+/* An image of one column in which row v holds v: the transforms themselves fill the table, so it has their bits. */
+static dvt_array *dvti_all_pixels(int64_t channels) {
+    dvt_array *x =
+        dvti_array_new("dvt_loader_next", DVT_SHAPE(256, 1, channels), DVT_U8, dvt_cpu());
+    uint8_t *pixel = x ? (uint8_t *)dvt_data(x) : NULL;
+    int64_t i;
+    for (i = 0; pixel && i < 256 * channels; i++)
+        pixel[i] = (uint8_t)(i / channels);
+    return pixel ? x : NULL;
+}
+
+DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher) {
+    dvt_record_guard record;
+    dvt_scope_guard scope;
+    dvt_array *x;
+    int64_t channels;
+    float *table;
+    bool ok;
+    if (batcher->way != DVTI_BATCH_TABLE || batcher->table)
+        return true;
+    channels = batcher->x->shape.dim[3];
+    table = (float *)dvti_alloc((size_t)channels * 256 * sizeof *table);
+    if (!table) {
+        dvti_fail_memory(function, channels * 256 * (int64_t)sizeof *table);
+        return false;
+    }
+    record = dvt_record_begin(0, -1);
+    scope = dvt_scope_begin();
+    x = dvti_all_pixels(channels);
+    x = x ? dvti_apply_all(batcher->data, x) : NULL;
+    ok = x && dvti_read(function, x, DVT_F32, table) == DVT_OK;
+    dvt_scope_end(&scope);
+    dvt_record_end(&record);
+    if (ok)
+        batcher->table = table;
+    else
+        dvti_free(table);
+    return ok;
+}
+
+/* ---- straight into the batch ---- */
+/* The shape of n samples: axis 0 replaced. */
+static dvt_shape dvti_batch_rows_shape(const dvt_array *all, int64_t n) {
+    dvt_shape shape = all->shape;
+    shape.dim[0] = n;
+    return shape;
+}
+
+static dvt_array *dvti_gather_rows(const char *function, const dvt_array *all, const int64_t *index,
+                                   int64_t n) {
+    dvt_array *batch =
+        dvti_array_new(function, dvti_batch_rows_shape(all, n), all->dtype, dvt_cpu());
+    const char *from = (const char *)dvti_view_of(all).data;
+    size_t row;
+    char *to;
+    int64_t i;
+    if (!batch)
+        return NULL;
+    to = (char *)dvti_view_of(batch).data;
+    row = n ? (size_t)(dvt_nbytes(batch) / n) : 0;
+    for (i = 0; row && i < n; i++)
+        memcpy(to + (size_t)i * row, from + (size_t)index[i] * row, row);
+    return batch;
+}
+
+/* (H, W, C) bytes to (C, H, W) floats. */
+static void dvti_map_pixels(const uint8_t *from, float *to, const float *table, int64_t pixels,
+                            int64_t channels) {
+    int64_t c, p;
+    for (c = 0; c < channels; c++, to += pixels, table += 256)
+        for (p = 0; p < pixels; p++)
+            to[p] = table[from[p * channels + c]];
+}
+
+static dvt_array *dvti_gather_pixels(const char *function, const dvti_batcher *batcher,
+                                     const int64_t *index, int64_t n) {
+    const int64_t *dim = batcher->x->shape.dim;
+    int64_t pixels = dim[1] * dim[2], size = pixels * dim[3], i;
+    dvt_array *batch =
+        dvti_array_new(function, DVT_SHAPE(n, dim[3], dim[1], dim[2]), DVT_F32, dvt_cpu());
+    const uint8_t *from = (const uint8_t *)dvti_view_of(batcher->x).data;
+    float *to;
+    if (!batch)
+        return NULL;
+    to = (float *)dvti_view_of(batch).data;
+    for (i = 0; i < n; i++)
+        dvti_map_pixels(from + index[i] * size, to + i * size, batcher->table, pixels, dim[3]);
+    return batch;
+}
+
+/* ---- sample by sample ---- */
+/* Samples of one batch must be alike; the first one decides. */
+static bool dvti_sample_ok(const char *function, const char *what, const dvt_array *batch,
+                           const dvt_array *sample, int64_t first, int64_t i) {
+    bool same = batch->dtype == sample->dtype && batch->shape.ndim == sample->shape.ndim + 1;
+    int k;
+    if (sample->storage->ctx.type != DVT_DEVICE_CPU) {
+        dvti_fail(DVT_ERR_CONTEXT,
+                  "%s: %s of sample %lld is %s; batches are made in main memory: let the transform "
+                  "return an array on cpu(0), and move whole batches",
+                  function, what, (long long)i, dvti_describe(sample));
+        return false;
+    }
+    for (k = 0; same && k < sample->shape.ndim; k++)
+        same = batch->shape.dim[k + 1] == sample->shape.dim[k];
+    if (!same)
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: %s of sample %lld is %s, unlike that of sample %lld in the same batch; "
+                  "all samples of a batch must have one shape and dtype",
+                  function, what, (long long)i, dvti_describe(sample), (long long)first);
+    return same;
+}
+
+static dvt_array *dvti_batch_like(const char *function, const dvt_array *sample, int64_t n) {
+    dvt_shape shape = sample->shape;
+    int k;
+    if (shape.ndim == DVT_MAX_DIMS) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: a sample is %s; a batch of such would have more than %d axes",
+                  function, dvti_describe(sample), DVT_MAX_DIMS);
+        return NULL;
+    }
+    for (k = shape.ndim++; k > 0; k--)
+        shape.dim[k] = shape.dim[k - 1];
+    shape.dim[0] = n;
+    return dvti_array_new(function, shape, sample->dtype, dvt_cpu());
+}
+
+static bool dvti_put_sample(const char *function, dvt_array *batch, int64_t at, dvt_array *sample) {
+    dvt_array *row = dvti_view_new(function, batch, sample->shape, batch->stride + 1,
+                                   batch->offset + at * batch->stride[0]);
+    return row && dvti_copy_elements(function, row, sample) == DVT_OK;
+}
+
+static bool dvti_stack_samples(const char *function, dvt_dataset *data, const int64_t *index,
+                               int64_t n, dvt_array **x, dvt_array **y) {
+    dvt_array *sample, *label;
+    int64_t i;
+    bool ok = true;
+    for (i = 0; ok && i < n; i++) {
+        dvt_scope_guard scope = dvt_scope_begin();
+        ok = dvt_dataset_get(data, index[i], &sample, &label) == DVT_OK;
+        if (ok && i == 0) {
+            *x = (dvt_array *)dvt_keep(dvti_batch_like(function, sample, n));
+            *y = *x ? (dvt_array *)dvt_keep(dvti_batch_like(function, label, n)) : NULL;
+            ok = *y != NULL;
+        }
+        ok = ok && dvti_sample_ok(function, "x", *x, sample, index[0], index[i]) &&
+             dvti_sample_ok(function, "y", *y, label, index[0], index[i]) &&
+             dvti_put_sample(function, *x, i, sample) && dvti_put_sample(function, *y, i, label);
+        dvt_scope_end(&scope);
+    }
+    return ok;
+}
+
+DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
+                             const int64_t *index, int64_t n, dvt_array **x, dvt_array **y) {
+    dvt_record_guard record = dvt_record_begin(0, -1);
+    dvt_ctx_guard ctx = dvt_ctx_scope_begin(dvt_cpu());
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_array *samples = NULL, *labels = NULL;
+    bool ok;
+    if (batcher->way == DVTI_BATCH_SAMPLES) {
+        ok = dvti_stack_samples(function, batcher->data, index, n, &samples, &labels);
+    } else {
+        samples = batcher->way == DVTI_BATCH_TABLE
+                      ? dvti_gather_pixels(function, batcher, index, n)
+                      : dvti_gather_rows(function, batcher->x, index, n);
+        labels = samples ? dvti_gather_rows(function, batcher->y, index, n) : NULL;
+        ok = labels != NULL;
+    }
+    if (ok) {
+        *x = (dvt_array *)dvt_keep(samples);
+        *y = (dvt_array *)dvt_keep(labels);
+    }
+    dvt_scope_end(&scope);
+    dvt_ctx_scope_end(&ctx);
+    dvt_record_end(&record);
+    return ok;
+}
+
+#undef DVTI_TABLE_CHANNELS
+/* ==== end src/7_train/dvt_batch.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 84 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_clip.c ==== */
+/* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/7_train/dvt_clip.c"
+#endif
+
+/* The norms of those arrays that are on ctx, as float64 on ctx; NULL with the error set. */
+static dvt_array *dvti_norms_on(dvt_array *const *arrays, int n, dvt_ctx ctx, dvt_array **norm,
+                                int *count) {
+    int i;
+    *count = 0;
+    for (i = 0; i < n; i++)
+        if (dvt_ctx_equal(arrays[i]->storage->ctx, ctx)) {
+            /* The largest float16 is 65504, less than the norms of many gradients. */
+            dvt_dtype wide = arrays[i]->dtype == DVT_F64 ? DVT_F64 : DVT_F32;
+            norm[*count] = dvt_astype(dvt_norm(dvt_astype(arrays[i], wide, false), DVT_ALL, false),
+                                      DVT_F64, false);
+            if (!norm[(*count)++])
+                return NULL;
+        }
+    return dvt_stack(norm, *count, 0);
+}
+
+/* One read per context. */
+static bool dvti_sum_of_squares(const char *function, dvt_array *const *arrays, int n,
+                                dvt_array **norm, double *values, double *sum) {
+    int i, k, count;
+    *sum = 0;
+    for (i = 0; i < n; i++) {
+        dvt_array *norms;
+        for (k = 0; k < i; k++)
+            if (dvt_ctx_equal(arrays[k]->storage->ctx, arrays[i]->storage->ctx))
+                break;
+        if (k < i)
+            continue;
+        norms = dvti_norms_on(arrays, n, arrays[i]->storage->ctx, norm, &count);
+        if (!norms || dvti_read(function, norms, DVT_F64, values) != DVT_OK)
+            return false;
+        for (k = 0; k < count; k++)
+            *sum += values[k] * values[k];
+    }
+    return true;
+}
+
+DVTI_FN bool dvti_global_norm(const char *function, dvt_array *const *arrays, int n,
+                              double max_norm, double *out) {
+    size_t room = (size_t)DVTI_MAX(n, 1);
+    dvt_array **norm;
+    double *values, sum;
+    bool ok;
+    if (!(max_norm > 0)) {
+        dvti_fail(DVT_ERR_RANGE, "%s: max_norm is %g; expected a positive number", function,
+                  max_norm);
+        return false;
+    }
+    norm = (dvt_array **)dvti_alloc(room * sizeof *norm);
+    values = (double *)dvti_alloc(room * sizeof *values);
+    ok = norm && values;
+    if (!ok)
+        dvti_fail_memory(function, (int64_t)(room * (sizeof *norm + sizeof *values)));
+    ok = ok && dvti_sum_of_squares(function, arrays, n, norm, values, &sum);
+    if (ok)
+        *out = sqrt(sum);
+    dvti_free(norm);
+    dvti_free(values);
+    return ok;
+}
+
+DVTI_FN bool dvti_clip_to_norm(const char *function, dvt_array *const *arrays, int n, double norm,
+                               double max_norm) {
+    double scale = max_norm / (norm + 1e-8);
+    int i;
+    if (!(norm <= DBL_MAX)) {
+        dvti_log(DVT_LOG_WARNING,
+                 "%s: the norm is %g, so the arrays are left as they are; a NaN or an infinity is "
+                 "among their elements",
+                 function, norm);
+        return true;
+    }
+    for (i = 0; i < n && scale < 1; i++)
+        if (!dvt_mul_scalar_(arrays[i], scale))
+            return false;
+    return true;
+}
+
+static bool dvti_clip_check(const char *function, dvt_array *const *arrays, int n) {
+    int i;
+    if (n < 0 || (n > 0 && !arrays)) {
+        if (n < 0)
+            dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected 0 or more", function, n);
+        else
+            dvti_null(function, "arrays");
+        return false;
+    }
+    for (i = 0; i < n; i++) {
+        if (!arrays[i]) {
+            dvti_null(function, "one of the arrays");
+            return false;
+        }
+        if (!dvt_dtype_is_float(arrays[i]->dtype)) {
+            dvti_fail(DVT_ERR_DTYPE, "%s: array %d is %s; expected floats", function, i,
+                      dvti_describe(arrays[i]));
+            return false;
+        }
+        if (!dvti_writable(function, arrays[i]))
+            return false;
+    }
+    return true;
+}
+
+DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_norm) {
+    static const char *const function = "dvt_clip_global_norm";
+    double norm = (double)NAN;
+    dvt_record_guard record;
+    dvt_scope_guard scope;
+    if (!dvti_clip_check(function, arrays, n))
+        return norm;
+    record = dvt_record_begin(0, -1);
+    scope = dvt_scope_begin();
+    if (!dvti_global_norm(function, arrays, n, max_norm, &norm) ||
+        !dvti_clip_to_norm(function, arrays, n, norm, max_norm))
+        norm = (double)NAN;
+    dvt_scope_end(&scope);
+    dvt_record_end(&record);
+    return norm;
+}
+/* ==== end src/7_train/dvt_clip.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 85 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_curve.c ==== */
+/* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
+   no dates, no locale. Points with a NaN or an infinity are not drawn. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/7_train/dvt_curve.c"
+#endif
+
+/* The rectangle of the axes, in a picture of 720 x 420 pixels. */
+#define DVTI_CURVE_LEFT 72
+#define DVTI_CURVE_RIGHT 560
+#define DVTI_CURVE_TOP 44
+#define DVTI_CURVE_BOTTOM 364
+/* Lines with at most so many points show them as dots. */
+#define DVTI_CURVE_DOTS 50
+/* What is larger cannot be drawn: differences of such numbers overflow. */
+#define DVTI_CURVE_LARGEST 1e300
+
+typedef struct dvti_series {
+    char *name;
+    double *x, *y;
+    size_t n, x_capacity, y_capacity;
+} dvti_series;
+
+struct dvt_curve {
+    dvti_object object;
+    char *title, *x_label, *y_label;
+    dvti_series *series;
+    size_t n, capacity;
+};
+
+static void dvti_curve_destroy(void *object) {
+    dvt_curve *curve = (dvt_curve *)object;
+    size_t i;
+    for (i = 0; i < curve->n; i++) {
+        dvti_free(curve->series[i].name);
+        dvti_free(curve->series[i].x);
+        dvti_free(curve->series[i].y);
+    }
+    dvti_free(curve->series);
+    dvti_free(curve->title);
+    dvti_free(curve->x_label);
+    dvti_free(curve->y_label);
+    dvti_free(curve);
+}
+
+DVT_API dvt_curve *dvt_curve_new(const char *title, const char *x_label, const char *y_label) {
+    dvt_curve *curve = (dvt_curve *)dvti_alloc_zero(sizeof *curve);
+    bool ok = curve != NULL;
+    if (ok) {
+        curve->title = dvti_strdup(title ? title : "");
+        curve->x_label = dvti_strdup(x_label ? x_label : "");
+        curve->y_label = dvti_strdup(y_label ? y_label : "");
+        ok = curve->title && curve->x_label && curve->y_label;
+    }
+    if (!ok)
+        dvti_fail_memory("dvt_curve_new", (int64_t)sizeof *curve);
+    if (!ok || !dvti_object_begin(curve, dvti_curve_destroy, "dvt_curve_new")) {
+        if (curve)
+            dvti_curve_destroy(curve);
+        return NULL;
+    }
+    return curve;
+}
+
+static dvti_series *dvti_curve_series(dvt_curve *curve, const char *name) {
+    dvti_series *series;
+    size_t i;
+    for (i = 0; i < curve->n; i++)
+        if (strcmp(curve->series[i].name, name) == 0)
+            return &curve->series[i];
+    if (!dvti_grow((void **)&curve->series, &curve->capacity, curve->n + 1, sizeof *series))
+        return NULL;
+    series = &curve->series[curve->n];
+    memset(series, 0, sizeof *series);
+    series->name = dvti_strdup(name);
+    if (!series->name)
+        return NULL;
+    curve->n++;
+    return series;
+}
+
+DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x, double y) {
+    dvti_series *s;
+    if (!curve || !series)
+        return dvti_null("dvt_curve_add", curve ? "series" : "curve");
+    s = dvti_curve_series(curve, series);
+    if (!s || !dvti_grow((void **)&s->x, &s->x_capacity, s->n + 1, sizeof *s->x) ||
+        !dvti_grow((void **)&s->y, &s->y_capacity, s->n + 1, sizeof *s->y))
+        return dvti_fail_memory("dvt_curve_add", (int64_t)sizeof *s);
+    if (!(fabs(x) <= DVTI_CURVE_LARGEST) || !(fabs(y) <= DVTI_CURVE_LARGEST))
+        return DVT_OK;
+    s->x[s->n] = x;
+    s->y[s->n++] = y;
+    return DVT_OK;
+}
+
+/* ---- axes ---- */
+typedef struct dvti_scale {
+    double low, high, step;
+    int ticks; /* steps from low to high */
+} dvti_scale;
+
+/* The next of 1, 2, 5 times a power of ten. */
+static double dvti_round_step(double rough) {
+    double power = pow(10, floor(log10(rough))), part = rough / power;
+    return power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
+}
+
+/* Round bounds around what is to be drawn; a single value gets some room. */
+static dvti_scale dvti_scale_make(double low, double high) {
+    dvti_scale scale;
+    double least;
+    if (!(low <= high)) { /* no points */
+        low = 0;
+        high = 1;
+    }
+    least = 1e-9 * DVTI_MAX(fabs(low), fabs(high));
+    if (high - low <= DVTI_MAX(least, 1e-300)) {
+        double room = DVTI_MAX(0.1 * fabs(low), least > 0 ? least : 0.5);
+        low -= room;
+        high += room;
+    }
+    scale.step = dvti_round_step((high - low) / 6);
+    scale.low = floor(low / scale.step) * scale.step;
+    scale.ticks = (int)ceil((high - scale.low) / scale.step - 1e-9);
+    scale.ticks = DVTI_MAX(scale.ticks, 1);
+    scale.high = scale.low + scale.ticks * scale.step;
+    return scale;
+}
+
+static void dvti_curve_scales(const dvt_curve *curve, dvti_scale *x, dvti_scale *y) {
+    double x_low = HUGE_VAL, x_high = -HUGE_VAL, y_low = HUGE_VAL, y_high = -HUGE_VAL;
+    size_t i, k;
+    for (i = 0; i < curve->n; i++)
+        for (k = 0; k < curve->series[i].n; k++) {
+            x_low = DVTI_MIN(x_low, curve->series[i].x[k]);
+            x_high = DVTI_MAX(x_high, curve->series[i].x[k]);
+            y_low = DVTI_MIN(y_low, curve->series[i].y[k]);
+            y_high = DVTI_MAX(y_high, curve->series[i].y[k]);
+        }
+    *x = dvti_scale_make(x_low, x_high);
+    *y = dvti_scale_make(y_low, y_high);
+}
+
+/* ---- text ---- */
+/* |value| * 10^decimals below 2^53. printf would follow the locale. */
+static void dvti_svg_fixed(dvti_writer *out, double value, int decimals) {
+    int64_t unit = 1, number;
+    int i;
+    for (i = 0; i < decimals; i++)
+        unit *= 10;
+    number = (int64_t)(fabs(value) * (double)unit + 0.5);
+    if (value < 0 && number)
+        dvti_writer_text(out, "-");
+    dvti_writer_int(out, number / unit);
+    for (number %= unit, i = 0; i < decimals; i++) {
+        unit /= 10;
+        if (i == 0)
+            dvti_writer_text(out, ".");
+        dvti_writer_int(out, number / unit);
+        number %= unit;
+    }
+}
+
+/* A tick's value with as many decimals as its step needs; large and small ones as 1.5e9. */
+static void dvti_svg_value(dvti_writer *out, double value, const dvti_scale *scale) {
+    double largest = DVTI_MAX(fabs(scale->low), fabs(scale->high));
+    int step = (int)floor(log10(scale->step) + 1e-9), top = (int)floor(log10(largest) + 1e-9);
+    if (top < 7 && step > -6) {
+        dvti_svg_fixed(out, value, step < 0 ? -step : 0);
+    } else if (fabs(value) < scale->step / 2) {
+        dvti_writer_text(out, "0");
+    } else {
+        /* In two steps: 10^top may itself be too small or too large. */
+        double part = value / pow(10, top / 2) / pow(10, top - top / 2);
+        dvti_svg_fixed(out, part, DVTI_MAX(0, DVTI_MIN(top - step, 9)));
+        dvti_writer_text(out, "e");
+        dvti_writer_int(out, top);
+    }
+}
+
+/* The length of the UTF-8 character at `at`, 0 when it is none or XML 1.0 forbids it. */
+static int dvti_utf8_length(const unsigned char *at) {
+    uint32_t c = at[0], least;
+    int n = c < 0x80 ? 1 : c >> 5 == 6 ? 2 : c >> 4 == 14 ? 3 : c >> 3 == 30 ? 4 : 0, i;
+    if (n < 2)
+        return n && (c >= 0x20 || c == '\t' || c == '\n' || c == '\r') ? 1 : 0;
+    least = n == 2 ? 0x80 : n == 3 ? 0x800 : 0x10000;
+    c &= 0x7Fu >> n;
+    for (i = 1; i < n; i++) {
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+        c = c << 6 | (at[i] & 0x3Fu);
+    }
+    return c < least || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000) || c == 0xFFFE || c == 0xFFFF
+               ? 0
+               : n;
+}
+
+static void dvti_svg_escape(dvti_writer *out, const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at) {
+        int n = dvti_utf8_length(at);
+        if (*at == '&')
+            dvti_writer_text(out, "&amp;");
+        else if (*at == '<')
+            dvti_writer_text(out, "&lt;");
+        else if (*at == '>')
+            dvti_writer_text(out, "&gt;");
+        else if (*at == '"')
+            dvti_writer_text(out, "&quot;");
+        else if (n)
+            dvti_writer_bytes(out, at, (size_t)n);
+        else
+            dvti_writer_text(out, "?");
+        at += n ? n : 1;
+    }
+}
+
+/* <text x= y= attributes>content</text> */
+static void dvti_svg_text(dvti_writer *out, double x, double y, const char *attributes,
+                          const char *content) {
+    dvti_writer_text(out, "<text x=\"");
+    dvti_svg_fixed(out, x, 2);
+    dvti_writer_text(out, "\" y=\"");
+    dvti_svg_fixed(out, y, 2);
+    dvti_writer_text(out, "\"");
+    dvti_writer_text(out, attributes);
+    dvti_writer_text(out, ">");
+    dvti_svg_escape(out, content);
+    dvti_writer_text(out, "</text>\n");
+}
+
+static void dvti_svg_line(dvti_writer *out, double x1, double y1, double x2, double y2,
+                          const char *attributes) {
+    dvti_writer_text(out, "<path d=\"M");
+    dvti_svg_fixed(out, x1, 2);
+    dvti_writer_text(out, " ");
+    dvti_svg_fixed(out, y1, 2);
+    dvti_writer_text(out, " L");
+    dvti_svg_fixed(out, x2, 2);
+    dvti_writer_text(out, " ");
+    dvti_svg_fixed(out, y2, 2);
+    dvti_writer_text(out, "\" fill=\"none\"");
+    dvti_writer_text(out, attributes);
+    dvti_writer_text(out, "/>\n");
+}
+
+/* ---- the parts of the picture ---- */
+static double dvti_curve_x(const dvti_scale *scale, double x) {
+    return DVTI_CURVE_LEFT +
+           (x - scale->low) / (scale->high - scale->low) * (DVTI_CURVE_RIGHT - DVTI_CURVE_LEFT);
+}
+
+static double dvti_curve_y(const dvti_scale *scale, double y) {
+    return DVTI_CURVE_BOTTOM -
+           (y - scale->low) / (scale->high - scale->low) * (DVTI_CURVE_BOTTOM - DVTI_CURVE_TOP);
+}
+
+static void dvti_svg_tick(dvti_writer *out, double x, double y, const char *attributes,
+                          double value, const dvti_scale *scale) {
+    dvti_writer_text(out, "<text x=\"");
+    dvti_svg_fixed(out, x, 2);
+    dvti_writer_text(out, "\" y=\"");
+    dvti_svg_fixed(out, y, 2);
+    dvti_writer_text(out, attributes);
+    dvti_svg_value(out, value, scale);
+    dvti_writer_text(out, "</text>\n");
+}
+
+static void dvti_svg_axes(dvti_writer *out, const dvt_curve *curve, const dvti_scale *x,
+                          const dvti_scale *y) {
+    static const char *const grid = " stroke=\"#dddddd\"";
+    int i;
+    for (i = 0; i <= x->ticks; i++) {
+        double value = x->low + i * x->step, at = dvti_curve_x(x, value);
+        dvti_svg_line(out, at, DVTI_CURVE_TOP, at, DVTI_CURVE_BOTTOM, grid);
+        dvti_svg_tick(out, at, DVTI_CURVE_BOTTOM + 18, "\" text-anchor=\"middle\">", value, x);
+    }
+    for (i = 0; i <= y->ticks; i++) {
+        double value = y->low + i * y->step, at = dvti_curve_y(y, value);
+        dvti_svg_line(out, DVTI_CURVE_LEFT, at, DVTI_CURVE_RIGHT, at, grid);
+        dvti_svg_tick(out, DVTI_CURVE_LEFT - 8, at + 4, "\" text-anchor=\"end\">", value, y);
+    }
+    dvti_svg_line(out, DVTI_CURVE_LEFT, DVTI_CURVE_BOTTOM, DVTI_CURVE_RIGHT, DVTI_CURVE_BOTTOM,
+                  " stroke=\"#333333\"");
+    dvti_svg_line(out, DVTI_CURVE_LEFT, DVTI_CURVE_TOP, DVTI_CURVE_LEFT, DVTI_CURVE_BOTTOM,
+                  " stroke=\"#333333\"");
+    dvti_svg_text(out, (DVTI_CURVE_LEFT + DVTI_CURVE_RIGHT) / 2.0, 26,
+                  " text-anchor=\"middle\" font-size=\"16\"", curve->title);
+    dvti_svg_text(out, (DVTI_CURVE_LEFT + DVTI_CURVE_RIGHT) / 2.0, DVTI_CURVE_BOTTOM + 42,
+                  " text-anchor=\"middle\"", curve->x_label);
+    /* Turned around the origin, so x runs upwards. */
+    dvti_svg_text(out, -(DVTI_CURVE_TOP + DVTI_CURVE_BOTTOM) / 2.0, 18,
+                  " text-anchor=\"middle\" transform=\"rotate(-90)\"", curve->y_label);
+}
+
+static void dvti_svg_series(dvti_writer *out, const dvti_series *series, const dvti_scale *x,
+                            const dvti_scale *y, const char *attributes, const char *colour) {
+    size_t i;
+    dvti_writer_text(out, "<polyline fill=\"none\"");
+    dvti_writer_text(out, attributes);
+    dvti_writer_text(out, " points=\"");
+    for (i = 0; i < series->n; i++) {
+        if (i)
+            dvti_writer_text(out, i % 8 ? " " : "\n");
+        dvti_svg_fixed(out, dvti_curve_x(x, series->x[i]), 2);
+        dvti_writer_text(out, ",");
+        dvti_svg_fixed(out, dvti_curve_y(y, series->y[i]), 2);
+    }
+    dvti_writer_text(out, "\"/>\n");
+    for (i = 0; series->n <= DVTI_CURVE_DOTS && i < series->n; i++) {
+        dvti_writer_text(out, "<circle r=\"2.5\" fill=\"");
+        dvti_writer_text(out, colour);
+        dvti_writer_text(out, "\" cx=\"");
+        dvti_svg_fixed(out, dvti_curve_x(x, series->x[i]), 2);
+        dvti_writer_text(out, "\" cy=\"");
+        dvti_svg_fixed(out, dvti_curve_y(y, series->y[i]), 2);
+        dvti_writer_text(out, "\"/>\n");
+    }
+}
+
+static void dvti_svg_write(dvti_writer *out, const dvt_curve *curve) {
+    /* Colours that stay apart for colour-blind eyes. Source: Okabe and Ito, 2008. */
+    static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                          "#e69f00", "#56b4e9", "#000000"};
+    static const char *const dashes[] = {"", " stroke-dasharray=\"6 3\"",
+                                         " stroke-dasharray=\"2 3\""};
+    dvti_scale x, y;
+    size_t i;
+    dvti_curve_scales(curve, &x, &y);
+    dvti_writer_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"420\" "
+                          "viewBox=\"0 0 720 420\" font-family=\"sans-serif\" font-size=\"12\">\n"
+                          "<rect width=\"720\" height=\"420\" fill=\"#ffffff\"/>\n");
+    dvti_svg_axes(out, curve, &x, &y);
+    for (i = 0; i < curve->n; i++) {
+        const char *colour = colours[i % (size_t)DVTI_LENGTH(colours)];
+        double at = DVTI_CURVE_TOP + 12 + 20.0 * (double)i;
+        char attributes[96];
+        snprintf(attributes, sizeof attributes, " stroke=\"%s\" stroke-width=\"2\"%s", colour,
+                 dashes[i / (size_t)DVTI_LENGTH(colours) % (size_t)DVTI_LENGTH(dashes)]);
+        dvti_svg_series(out, &curve->series[i], &x, &y, attributes, colour);
+        dvti_svg_line(out, DVTI_CURVE_RIGHT + 16, at, DVTI_CURVE_RIGHT + 40, at, attributes);
+        dvti_svg_text(out, DVTI_CURVE_RIGHT + 46, at + 4, "", curve->series[i].name);
+    }
+    dvti_writer_text(out, "</svg>\n");
+}
+
+DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
+    static const char *const function = "dvt_curve_save";
+    dvti_writer text;
+    dvti_file_out file;
+    dvt_status status;
+    if (!curve || !path)
+        return dvti_null(function, curve ? "path" : "curve");
+    text = dvti_writer_begin();
+    dvti_svg_write(&text, curve);
+    if (text.failed) {
+        status = dvti_fail_memory(function, (int64_t)text.length);
+    } else if (!dvti_file_begin(&file, function, path)) {
+        status = dvt_error_code();
+    } else {
+        dvti_file_write(&file, text.at, text.length);
+        status = dvti_file_end(&file, true);
+    }
+    dvti_writer_free(&text);
+    return status;
+}
+
+#undef DVTI_CURVE_LEFT
+#undef DVTI_CURVE_RIGHT
+#undef DVTI_CURVE_TOP
+#undef DVTI_CURVE_BOTTOM
+#undef DVTI_CURVE_DOTS
+#undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/7_train/dvt_dataset.c"
-#endif
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
    Immutable once made, so loader threads share them. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/7_train/dvt_dataset.c"
+#line 3 "src/7_train/dvt_dataset.c"
 #endif
 
 static void dvti_dataset_destroy(void *object) {
@@ -13875,28 +17964,439 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
+/* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
+   caller takes them out in order, so that their number changes nothing but the speed. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/7_train/dvt_loader.c"
+#line 4 "src/7_train/dvt_loader.c"
 #endif
-/* Batches, shuffling, worker threads. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/7_train/dvt_loader.c"
+
+#define DVTI_MAX_WORKERS 64
+
+typedef enum dvti_made_state { DVTI_MADE_EMPTY, DVTI_MADE_READY, DVTI_MADE_FAILED } dvti_made_state;
+
+/* A batch that a worker made, or why it could not. */
+typedef struct dvti_made {
+    dvti_made_state state;
+    dvt_array *x, *y; /* owned */
+    dvt_status status;
+    char message[1024];
+} dvti_made;
+
+typedef struct dvti_worker {
+    dvt_loader *loader;
+#if DVTI_THREADS
+    dvti_thread thread;
 #endif
+    int64_t *index; /* the samples of its batch: the order may change while it works */
+    size_t capacity;
+} dvti_worker;
+
+struct dvt_loader {
+    dvti_object object;
+    dvt_loader_desc desc;
+    dvti_batcher batcher;
+    int64_t epoch;
+    int64_t *order; /* the samples of this epoch; what the last one left over stands first */
+    size_t order_capacity;
+    int64_t order_length, batches, taken;
+    bool open; /* an epoch has begun; the rest is about workers */
+    dvti_mutex lock;
+    dvti_cond work, done;
+    int64_t making;     /* the next batch that a worker will begin */
+    int64_t generation; /* batches that were begun under another one are thrown away */
+    bool tried, stop;
+    int started, places;
+    int64_t process;
+    dvti_worker *worker;
+    dvti_made *place;
+};
+
+/* ---- the order of an epoch ---- */
+/* Source: Fisher and Yates. Depends on nothing but the seed and the epoch. */
+static void dvti_shuffle(int64_t *order, int64_t n, uint64_t seed, int64_t epoch) {
+    uint32_t key[2], counter[4], word[4];
+    int64_t i;
+    key[0] = (uint32_t)seed;
+    key[1] = (uint32_t)(seed >> 32);
+    counter[2] = (uint32_t)epoch;
+    counter[3] = (uint32_t)((uint64_t)epoch >> 32);
+    for (i = n - 1; i > 0; i--) {
+        int64_t j, held = order[i];
+        counter[0] = (uint32_t)i;
+        counter[1] = (uint32_t)((uint64_t)i >> 32);
+        dvti_philox4x32(counter, key, word);
+        j = (int64_t)dvti_mulhi64((uint64_t)word[0] << 32 | word[1], (uint64_t)i + 1);
+        order[i] = order[j];
+        order[j] = held;
+    }
+}
+
+/* Samples of the last epoch that the next one begins with. */
+static int64_t dvti_left_over(const dvt_loader *l) {
+    return l->desc.last_batch == DVT_LAST_ROLLOVER ? l->order_length % l->desc.batch_size : 0;
+}
+
+static int64_t dvti_batches_of(const dvt_loader *l, int64_t samples) {
+    int64_t size = l->desc.batch_size;
+    return samples / size + (l->desc.last_batch == DVT_LAST_KEEP && samples % size ? 1 : 0);
+}
+
+/* Nothing changes when there is no memory for it. */
+static bool dvti_epoch_open(dvt_loader *l) {
+    int64_t n = l->batcher.data->length, left = dvti_left_over(l), i;
+    if (n > INT64_MAX / 16 - left ||
+        !dvti_grow((void **)&l->order, &l->order_capacity, (size_t)(left + n), sizeof *l->order)) {
+        dvti_fail_memory("dvt_loader_next", n);
+        return false;
+    }
+    if (left)
+        memmove(l->order, l->order + (l->order_length - left), (size_t)left * sizeof *l->order);
+    for (i = 0; i < n; i++)
+        l->order[left + i] = i;
+    if (l->desc.shuffle)
+        dvti_shuffle(l->order + left, n, l->desc.seed, l->epoch);
+    l->order_length = left + n;
+    l->batches = dvti_batches_of(l, left + n);
+    l->taken = l->making = 0;
+    l->open = true;
+    return true;
+}
+
+static int64_t dvti_batch_length(const dvt_loader *l, int64_t batch) {
+    return DVTI_MIN(l->desc.batch_size, l->order_length - batch * l->desc.batch_size);
+}
+
+/* ---- workers; what they share with the caller is touched with the lock held ---- */
+/* Empties the ring and begins again at the batch that is to be taken next. */
+static void dvti_ring_restart(dvt_loader *l) {
+    int i;
+    for (i = 0; i < l->places; i++) {
+        dvt_release(l->place[i].x);
+        dvt_release(l->place[i].y);
+        l->place[i].x = l->place[i].y = NULL;
+        l->place[i].state = DVTI_MADE_EMPTY;
+    }
+    l->generation++;
+    l->making = l->taken;
+}
+
+#if DVTI_THREADS
+static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_clear_error();
+    memset(made, 0, sizeof *made);
+    made->state = DVTI_MADE_FAILED;
+    if (dvti_batch_make("dvt_loader_next", &w->loader->batcher, w->index, n, &made->x, &made->y)) {
+        dvt_retain(made->x);
+        dvt_retain(made->y);
+        made->state = DVTI_MADE_READY;
+    } else {
+        made->x = made->y = NULL;
+        made->status = dvt_error_code();
+        snprintf(made->message, sizeof made->message, "%s", dvt_error());
+    }
+    dvt_scope_end(&scope);
+}
+
+/* Takes the samples of the next batch; false when there is no memory for their numbers. */
+static bool dvti_worker_begin(dvti_worker *w, int64_t batch, int64_t n) {
+    const dvt_loader *l = w->loader;
+    if (!dvti_grow((void **)&w->index, &w->capacity, (size_t)n, sizeof *w->index))
+        return false;
+    memcpy(w->index, l->order + batch * l->desc.batch_size, (size_t)n * sizeof *w->index);
+    return true;
+}
+
+static void dvti_worker_run(void *user) {
+    dvti_worker *w = (dvti_worker *)user;
+    dvt_loader *l = w->loader;
+    dvti_made made;
+    dvti_parallel_off();
+    dvti_mutex_lock(&l->lock);
+    for (;;) {
+        int64_t batch, n, generation;
+        while (!l->stop && !(l->open && l->making < l->batches && l->making < l->taken + l->places))
+            dvti_cond_wait(&l->work, &l->lock);
+        if (l->stop)
+            break;
+        batch = l->making++;
+        n = dvti_batch_length(l, batch);
+        generation = l->generation;
+        if (dvti_worker_begin(w, batch, n)) {
+            dvti_mutex_unlock(&l->lock);
+            dvti_worker_make(w, n, &made);
+            dvti_mutex_lock(&l->lock);
+        } else {
+            memset(&made, 0, sizeof made);
+            made.state = DVTI_MADE_FAILED;
+            made.status = DVT_ERR_HOST_MEMORY;
+            snprintf(made.message, sizeof made.message,
+                     "dvt_loader_next: no main memory left for the numbers of a batch's samples");
+        }
+        if (generation == l->generation) {
+            l->place[batch % l->places] = made;
+            dvti_cond_broadcast(&l->done);
+        } else {
+            dvt_release(made.x);
+            dvt_release(made.y);
+        }
+    }
+    dvti_mutex_unlock(&l->lock);
+}
+
+/* Starts the workers at the first batch. With fewer than were asked for, or none, only the speed differs. */
+static bool dvti_workers_start(dvt_loader *l) {
+    int n = l->desc.num_workers, i;
+    if (l->tried || n == 0)
+        return true;
+    l->worker = (dvti_worker *)dvti_alloc_zero((size_t)n * sizeof *l->worker);
+    l->place = (dvti_made *)dvti_alloc_zero((size_t)n * 2 * sizeof *l->place);
+    if (!l->worker || !l->place) {
+        dvti_free(l->worker);
+        dvti_free(l->place);
+        l->worker = NULL;
+        l->place = NULL;
+        dvti_fail_memory("dvt_loader_next",
+                         n * (int64_t)(sizeof *l->worker + 2 * sizeof *l->place));
+        return false;
+    }
+    l->tried = true;
+    l->places = 2 * n;
+    l->process = dvti_process_id();
+    for (i = 0; i < n; i++) {
+        l->worker[i].loader = l;
+        if (!dvti_thread_start(&l->worker[i].thread, dvti_worker_run, &l->worker[i]))
+            break;
+        l->started++;
+    }
+    if (l->started < n)
+        dvti_log(DVT_LOG_WARNING, "dvt_loader_next: only %d of %d worker threads could be started",
+                 l->started, n);
+    return true;
+}
+
+static void dvti_workers_stop(dvt_loader *l) {
+    int i;
+    dvti_mutex_lock(&l->lock);
+    l->stop = true;
+    dvti_cond_broadcast(&l->work);
+    dvti_mutex_unlock(&l->lock);
+    for (i = 0; i < l->started; i++)
+        dvti_thread_join(l->worker[i].thread);
+    l->started = 0;
+}
+
+/* A forked child has none of the threads, and nobody in it holds the lock: it goes on without them. */
+static void dvti_workers_forget(dvt_loader *l) {
+    static const dvti_mutex unlocked = DVTI_MUTEX_INIT;
+    if (!l->started || l->process == dvti_process_id())
+        return;
+    memcpy(&l->lock, &unlocked, sizeof unlocked);
+    l->started = 0;
+    dvti_ring_restart(l);
+}
+
+/* Both arrays into the caller's scope, or neither. */
+static bool dvti_made_give(dvti_made *place) {
+    if (!dvti_scope_give(place->x))
+        return false;
+    if (!dvti_scope_give(place->y)) {
+        dvti_scope_take(place->x);
+        return false;
+    }
+    return true;
+}
+
+/* The next batch out of the ring. A batch that failed is begun again at the next call. */
+static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
+    dvti_made *place = &l->place[l->taken % l->places];
+    char message[sizeof place->message];
+    dvt_status status = DVT_OK;
+    dvti_mutex_lock(&l->lock);
+    dvti_cond_broadcast(&l->work);
+    while (place->state == DVTI_MADE_EMPTY)
+        dvti_cond_wait(&l->done, &l->lock);
+    if (place->state == DVTI_MADE_FAILED) {
+        status = place->status;
+        memcpy(message, place->message, sizeof message);
+        dvti_ring_restart(l);
+    } else if (!dvti_made_give(place)) {
+        status = DVT_ERR_HOST_MEMORY;
+        snprintf(message, sizeof message, "dvt_loader_next: no main memory left for the batch");
+    } else {
+        *x = place->x;
+        *y = place->y;
+        place->x = place->y = NULL;
+        place->state = DVTI_MADE_EMPTY;
+        l->taken++;
+        dvti_cond_signal(&l->work);
+    }
+    dvti_mutex_unlock(&l->lock);
+    if (status != DVT_OK)
+        dvti_fail(status, "%s", message);
+    return status == DVT_OK;
+}
+#else
+static bool dvti_workers_start(dvt_loader *l) {
+    (void)l;
+    return true;
+}
+
+static void dvti_workers_stop(dvt_loader *l) {
+    (void)l;
+}
+
+static void dvti_workers_forget(dvt_loader *l) {
+    (void)l;
+}
+
+static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
+    (void)l;
+    (void)x;
+    (void)y;
+    return false;
+}
+#endif
+
+/* ---- making and destroying ---- */
+static void dvti_loader_destroy(void *object) {
+    dvt_loader *l = (dvt_loader *)object;
+    int i;
+    dvti_workers_forget(l);
+    dvti_workers_stop(l);
+    dvti_ring_restart(l);
+    for (i = 0; l->worker && i < l->desc.num_workers; i++)
+        dvti_free(l->worker[i].index);
+    dvti_free(l->worker);
+    dvti_free(l->place);
+    dvti_free(l->order);
+    dvti_batcher_end(&l->batcher);
+    dvti_free(l);
+}
+
+static dvt_status dvti_loader_check(const char *function, const dvt_loader_desc *desc) {
+    if (desc->batch_size < 1)
+        return dvti_fail(DVT_ERR_RANGE, "%s: batch_size is %lld; expected at least 1", function,
+                         (long long)desc->batch_size);
+    if ((int)desc->last_batch < DVT_LAST_KEEP || desc->last_batch > DVT_LAST_ROLLOVER)
+        return dvti_fail(DVT_ERR_RANGE,
+                         "%s: last_batch must be one of DVT_LAST_KEEP, DVT_LAST_DISCARD or "
+                         "DVT_LAST_ROLLOVER, but got %d",
+                         function, (int)desc->last_batch);
+    if (desc->num_workers < 0 || desc->num_workers > DVTI_MAX_WORKERS)
+        return dvti_fail(DVT_ERR_RANGE, "%s: num_workers is %d; expected 0 to %d", function,
+                         desc->num_workers, DVTI_MAX_WORKERS);
+    return DVT_OK;
+}
+
+DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *desc) {
+    static const char *const function = "dvt_loader_new";
+    static const dvti_mutex unlocked = DVTI_MUTEX_INIT;
+    static const dvti_cond fresh = DVTI_COND_INIT;
+    dvt_loader *l;
+    if (!data || !desc) {
+        dvti_null(function, data ? "desc" : "data");
+        return NULL;
+    }
+    if (dvti_loader_check(function, desc) != DVT_OK)
+        return NULL;
+    l = (dvt_loader *)dvti_alloc_zero(sizeof *l);
+    if (!l) {
+        dvti_fail_memory(function, (int64_t)sizeof *l);
+        return NULL;
+    }
+    memcpy(&l->lock, &unlocked, sizeof unlocked);
+    memcpy(&l->work, &fresh, sizeof fresh);
+    memcpy(&l->done, &fresh, sizeof fresh);
+    l->desc = *desc;
+    if (!dvti_object_begin(l, dvti_loader_destroy, function)) {
+        dvti_free(l);
+        return NULL;
+    }
+    dvti_batcher_begin(&l->batcher, data);
+    return l;
+}
+
+DVT_API int64_t dvt_loader_len(const dvt_loader *loader) {
+    if (!loader)
+        return 0;
+    return loader->open
+               ? loader->batches
+               : dvti_batches_of(loader, dvti_left_over(loader) + loader->batcher.data->length);
+}
+
+/* ---- batches ---- */
+static void dvti_epoch_close(dvt_loader *l) {
+    l->open = false;
+    l->epoch++;
+}
+
+static bool dvti_loader_advance(dvt_loader *l, dvt_array **x, dvt_array **y) {
+    static const char *const function = "dvt_loader_next";
+    bool ok;
+    dvti_workers_forget(l);
+    if (!dvti_batcher_ready(function, &l->batcher) || !dvti_workers_start(l))
+        return false;
+    if (!l->open) {
+        dvti_mutex_lock(&l->lock);
+        ok = dvti_epoch_open(l);
+        dvti_mutex_unlock(&l->lock);
+        if (!ok)
+            return false;
+    }
+    if (l->taken >= l->batches) {
+        dvti_mutex_lock(&l->lock);
+        dvti_epoch_close(l);
+        dvti_mutex_unlock(&l->lock);
+        return false;
+    }
+    if (l->started)
+        return dvti_ring_take(l, x, y);
+    ok = dvti_batch_make(function, &l->batcher, l->order + l->taken * l->desc.batch_size,
+                         dvti_batch_length(l, l->taken), x, y);
+    if (ok)
+        l->taken++;
+    return ok;
+}
+
+DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y) {
+    if (x)
+        *x = NULL;
+    if (y)
+        *y = NULL;
+    if (!loader || !x || !y) {
+        dvti_null("dvt_loader_next", !loader ? "loader" : !x ? "x" : "y");
+        return false;
+    }
+    return dvti_loader_advance(loader, x, y);
+}
+
+/* After the last batch this is the end of the epoch, so that a caller who counts batches still gets a new order. */
+DVT_API void dvt_loader_reset(dvt_loader *loader) {
+    if (!loader || !loader->open)
+        return;
+    dvti_workers_forget(loader);
+    dvti_mutex_lock(&loader->lock);
+    if (loader->taken >= loader->batches)
+        dvti_epoch_close(loader);
+    loader->taken = 0;
+    dvti_ring_restart(loader);
+    dvti_mutex_unlock(&loader->lock);
+}
+
+#undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/7_train/dvt_metric.c"
-#endif
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
    comes back. Nothing here is recorded. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/7_train/dvt_metric.c"
+#line 3 "src/7_train/dvt_metric.c"
 #endif
 
 typedef enum dvti_metric_kind {
@@ -14078,16 +18578,13 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/7_train/dvt_optimizer.c"
-#endif
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
    The arithmetic itself is a kernel (DVTI_K_OPTIMIZER). */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/7_train/dvt_optimizer.c"
+#line 3 "src/7_train/dvt_optimizer.c"
 #endif
 
 /* The usual values, those of Gluon; fields that a kind does not use are harmless. */
@@ -14237,16 +18734,13 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const dvt_optimizer *optimizer, double
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/7_train/dvt_progress.c"
-#endif
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
    The line is made by a pure function of the state, the time and the width. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/7_train/dvt_progress.c"
+#line 3 "src/7_train/dvt_progress.c"
 #endif
 
 #define DVTI_PROGRESS_BAR 40
@@ -14488,16 +18982,272 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_replicas.c ==== */
+/* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
+   gradients, which is formed on the first context in the order of the contexts, so that every copy receives the same bits. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_replicas.c"
+#endif
+
+DVTI_FN dvti_replica *dvti_trainer_at(const dvt_trainer *t, int i, int k) {
+    return &t->replica[(size_t)i * (size_t)t->ctxs.n + (size_t)k];
+}
+
+DVTI_FN void dvti_replicas_free(dvti_replica *replica, int64_t n) {
+    int64_t i;
+    int s;
+    for (i = 0; replica && i < n; i++)
+        for (s = 0; s < DVTI_TRAINER_STATES; s++)
+            dvt_release(replica[i].state[s]);
+    dvti_free(replica);
+}
+
+/* ---- contexts ---- */
+static bool dvti_same_ctxs(const dvt_ctx_list *a, const dvt_ctx_list *b) {
+    int i;
+    if (a->n != b->n)
+        return false;
+    for (i = 0; i < a->n; i++)
+        if (!dvt_ctx_equal(a->ctx[i], b->ctx[i]))
+            return false;
+    return true;
+}
+
+DVTI_FN dvt_status dvti_trainer_ctxs(const char *function, const dvt_trainer *t,
+                                     dvt_ctx_list *ctxs) {
+    dvt_param *first = NULL;
+    char here[256], there[256];
+    int i;
+    memset(ctxs, 0, sizeof *ctxs);
+    for (i = 0; i < t->n; i++) {
+        dvt_ctx_list own = dvt_param_ctxs(t->trained[i].param);
+        if (own.n < 1)
+            continue;
+        if (!first) {
+            first = t->trained[i].param;
+            *ctxs = own;
+        } else if (!dvti_same_ctxs(ctxs, &own)) {
+            dvt_ctx_list_format(own, here, sizeof here);
+            dvt_ctx_list_format(*ctxs, there, sizeof there);
+            return dvti_fail(DVT_ERR_CONTEXT,
+                             "%s: all parameters must be initialised on the same contexts, but "
+                             "parameter %s is on %s while %s is on %s; move them with "
+                             "dvt_params_reset_ctx",
+                             function, dvt_param_name(t->trained[i].param), here,
+                             dvt_param_name(first), there);
+        }
+    }
+    return DVT_OK;
+}
+
+/* ---- looking at the parameters: checks only, no change that a later failure would have to undo ---- */
+/* The state goes along when parameters have moved to other contexts: a copy that stays keeps its own, another one gets a
+   copy of the first. */
+static bool dvti_replica_move(dvti_replica *to, const dvti_replica *own, const dvti_replica *first,
+                              dvt_ctx ctx, int states) {
+    int s;
+    for (s = 0; s < states; s++) {
+        if (own)
+            to->state[s] = (dvt_array *)dvt_retain(own->state[s]);
+        else if (first->state[s]) {
+            to->state[s] = dvt_copyto(first->state[s], ctx);
+            if (!to->state[s])
+                return false;
+            dvti_scope_take(to->state[s]);
+        }
+    }
+    return true;
+}
+
+static dvt_status dvti_trainer_place(const char *function, dvt_trainer *t,
+                                     const dvt_ctx_list *ctxs) {
+    dvti_replica *fresh;
+    int i, k, old;
+    int64_t n = (int64_t)t->n * ctxs->n;
+    if (t->replica && dvti_same_ctxs(&t->ctxs, ctxs))
+        return DVT_OK;
+    fresh = (dvti_replica *)dvti_alloc_zero((size_t)n * sizeof *fresh);
+    if (!fresh)
+        return dvti_fail_memory(function, n * (int64_t)sizeof *fresh);
+    for (k = 0; t->ctxs.n && k < ctxs->n; k++) {
+        for (old = 0; old < t->ctxs.n; old++)
+            if (dvt_ctx_equal(t->ctxs.ctx[old], ctxs->ctx[k]))
+                break;
+        for (i = 0; i < t->n; i++)
+            if (!dvti_replica_move(&fresh[i * ctxs->n + k],
+                                   old < t->ctxs.n ? dvti_trainer_at(t, i, old) : NULL,
+                                   dvti_trainer_at(t, i, 0), ctxs->ctx[k], t->states)) {
+                dvti_replicas_free(fresh, n);
+                return dvt_error_code();
+            }
+    }
+    dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
+    for (i = 0; i < t->n; i++) {
+        dvt_release(t->trained[i].landing);
+        t->trained[i].landing = NULL;
+    }
+    t->replica = fresh;
+    t->ctxs = *ctxs;
+    t->summed = false;
+    return DVT_OK;
+}
+
+/* Weight and gradient of every copy; parameters without gradients are not taken. */
+static dvt_status dvti_trainer_find(dvt_trainer *t, int i) {
+    dvti_trained *trained = &t->trained[i];
+    int k;
+    trained->taken = false;
+    for (k = 0; k < t->ctxs.n; k++) {
+        dvti_replica *at = dvti_trainer_at(t, i, k);
+        at->weight = dvt_param_data(trained->param, t->ctxs.ctx[k]);
+        if (!at->weight)
+            return dvt_error_code();
+        at->gradient = at->weight->grad;
+        if (!at->gradient || at->weight->grad_req == DVT_GRAD_NULL)
+            return DVT_OK;
+    }
+    trained->taken = true;
+    return DVT_OK;
+}
+
+DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t) {
+    dvt_ctx_list ctxs;
+    dvt_status status = dvti_trainer_ctxs(function, t, &ctxs);
+    int i;
+    /* Nothing is initialised at all: the first parameter says so. */
+    if (status == DVT_OK && t->n && ctxs.n < 1)
+        return dvt_param_data(t->trained[0].param, dvt_default_ctx()) ? DVT_OK : dvt_error_code();
+    if (status == DVT_OK)
+        status = dvti_trainer_place(function, t, &ctxs);
+    for (i = 0; i < t->n && status == DVT_OK; i++)
+        status = dvti_trainer_find(t, i);
+    return status;
+}
+
+/* ---- memory for the step ---- */
+/* Sums of half precision would lose most of a small step: their states are float32. */
+static dvt_dtype dvti_state_dtype(dvt_dtype dtype) {
+    return dtype == DVT_F64 ? DVT_F64 : DVT_F32;
+}
+
+static dvt_array *dvti_owned_zeros(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+    dvt_array *x = dvt_zeros(shape, dtype, ctx);
+    if (x)
+        dvti_scope_take(x);
+    return x;
+}
+
+static bool dvti_state_fits(const dvt_array *state, const dvt_array *weight) {
+    return state && dvt_shape_equal(state->shape, weight->shape) &&
+           state->dtype == dvti_state_dtype(weight->dtype);
+}
+
+/* States that are missing, or left from a weight of another shape, are zero. */
+DVTI_FN dvt_status dvti_trainer_make_states(dvt_trainer *t, int i) {
+    int k, s;
+    for (k = 0; k < t->ctxs.n; k++)
+        for (s = 0; s < t->states; s++) {
+            dvti_replica *at = dvti_trainer_at(t, i, k);
+            dvt_array *state;
+            if (dvti_state_fits(at->state[s], at->weight))
+                continue;
+            state = dvti_owned_zeros(at->weight->shape, dvti_state_dtype(at->weight->dtype),
+                                     t->ctxs.ctx[k]);
+            if (!state)
+                return dvt_error_code();
+            dvt_release(at->state[s]);
+            at->state[s] = state;
+        }
+    return DVT_OK;
+}
+
+/* Room for a gradient that comes from another device; one for all of them, since its queue keeps the order. */
+DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i) {
+    dvt_array *gradient = dvti_trainer_at(t, i, 0)->gradient, *landing = t->trained[i].landing;
+    bool needed = false;
+    int k;
+    for (k = 1; k < t->ctxs.n; k++)
+        if (dvti_trainer_at(t, i, k)->gradient->storage->device != gradient->storage->device)
+            needed = true;
+    if (!needed || (landing && landing->dtype == gradient->dtype &&
+                    dvt_shape_equal(landing->shape, gradient->shape)))
+        return DVT_OK;
+    landing = dvti_owned_zeros(gradient->shape, gradient->dtype, t->ctxs.ctx[0]);
+    if (!landing)
+        return dvt_error_code();
+    dvt_release(t->trained[i].landing);
+    t->trained[i].landing = landing;
+    return DVT_OK;
+}
+
+/* ---- the sum ---- */
+static bool dvti_counts(const dvt_trainer *t, int i, int k, bool fresh_only) {
+    return t->trained[i].taken && (!fresh_only || dvti_trainer_at(t, i, k)->weight->grad_fresh);
+}
+
+/* The gradient of context k is added to the one of the first context. */
+static dvt_status dvti_trainer_add(const dvt_trainer *t, int i, int k) {
+    dvt_array *sum = dvti_trainer_at(t, i, 0)->gradient;
+    dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
+    dvti_launch launch =
+        dvti_launch_begin("dvt_trainer_allreduce", DVTI_K_ELEMENTWISE, DVTI_OP_add);
+    if (!dvt_size(sum))
+        return DVT_OK;
+    launch.compute = dvti_class_of(sum->dtype);
+    launch.in[0] = launch.out[0] = dvti_view_of(sum);
+    launch.in[1] = dvti_view_of(
+        other->storage->device == sum->storage->device ? other : t->trained[i].landing);
+    launch.n_in = 2;
+    launch.n_out = 1;
+    return dvti_run(sum->storage->device, &launch);
+}
+
+/* Without a fresh gradient of its own the first context starts from zero. */
+static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) {
+    dvt_status status = DVT_OK;
+    int i;
+    for (i = 0; i < t->n && status == DVT_OK; i++)
+        if (t->trained[i].taken && !dvti_counts(t, i, 0, fresh_only) &&
+            !dvt_fill(dvti_trainer_at(t, i, 0)->gradient, 0))
+            status = dvt_error_code();
+    return status;
+}
+
+/* Context by context, and within one first all copies, then all sums: the queues wait once and not at every parameter. */
+DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only) {
+    dvt_status status = dvti_trainer_start_sum(t, fresh_only);
+    int i, k;
+    for (k = 1; k < t->ctxs.n; k++) {
+        for (i = 0; i < t->n && status == DVT_OK; i++) {
+            dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
+            if (dvti_counts(t, i, k, fresh_only) && t->trained[i].landing &&
+                other->storage->device != t->trained[i].landing->storage->device)
+                status = dvti_copy_elements(function, t->trained[i].landing, other);
+        }
+        for (i = 0; i < t->n && status == DVT_OK; i++)
+            if (dvti_counts(t, i, k, fresh_only))
+                status = dvti_trainer_add(t, i, k);
+    }
+    for (i = 0; i < t->n && status == DVT_OK; i++)
+        for (k = 1; t->trained[i].taken && k < t->ctxs.n && status == DVT_OK; k++)
+            status = dvti_copy_elements(function, dvti_trainer_at(t, i, k)->gradient,
+                                        dvti_trainer_at(t, i, 0)->gradient);
+    for (i = 0; i < t->n; i++)
+        for (k = 0; t->trained[i].taken && k < t->ctxs.n; k++)
+            dvti_written(dvti_trainer_at(t, i, k)->gradient);
+    return status;
+}
+/* ==== end src/7_train/dvt_replicas.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/7_train/dvt_schedule.c"
-#endif
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
    steps from the end of it. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/7_train/dvt_schedule.c"
+#line 3 "src/7_train/dvt_schedule.c"
 #endif
 
 static dvt_schedule dvti_schedule_of(dvt_schedule_kind kind) {
@@ -14629,15 +19379,12 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/7_train/dvt_split.c"
-#endif
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/7_train/dvt_split.c"
+#line 2 "src/7_train/dvt_split.c"
 #endif
 
 static dvt_status dvti_split_check(const char *function, dvt_array *x, const dvt_ctx_list *ctxs,
@@ -14693,28 +19440,278 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/7_train/dvt_trainer.c"
-#endif
-/* Trainer: all-reduce and update. */
+/* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
+   for want of memory happens before the first value changes. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/7_train/dvt_trainer.c"
 #endif
+
+static void dvti_trainer_destroy(void *object) {
+    dvt_trainer *t = (dvt_trainer *)object;
+    int i;
+    dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
+    for (i = 0; t->trained && i < t->n; i++)
+        dvt_release(t->trained[i].landing);
+    dvti_free(t->trained);
+    dvt_release(t->params);
+    dvti_free(t);
+}
+
+/* ---- making one ---- */
+DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer) {
+    static const char *const function = "dvt_trainer_new";
+    dvt_trainer *t;
+    dvt_ctx_list ctxs;
+    int i, n;
+    if (!params) {
+        dvti_null(function, "params");
+        return NULL;
+    }
+    if (dvti_optimizer_check(function, &optimizer) != DVT_OK)
+        return NULL;
+    n = dvt_params_len(params);
+    if (!n)
+        dvti_log(DVT_LOG_WARNING, "%s: the collection has no parameters; nothing will be trained",
+                 function);
+    t = (dvt_trainer *)dvti_alloc_zero(sizeof *t);
+    if (t)
+        t->trained = (dvti_trained *)dvti_alloc_zero((size_t)n * sizeof *t->trained);
+    if (!t || !t->trained) {
+        dvti_free(t);
+        dvti_fail_memory(function, (int64_t)sizeof *t + n * (int64_t)sizeof *t->trained);
+        return NULL;
+    }
+    t->optimizer = optimizer;
+    t->states = dvti_optimizer_states(&optimizer);
+    t->n = n;
+    for (i = 0; i < n; i++)
+        t->trained[i].param = dvt_params_at(params, i);
+    if (dvti_trainer_ctxs(function, t, &ctxs) != DVT_OK ||
+        !dvti_object_begin(t, dvti_trainer_destroy, function)) {
+        dvti_trainer_destroy(t);
+        return NULL;
+    }
+    t->params = (dvt_params *)dvt_retain(params);
+    return t;
+}
+
+/* ---- the step ---- */
+/* A gradient that backward has not written since the last step. With `partial`, parameters that are stale everywhere are left
+   out. */
+static dvt_status dvti_trainer_check_stale(const char *function, dvt_trainer *t, bool partial) {
+    int i, k;
+    for (i = 0; i < t->n; i++) {
+        int stale = 0, first = -1;
+        for (k = 0; t->trained[i].taken && k < t->ctxs.n; k++)
+            if (!dvti_trainer_at(t, i, k)->weight->grad_fresh) {
+                stale++;
+                if (first < 0)
+                    first = k;
+            }
+        if (stale && !partial)
+            return dvti_fail(
+                DVT_ERR_STALE_GRAD,
+                "%s: the gradient of parameter %s on %s has not been updated by backward since the "
+                "last step; this can mean that the network used only some of its parameters, or "
+                "that a context got no data, and nothing was updated: run backward on every "
+                "context, or call dvt_trainer_step_partial to skip parameters with stale gradients",
+                function, dvt_param_name(t->trained[i].param), dvt_ctx_name(t->ctxs.ctx[first]));
+        if (stale == t->ctxs.n)
+            t->trained[i].taken = false;
+    }
+    return DVT_OK;
+}
+
+static dvt_status dvti_trainer_apply(dvt_trainer *t, int i, double rate, double rescale) {
+    dvti_trained *trained = &t->trained[i];
+    dvti_launch launch = dvti_optimizer_launch(&t->optimizer, rate * trained->param->lr_mult,
+                                               t->optimizer.weight_decay * trained->param->wd_mult,
+                                               rescale, trained->count + 1);
+    dvt_status status = DVT_OK;
+    int k, s;
+    launch.n_in = 1;
+    launch.n_out = 1 + t->states;
+    for (k = 0; k < t->ctxs.n && status == DVT_OK; k++) {
+        dvti_replica *at = dvti_trainer_at(t, i, k);
+        launch.compute = dvti_class_of(at->weight->dtype);
+        launch.in[0] = dvti_view_of(at->gradient);
+        launch.out[0] = dvti_view_of(at->weight);
+        for (s = 0; s < t->states; s++)
+            launch.out[1 + s] = dvti_view_of(at->state[s]);
+        if (dvt_size(at->weight))
+            status = dvti_run(at->weight->storage->device, &launch);
+        at->weight->grad_fresh = false;
+        dvti_written(at->weight);
+    }
+    trained->count++;
+    return status;
+}
+
+static dvt_status dvti_trainer_apply_all(dvt_trainer *t, int64_t batch_size) {
+    double rate = dvt_trainer_learning_rate(t);
+    dvt_status status = DVT_OK;
+    int i;
+    for (i = 0; i < t->n && status == DVT_OK; i++)
+        if (t->trained[i].taken)
+            status = dvti_trainer_apply(t, i, rate, 1.0 / (double)batch_size);
+    t->steps++;
+    return status;
+}
+
+typedef struct dvti_step_plan {
+    bool sum, apply, partial;
+} dvti_step_plan;
+
+static dvt_status dvti_trainer_run(const char *function, dvt_trainer *t, int64_t batch_size,
+                                   dvti_step_plan plan) {
+    dvt_status status;
+    int i;
+    if (plan.apply && batch_size < 1)
+        return dvti_fail(DVT_ERR_RANGE,
+                         "%s: batch_size is %lld; expected the number of samples, at least 1",
+                         function, (long long)batch_size);
+    status = dvti_trainer_look(function, t);
+    if (status == DVT_OK && plan.apply)
+        status = dvti_trainer_check_stale(function, t, plan.partial);
+    if (status == DVT_OK && plan.apply && !plan.sum && t->ctxs.n > 1 && !t->summed)
+        return dvti_fail(DVT_ERR_VALUE,
+                         "%s: the gradients of %d contexts have not been summed, and the copies "
+                         "would drift apart; call dvt_trainer_allreduce first, or dvt_trainer_step",
+                         function, t->ctxs.n);
+    for (i = 0; i < t->n && status == DVT_OK; i++) {
+        if (!t->trained[i].taken)
+            continue;
+        if (plan.apply)
+            status = dvti_trainer_make_states(t, i);
+        if (plan.sum && status == DVT_OK)
+            status = dvti_trainer_make_landing(t, i);
+    }
+    if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
+        status = dvti_trainer_sum(function, t, plan.partial);
+    if (status == DVT_OK && plan.apply)
+        status = dvti_trainer_apply_all(t, batch_size);
+    if (status == DVT_OK)
+        t->summed = !plan.apply;
+    return status;
+}
+
+static dvt_status dvti_trainer_call(const char *function, dvt_trainer *t, int64_t batch_size,
+                                    bool sum, bool apply, bool partial) {
+    dvt_record_guard record;
+    dvt_scope_guard scope;
+    dvti_step_plan plan;
+    dvt_status status;
+    if (!t)
+        return dvti_null(function, "trainer");
+    plan.sum = sum;
+    plan.apply = apply;
+    plan.partial = partial;
+    record = dvt_record_begin(0, -1);
+    scope = dvt_scope_begin();
+    status = dvti_trainer_run(function, t, batch_size, plan);
+    dvt_scope_end(&scope);
+    dvt_record_end(&record);
+    return status;
+}
+
+DVT_API dvt_status dvt_trainer_step(dvt_trainer *trainer, int64_t batch_size) {
+    return dvti_trainer_call("dvt_trainer_step", trainer, batch_size, true, true, false);
+}
+
+DVT_API dvt_status dvt_trainer_step_partial(dvt_trainer *trainer, int64_t batch_size) {
+    return dvti_trainer_call("dvt_trainer_step_partial", trainer, batch_size, true, true, true);
+}
+
+DVT_API dvt_status dvt_trainer_allreduce(dvt_trainer *trainer) {
+    return dvti_trainer_call("dvt_trainer_allreduce", trainer, 1, true, false, false);
+}
+
+DVT_API dvt_status dvt_trainer_update(dvt_trainer *trainer, int64_t batch_size) {
+    return dvti_trainer_call("dvt_trainer_update", trainer, batch_size, false, true, false);
+}
+
+/* ---- what can be asked and set ---- */
+DVT_API double dvt_trainer_learning_rate(const dvt_trainer *trainer) {
+    if (!trainer) {
+        dvti_null("dvt_trainer_learning_rate", "trainer");
+        return (double)NAN;
+    }
+    return dvt_schedule_rate(&trainer->optimizer.schedule, trainer->optimizer.learning_rate,
+                             trainer->steps);
+}
+
+DVT_API dvt_status dvt_trainer_set_learning_rate(dvt_trainer *trainer, double rate) {
+    if (!trainer)
+        return dvti_null("dvt_trainer_set_learning_rate", "trainer");
+    if (!(rate >= 0 && rate <= DBL_MAX))
+        return dvti_fail(DVT_ERR_RANGE,
+                         "dvt_trainer_set_learning_rate: rate is %g; expected a finite number that "
+                         "is not negative",
+                         rate);
+    trainer->optimizer.learning_rate = rate;
+    return DVT_OK;
+}
+
+DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer) {
+    return trainer ? trainer->steps : 0;
+}
+
+/* ---- the norm of all gradients ---- */
+static double dvti_trainer_clip(dvt_trainer *t, dvt_array **list, double max_norm) {
+    static const char *const function = "dvt_trainer_clip_global_norm";
+    double norm = (double)NAN;
+    int i, k, n = 0;
+    /* After allreduce all copies are alike: the norm is that of the first context's. */
+    for (i = 0; i < t->n; i++)
+        if (t->trained[i].taken)
+            list[n++] = dvti_trainer_at(t, i, 0)->gradient;
+    if (!dvti_global_norm(function, list, n, max_norm, &norm))
+        return (double)NAN;
+    for (k = 1; k < t->ctxs.n; k++)
+        for (i = 0; i < t->n; i++)
+            if (t->trained[i].taken)
+                list[n++] = dvti_trainer_at(t, i, k)->gradient;
+    return dvti_clip_to_norm(function, list, n, norm, max_norm) ? norm : (double)NAN;
+}
+
+DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm) {
+    static const char *const function = "dvt_trainer_clip_global_norm";
+    double norm = (double)NAN;
+    dvt_record_guard record;
+    dvt_scope_guard scope;
+    dvt_array **list;
+    size_t room;
+    if (!trainer) {
+        dvti_null(function, "trainer");
+        return norm;
+    }
+    record = dvt_record_begin(0, -1);
+    scope = dvt_scope_begin();
+    if (dvti_trainer_look(function, trainer) == DVT_OK) {
+        room = (size_t)trainer->n * (size_t)trainer->ctxs.n * sizeof *list;
+        list = (dvt_array **)dvti_alloc(room);
+        if (!list)
+            dvti_fail_memory(function, (int64_t)room);
+        else
+            norm = dvti_trainer_clip(trainer, list, max_norm);
+        dvti_free(list);
+    }
+    dvt_scope_end(&scope);
+    dvt_record_end(&record);
+    return norm;
+}
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/7_train/dvt_transform.c"
-#endif
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
    Everything here is written with public operations and runs where the sample is. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/7_train/dvt_transform.c"
+#line 3 "src/7_train/dvt_transform.c"
 #endif
 
 struct dvt_transform {
@@ -14933,19 +19930,19 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
 
 #if !defined(DEVTENSOR_NO_CALL_SITES) && !defined(DVTI_CALL_SITES_ON)
 /* ==== begin src/0_api/dvt_call_sites.h ==== */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/0_api/dvt_call_sites.h"
-#endif
 /* GENERATED from the declarations in src/0_api by tools/call_sites.py: do not edit. */
 /* Calls remember where they stand. The name without parentheses, as in `f = dvt_add` or
    `(dvt_add)(a, b)`, is the function itself. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/0_api/dvt_call_sites.h"
+#endif
 #define DVTI_CALL_SITES_ON
 #define dvt_empty(...) dvt_note_site(dvt_empty(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_zeros(...) dvt_note_site(dvt_zeros(__VA_ARGS__), __FILE__, __LINE__)
@@ -15232,7 +20229,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

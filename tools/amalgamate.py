@@ -93,10 +93,15 @@ class Paster:
         self.out.append(f"/* ==== begin src/{name} ==== */\n")
         depth = len(self.conditions)
         code = code_of(lines, strings=True)
-        # The spine's own comment is for contributors, and would be the first thing that users read.
-        skip = next(i for i, line in enumerate(code) if line.strip()) if name == SPINE else 0
-        self.line_directive(skip + 1, name)
-        for number, line in list(enumerate(lines, 1))[skip:]:
+        # The first comment is pasted before the #line, so that it can count from 1. The spine's is for contributors.
+        begin = next(i for i, line in enumerate(code) if line.strip() or i == len(lines))
+        if not lines or not lines[0].startswith("/*"):
+            die(f"src/{name} does not begin with a comment", "a room says what lives in it, and what must not",
+                "say it in two to six lines, from the first line on")
+        if name != SPINE:
+            self.out += lines[:begin]
+        self.line_directive(begin + 1, name)
+        for number, line in list(enumerate(lines, 1))[begin:]:
             found = INCLUDE.match(code[number - 1])
             if found and found[1]:
                 self.include(name, number, found[1])
@@ -112,7 +117,10 @@ class Paster:
         self.out.append(f"/* ==== end src/{name} ==== */\n")
 
     def line_directive(self, number, name):
-        self.out.append(f'#ifdef DEVTENSOR_LINES\n#line {number} "src/{name}"\n#endif\n')
+        """What follows is line `number` of src/name; the #endif counts as the line before."""
+        if self.out[-1].startswith("#ifdef DEVTENSOR_LINES"):
+            self.out.pop()
+        self.out.append(f'#ifdef DEVTENSOR_LINES\n#line {number - 1} "src/{name}"\n#endif\n')
 
     def include(self, name, number, target):
         if not os.path.isfile(self.sources.path(target)):

@@ -29,6 +29,7 @@ fresh; add 5_grad/grad_view.c '#include "5_io/dvt_io_internal.h"'; refuses '5_gr
 fresh; add 3_cpu/dvt_cpu.h '#include "3_cuda/dvt_cuda_probe.c"'; refuses '3_cpu may not know 3_cuda'
 fresh; echo '/* lost */' >"$D/src/2_core/lost.c"; refuses 'not reachable from the spine: src/2_core/lost.c'
 fresh; add $core '#include "2_core/nothing.h"'; refuses 'which is not there'
+fresh; echo 'int dvti_x;' >"$D/src/2_core/lost.c"; add devtensor_spine.h '#include "2_core/lost.c"'; refuses 'does not begin with a comment'
 fresh; add $core '#include <stdio.h>'; refuses 'includes <stdio.h>'
 fresh; add 0_api/dvt_io.h '#include <stdio.h>'; refuses 'includes <stdio.h>'
 fresh; add $core 'static CUdevice dvti_card;'; refuses 'names CUdevice'

@@ -24,6 +24,11 @@ script() { # name, command: its own closing line is added to ours
 if has "$PYTHON"; then
     try "call sites are fresh" "$PYTHON" tools/call_sites.py --check
     try "the header is fresh, and the layers hold" "$PYTHON" tools/amalgamate.py --check
+    line_numbers() {
+        $CC -std=gnu11 -E -DDEVTENSOR_LINES -I. -Itests tests/implementation.c >"$BUILD/lines.i" &&
+            "$PYTHON" tests/check/lines.py "$BUILD/lines.i"
+    }
+    try "DEVTENSOR_LINES numbers lines as src/ does" line_numbers
     script "the guards refuse what they should" sh tests/check/guards.sh
 else
     skip "generated files" "$PYTHON is not installed"
