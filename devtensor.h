@@ -7911,15 +7911,23 @@ typedef struct dvti_node {
     const char *name; /* "dvt_mul" */
     int64_t sequence; /* later operations have larger numbers */
     dvti_attr attr;
-    dvt_array
-        *result; /* the result's memory without its history, so that the node does not own itself */
-    int64_t result_version;
-    bool used; /* a backward without retain_graph has been here */
+    dvt_array *
+        result; /* the result's memory without its history, so that the node does not own itself; NULL when no
+                               gradient reads it */
+    int64_t result_version; /* of the result's storage when it was recorded */
+    bool used;              /* a backward without retain_graph has been here: the inputs are gone */
     int n_in;
     dvt_array **in;
-    int64_t *version; /* of each input's storage when it was recorded */
-    void *mark;       /* scratch of one backward pass */
+    int64_t *version;       /* of each input's storage when it was recorded */
+    struct dvti_node *next; /* while dying */
 } dvti_node;
+
+/* Which values the gradient to input number `input` reads: bit k for input k, and DVTI_READS_RESULT. The tape keeps results
+   that are read, and backward refuses values that were overwritten since. */
+#define DVTI_READS_RESULT (1u << 30)
+DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input);
+/* Drops what a node holds: its inputs and its result's memory. */
+DVTI_FN void dvti_node_use_up(dvti_node *node);
 
 DVTI_FN dvti_attr dvti_attr_none(void);
 
@@ -8052,6 +8060,120 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 41 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/dvt_reads.c ==== */
+/* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
+   are read, and backward refuses values that were overwritten since they were recorded. It must name at least what the
+   gradient functions of 5_grad use; a test overwrites every value and looks for gradients that change in silence. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/4_ops/dvt_reads.c"
+#endif
+
+#define DVTI_READS_X 1u
+#define DVTI_READS_A 1u
+#define DVTI_READS_B 2u
+
+static unsigned dvti_reads_unary(dvti_op op) {
+    switch (op) {
+    case DVTI_OP_neg:
+    case DVTI_OP_sign:
+    case DVTI_OP_floor:
+    case DVTI_OP_ceil:
+    case DVTI_OP_round:
+    case DVTI_OP_trunc:
+        return 0;
+    case DVTI_OP_reciprocal:
+    case DVTI_OP_sqrt:
+    case DVTI_OP_rsqrt:
+    case DVTI_OP_exp:
+    case DVTI_OP_exp2:
+    case DVTI_OP_expm1:
+    case DVTI_OP_tan:
+    case DVTI_OP_tanh:
+    case DVTI_OP_sigmoid:
+        return DVTI_READS_RESULT;
+    default:
+        return DVTI_READS_X;
+    }
+}
+
+/* to_b: the gradient to the second operand is asked for. */
+static unsigned dvti_reads_binary(dvti_op op, bool to_b) {
+    switch (op) {
+    case DVTI_OP_add:
+    case DVTI_OP_sub:
+    case DVTI_OP_floor_div:
+        return 0;
+    case DVTI_OP_mul:
+        return to_b ? DVTI_READS_A : DVTI_READS_B;
+    case DVTI_OP_div:
+        return to_b ? DVTI_READS_B | DVTI_READS_RESULT : DVTI_READS_B;
+    case DVTI_OP_mod:
+        return to_b ? DVTI_READS_A | DVTI_READS_B : 0;
+    case DVTI_OP_pow:
+        return to_b ? DVTI_READS_A | DVTI_READS_RESULT : DVTI_READS_A | DVTI_READS_B;
+    case DVTI_OP_hypot:
+        return DVTI_READS_RESULT | (to_b ? DVTI_READS_B : DVTI_READS_A);
+    default:
+        return DVTI_READS_A | DVTI_READS_B;
+    }
+}
+
+static unsigned dvti_reads_other(dvti_op op, int input) {
+    switch (op) {
+    case DVTI_OP_where: /* the condition */
+        return DVTI_READS_A;
+    case DVTI_OP_clip:
+    case DVTI_OP_prod:
+    case DVTI_OP_max_pool2d:
+        return DVTI_READS_X;
+    case DVTI_OP_min:
+    case DVTI_OP_max:
+    case DVTI_OP_norm:
+    case DVTI_OP_logsumexp:
+        return DVTI_READS_X | DVTI_READS_RESULT;
+    case DVTI_OP_softmax:
+    case DVTI_OP_log_softmax:
+        return DVTI_READS_RESULT;
+    case DVTI_OP_matmul: /* products: the other operand */
+    case DVTI_OP_conv2d:
+    case DVTI_OP_conv2d_data:
+    case DVTI_OP_conv2d_weight:
+        return input == 2 ? 0 : input ? DVTI_READS_A : DVTI_READS_B;
+    case DVTI_OP_take: /* the indices, or the places of the maxima */
+    case DVTI_OP_take_add:
+    case DVTI_OP_take_along:
+    case DVTI_OP_take_along_add:
+    case DVTI_OP_max_pool2d_data:
+    case DVTI_OP_max_pool2d_pick:
+        return DVTI_READS_B;
+    default: /* copies, views, sum, mean, concat, avg_pool2d: shapes are enough */
+        return 0;
+    }
+}
+
+DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
+    dvti_op first_binary = DVTI_OP_add, first_other = DVTI_OP_copy;
+    unsigned reads;
+    if (node->op < first_binary)
+        return dvti_reads_unary(node->op);
+    if (node->op >= first_other)
+        return dvti_reads_other(node->op, input);
+    if (node->attr.i[0] == 0)
+        return dvti_reads_binary(node->op, input == 1);
+    /* One operand is the scalar attr.f[0]: before the array (1) or behind it (2). */
+    reads = dvti_reads_binary(node->op, node->attr.i[0] == 1);
+    if (node->attr.i[0] == 1)
+        return (reads & DVTI_READS_RESULT) | (reads & DVTI_READS_B ? DVTI_READS_X : 0);
+    return reads & ~DVTI_READS_B;
+}
+
+#undef DVTI_READS_X
+#undef DVTI_READS_A
+#undef DVTI_READS_B
+/* ==== end src/4_ops/dvt_reads.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -8341,7 +8463,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -8393,30 +8515,36 @@ DVTI_FN dvti_attr dvti_attr_none(void) {
 static DVTI_TLS dvti_node *dvti_dying;
 static DVTI_TLS bool dvti_taking_apart;
 
-static void dvti_node_take_apart(dvti_node *node) {
-    int i;
-    for (i = 0; i < node->n_in; i++)
+static void dvti_node_drop(dvti_node *node) {
+    int i, n = node->n_in;
+    dvt_array *result = node->result;
+    node->n_in = 0;
+    node->result = NULL;
+    for (i = 0; i < n; i++)
         dvt_release(node->in[i]);
-    dvt_release(node->result);
-    dvti_free(node->in);
-    dvti_free(node->version);
-    dvti_free(node);
+    dvt_release(result);
 }
 
 DVTI_FN void dvti_node_release(dvti_node *node) {
     if (!node || dvti_atomic_add(&node->references, -1) != 0)
         return;
-    node->mark = dvti_dying;
+    node->next = dvti_dying;
     dvti_dying = node;
     if (dvti_taking_apart)
         return;
     dvti_taking_apart = true;
     while (dvti_dying) {
         dvti_node *next = dvti_dying;
-        dvti_dying = (dvti_node *)next->mark;
-        dvti_node_take_apart(next);
+        dvti_dying = next->next;
+        dvti_node_drop(next);
+        dvti_free(next);
     }
     dvti_taking_apart = false;
+}
+
+DVTI_FN void dvti_node_use_up(dvti_node *node) {
+    node->used = true;
+    dvti_node_drop(node);
 }
 
 DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x) {
@@ -8426,31 +8554,45 @@ DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x) {
     return alias;
 }
 
+/* Does the gradient to any input with history read the result? */
+static bool dvti_result_is_read(const dvti_node *node, dvt_array *const *in, int n) {
+    int i;
+    for (i = 0; i < n; i++)
+        if (dvt_has_history(in[i]) && dvti_grad_reads(node, i) & DVTI_READS_RESULT)
+            return true;
+    return false;
+}
+
+/* One block holds the node, its inputs and their versions. */
 static dvti_node *dvti_node_new(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
                                 int n, const dvti_attr *attr) {
     static dvti_atomic sequence;
-    dvti_node *node = (dvti_node *)dvti_alloc_zero(sizeof *node);
+    size_t each = sizeof(dvt_array *) + sizeof(int64_t);
+    dvti_node *node = (dvti_node *)dvti_alloc(sizeof *node + each * (size_t)n);
     int i;
     if (!node)
         return NULL;
+    memset(node, 0, sizeof *node);
     node->references = 1;
-    node->in = (dvt_array **)dvti_alloc_zero(sizeof *node->in * (size_t)n);
-    node->version = (int64_t *)dvti_alloc_zero(sizeof *node->version * (size_t)n);
-    if (node->in && node->version)
-        node->result = dvti_alias_unowned(out);
-    if (!node->result) {
-        dvti_node_release(node);
-        return NULL;
-    }
+    node->version = (int64_t *)(void *)(node + 1);
+    node->in = (dvt_array **)(void *)(node->version + n);
     node->op = op;
     node->name = name;
     node->attr = attr ? *attr : dvti_attr_none();
-    node->n_in = n;
+    node->result_version = dvti_atomic_load(&out->storage->version);
+    if (dvti_result_is_read(node, in, n)) {
+        node->result = dvti_alias_unowned(out);
+        if (!node->result) {
+            dvti_free(node);
+            return NULL;
+        }
+    }
     for (i = 0; i < n; i++) {
-        node->in[i] = (dvt_array *)dvt_retain(in[i]);
+        node->in[i] = in[i];
+        dvt_retain(in[i]);
         node->version[i] = dvti_atomic_load(&in[i]->storage->version);
     }
-    node->result_version = dvti_atomic_load(&out->storage->version);
+    node->n_in = n;
     node->sequence = dvti_atomic_add(&sequence, 1);
     return node;
 }
@@ -8467,14 +8609,14 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
         return out;
     out->node = dvti_node_new(out, op, name, in, n, attr);
     if (!out->node) {
-        dvti_fail_memory(name, (int64_t)sizeof(dvti_node));
+        dvti_fail_memory(name, (int64_t)sizeof *out->node);
         return NULL;
     }
     return out;
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution and pooling. */
@@ -8483,7 +8625,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 #endif
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -8563,7 +8705,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -8756,7 +8898,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -9023,7 +9165,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -9458,7 +9600,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions: linear, dropout, normalisations. */
@@ -9467,7 +9609,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 #endif
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -9689,7 +9831,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -9898,7 +10040,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -10116,7 +10258,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -10464,15 +10606,16 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/5_grad/dvt_backward.c ==== */
-/* Attached gradients and the backward pass. */
+/* ==== begin src/5_grad/dvt_attach.c ==== */
+/* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
+   stop_gradient. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/5_grad/dvt_backward.c"
+#line 2 "src/5_grad/dvt_attach.c"
 #endif
 /* ==== begin src/5_grad/dvt_grad.h ==== */
-/* The way back. A gradient function gets a node, the gradient of its result, and writes the gradients of the inputs that need
+/* The way back. A gradient function gets a node and the gradient of its result, and writes the gradients of the inputs that need
    one. It is written with public operations, so that it can itself be recorded. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/5_grad/dvt_grad.h"
@@ -10487,86 +10630,1339 @@ typedef struct dvti_grad_call {
     const dvti_node *node;
     dvt_array *const *in; /* the inputs */
     int n_in;
-    dvt_array *y;     /* the result, with its history when the backward pass is recorded */
+    dvt_array *
+        y; /* the result, with its history when the backward pass is recorded; NULL when no gradient reads it */
     dvt_array *g;     /* the gradient of the result: its shape, dtype and context */
     const bool *need; /* per input */
     dvt_array **
         out; /* per input: to be set where needed, in any shape that broadcasting made of the input's */
 } dvti_grad_call;
 
-/* Fills call->out; false with the error set. One function per family, in grad_*.c. */
-DVTI_FN bool dvti_grad_elementwise(dvti_grad_call *call);
-DVTI_FN bool dvti_grad_view(dvti_grad_call *call);
-DVTI_FN bool dvti_grad_reduce(dvti_grad_call *call);
-DVTI_FN bool dvti_grad_matmul(dvti_grad_call *call);
-DVTI_FN bool dvti_grad_index(dvti_grad_call *call);
-DVTI_FN bool dvti_grad_conv(dvti_grad_call *call);
+/* Fills call->out. An entry that is needed and stays NULL means that it failed, with the error set. One function per family, in
+   grad_*.c. */
+DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call);
+DVTI_FN void dvti_grad_view(dvti_grad_call *call);
+DVTI_FN void dvti_grad_reduce(dvti_grad_call *call);
+DVTI_FN void dvti_grad_matmul(dvti_grad_call *call);
+DVTI_FN void dvti_grad_index(dvti_grad_call *call);
+DVTI_FN void dvti_grad_conv(dvti_grad_call *call);
 
+/* ---- helpers of gradient functions (grad_helpers.c); NULL in, NULL out ---- */
 /* g summed over the axes that broadcasting added or repeated, in x's shape and dtype. */
 DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
+/* x in the dtype of g: x itself when it has it already. */
+DVTI_FN dvt_array *dvti_as_dtype_of(dvt_array *x, dvt_array *g);
+/* Zeros like g: the gradient of steps. */
+DVTI_FN dvt_array *dvti_no_gradient(dvt_array *g);
+/* One 0-d number of g's dtype and context. */
+DVTI_FN dvt_array *dvti_number_like(dvt_array *g, double value);
+
+/* ---- the graph behind some heads (dvt_graph.c) ---- */
+/* A node, or a leaf: an array with an attached gradient. */
+typedef struct dvti_slot {
+    dvti_node *node; /* a counted reference; NULL for a leaf */
+    dvt_array *leaf;
+    dvt_array *grad; /* what has arrived so far, a counted reference */
+    bool variable;   /* asked for by dvt_gradients */
+    bool needed;     /* a leaf or variable stands at it or behind it */
+    bool passed;     /* its gradient went on to its inputs */
+    bool in_place;   /* a leaf whose gradient array is written; else it is replaced */
+} dvti_slot;
+
+/* Slots in the order of the way back: nodes from the last recorded to the first, then leaves. `table` finds a slot by its node
+   or leaf: open addressing, entries are slot numbers + 1. */
+typedef struct dvti_graph {
+    const char *name; /* the public function */
+    dvti_slot *slots;
+    size_t count, capacity;
+    size_t *table;
+    size_t table_size; /* a power of two */
+} dvti_graph;
+
+/* Where x's gradient is gathered: its slot when it has one, NULL when x has no history. consumer: the node that x is an input
+   of, or NULL. */
+DVTI_FN dvti_slot *dvti_graph_slot(dvti_graph *graph, const dvti_node *consumer, dvt_array *x);
+/* Collects everything behind the heads; vars as in dvt_gradients, or NULL to want all leaves. False with the error set (GRAD,
+   HOST_MEMORY); end it in any case. */
+DVTI_FN bool dvti_graph_begin(dvti_graph *graph, const char *name, dvt_array *const *heads, int n,
+                              dvt_array *const *vars, int n_vars);
+DVTI_FN void dvti_graph_end(dvti_graph *graph);
+/* x is ours alone: no other owner, no other window on its memory. */
+DVTI_FN bool dvti_exclusive(dvt_array *x);
+/* Adds part (whose reference it takes over, also on failure) to what the slot has. */
+DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part);
+/* The status of a call that just failed. */
+DVTI_FN dvt_status dvti_failed(const char *function);
+
+/* ---- attached gradients (dvt_attach.c) ---- */
+/* Writes the gathered gradients of all leaves, or none. */
+DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph);
 
 #endif
 /* ==== end src/5_grad/dvt_grad.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/5_grad/dvt_backward.c"
+#line 3 "src/5_grad/dvt_attach.c"
 #endif
+
+/* A gradient that is itself recorded is not overwritten, since the graph it belongs to may still be wanted, but replaced. */
+static bool dvti_grad_is_plain(const dvt_array *x) {
+    return x->grad && !x->grad->node;
+}
+
+/* A gradient array that is about to be replaced may be in the caller's hands: it lives on in the innermost scope. */
+static bool dvti_outlive(const char *name, dvt_array *grad) {
+    dvt_retain(grad);
+    if (!grad || dvti_scope_give(grad))
+        return true;
+    dvt_release(grad);
+    dvti_fail_memory(name, (int64_t)sizeof(void *));
+    return false;
+}
+
+/* Zeros in x's gradient array, made when there is none. */
+static dvt_status dvti_clear_grad(const char *name, dvt_array *x) {
+    dvt_array *zeros;
+    dvt_scope_guard scope;
+    bool good;
+    if (dvti_grad_is_plain(x)) {
+        dvt_record_guard guard = dvt_record_begin(0, -1);
+        good = dvt_fill(x->grad, 0) != NULL;
+        dvt_record_end(&guard);
+        return good ? DVT_OK : dvti_failed(name);
+    }
+    scope = dvt_scope_begin();
+    zeros = dvt_zeros_like(x);
+    if (zeros)
+        dvti_scope_take(zeros);
+    dvt_scope_end(&scope);
+    if (!zeros || !dvti_outlive(name, x->grad)) {
+        dvt_release(zeros);
+        return dvti_failed(name);
+    }
+    dvt_release(x->grad);
+    x->grad = zeros;
+    return DVT_OK;
+}
+
+DVT_API dvt_status dvt_attach_grad(dvt_array *x, dvt_grad_req req) {
+    dvt_status status = DVT_OK;
+    if (!x)
+        return dvti_null("dvt_attach_grad", "x");
+    if ((int)req < DVT_GRAD_WRITE || (int)req > DVT_GRAD_NULL)
+        return dvti_fail(DVT_ERR_VALUE,
+                         "dvt_attach_grad: req is %d; expected DVT_GRAD_WRITE, DVT_GRAD_ADD or "
+                         "DVT_GRAD_NULL",
+                         (int)req);
+    if (!dvt_dtype_is_float(x->dtype))
+        return dvti_fail(DVT_ERR_DTYPE,
+                         "dvt_attach_grad: x is %s; only floating-point arrays have gradients: "
+                         "convert with dvt_astype",
+                         dvti_describe(x));
+    if (req != DVT_GRAD_NULL)
+        status = dvti_clear_grad("dvt_attach_grad", x);
+    else if (!dvti_outlive("dvt_attach_grad", x->grad))
+        status = dvti_failed("dvt_attach_grad");
+    if (status != DVT_OK)
+        return status;
+    if (req == DVT_GRAD_NULL) {
+        dvt_release(x->grad);
+        x->grad = NULL;
+    }
+    dvti_node_release(x->node);
+    x->node = NULL;
+    x->attached = true;
+    x->grad_req = req;
+    x->grad_fresh = false;
+    return DVT_OK;
+}
+
+static bool dvti_has_grad(const char *name, dvt_array *x) {
+    if (x->grad)
+        return true;
+    dvti_fail(DVT_ERR_GRAD,
+              "%s: x (%s) has no gradient array%s; give it one with dvt_attach_grad(x, "
+              "DVT_GRAD_WRITE) before recording",
+              name, dvti_describe(x), x->attached ? ": it was attached with DVT_GRAD_NULL" : "");
+    return false;
+}
+
+DVT_API dvt_array *dvt_grad(dvt_array *x) {
+    if (!x) {
+        dvti_null("dvt_grad", "x");
+        return NULL;
+    }
+    return dvti_has_grad("dvt_grad", x) ? x->grad : NULL;
+}
+
+DVT_API dvt_status dvt_zero_grad(dvt_array *x) {
+    if (!x)
+        return dvti_null("dvt_zero_grad", "x");
+    return dvti_has_grad("dvt_zero_grad", x) ? dvti_clear_grad("dvt_zero_grad", x)
+                                             : dvti_failed("dvt_zero_grad");
+}
+
+/* ---- after a backward pass ---- */
+/* What becomes of a leaf's gathered gradient: written into the array that exists, or a new array in its place. Everything that
+   needs memory happens here, before the first attached gradient changes. */
+static bool dvti_prepare_leaf(const char *name, dvti_slot *slot, bool create_graph) {
+    dvt_array *old = slot->leaf->grad, *grad;
+    dvt_scope_guard scope;
+    slot->in_place = !create_graph && dvti_grad_is_plain(slot->leaf);
+    if (slot->in_place)
+        return true;
+    scope = dvt_scope_begin();
+    grad = slot->leaf->grad_req == DVT_GRAD_ADD && old ? dvt_add(old, slot->grad)
+                                                       : dvt_copy(slot->grad);
+    if (grad)
+        dvti_scope_take(grad);
+    dvt_scope_end(&scope);
+    if (!grad || !dvti_outlive(name, old)) {
+        dvt_release(grad);
+        return false;
+    }
+    dvt_release(slot->grad);
+    slot->grad = grad;
+    return true;
+}
+
+/* Into the array that exists: a launch, no new memory. */
+static bool dvti_write_leaf(const char *name, dvti_slot *slot) {
+    dvt_array *x = slot->leaf;
+    if (x->grad_req == DVT_GRAD_ADD)
+        return dvt_add_(x->grad, slot->grad) != NULL;
+    if (dvti_copy_elements(name, x->grad, slot->grad) != DVT_OK)
+        return false;
+    dvti_written(x->grad);
+    return true;
+}
+
+DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph) {
+    dvti_slot *slot, *end = graph->slots + graph->count;
+    for (slot = graph->slots; slot < end; slot++)
+        if (slot->leaf && slot->grad && !dvti_prepare_leaf(graph->name, slot, create_graph))
+            return dvti_failed(graph->name);
+    for (slot = graph->slots; slot < end; slot++) {
+        if (!slot->leaf || !slot->grad)
+            continue;
+        if (slot->in_place) {
+            if (!dvti_write_leaf(graph->name, slot))
+                return dvti_failed(graph->name);
+        } else {
+            dvt_release(slot->leaf->grad);
+            slot->leaf->grad = slot->grad;
+            slot->grad = NULL;
+        }
+        slot->leaf->grad_fresh = true;
+    }
+    return DVT_OK;
+}
+
+/* ---- ends of gradients ---- */
+static dvt_array *dvti_without_history(const char *name, dvt_array *x) {
+    return dvti_check(name, &x, 1) ? dvti_view_new(name, x, x->shape, x->stride, x->offset) : NULL;
+}
+
+DVT_API dvt_array *dvt_detach(dvt_array *x) {
+    return dvti_without_history("dvt_detach", x);
+}
+
+DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
+    return dvti_without_history("dvt_stop_gradient", x);
+}
+/* ==== end src/5_grad/dvt_attach.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 55 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_grad/dvt_backward.c ==== */
+/* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
+   gradients change at the very end or not at all; the graph is used up only when everything went well. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_grad/dvt_backward.c"
+#endif
+
+DVTI_FN dvt_status dvti_failed(const char *function) {
+    dvt_status status = dvt_error_code();
+    return status != DVT_OK
+               ? status
+               : dvti_fail(DVT_ERR_INTERNAL,
+                           "%s: a step failed without saying why; please report this", function);
+}
+
+/* ---- heads ---- */
+static dvt_status dvti_check_head(const char *name, dvt_array *head, dvt_array *grad, int i) {
+    if (!head)
+        return dvti_null(name, "a head");
+    if (!grad)
+        return DVT_OK;
+    if (!dvt_ctx_equal(grad->storage->ctx, head->storage->ctx))
+        return dvti_fail(DVT_ERR_CONTEXT,
+                         "%s: head %d is %s and its gradient is %s; expected one context: copy the "
+                         "gradient with dvt_as_in_ctx",
+                         name, i, dvti_describe(head), dvti_describe(grad));
+    if (!dvt_shape_equal(grad->shape, head->shape))
+        return dvti_fail(DVT_ERR_SHAPE,
+                         "%s: head %d is %s and its gradient is %s; expected equal shapes: reshape "
+                         "or broadcast the gradient",
+                         name, i, dvti_describe(head), dvti_describe(grad));
+    if (grad->dtype != head->dtype)
+        return dvti_fail(DVT_ERR_DTYPE,
+                         "%s: head %d is %s and its gradient is %s; expected equal dtypes: convert "
+                         "the gradient with dvt_astype",
+                         name, i, dvti_describe(head), dvti_describe(grad));
+    return DVT_OK;
+}
+
+static dvt_status dvti_check_heads(const char *name, dvt_array *const *heads,
+                                   dvt_array *const *grads, int n) {
+    dvt_status status = DVT_OK;
+    int i;
+    if (n < 1)
+        return dvti_fail(DVT_ERR_RANGE, "%s: %d heads; expected at least one", name, n);
+    if (!heads)
+        return dvti_null(name, "heads");
+    for (i = 0; status == DVT_OK && i < n; i++)
+        status = dvti_check_head(name, heads[i], grads ? grads[i] : NULL, i);
+    return status;
+}
+
+static bool dvti_start_heads(dvti_graph *graph, dvt_array *const *heads, dvt_array *const *grads,
+                             int n) {
+    int i;
+    for (i = 0; i < n; i++) {
+        dvti_slot *slot = dvti_graph_slot(graph, NULL, heads[i]);
+        dvt_array *g = grads ? grads[i] : NULL;
+        if (!slot->needed)
+            continue;
+        if (g)
+            dvt_retain(g);
+        else if ((g = dvt_ones_like(heads[i])) != NULL)
+            dvti_scope_take(g);
+        if (!g || !dvti_slot_add(slot, g))
+            return false;
+    }
+    return true;
+}
+
+/* ---- one node ---- */
+/* Argument number i, counted from 1, or with 0 the result. */
+static bool dvti_overwritten(const char *name, const dvti_node *node, int i, dvt_array *x,
+                             int64_t version) {
+    int64_t now = dvti_atomic_load(&x->storage->version);
+    char what[24] = "the result";
+    if (now == version)
+        return false;
+    if (i)
+        snprintf(what, sizeof what, "argument %d", i);
+    dvti_fail(DVT_ERR_GRAD,
+              "%s: a gradient needs %s of %s (%s), which was overwritten since it was recorded; "
+              "write after the backward pass, or compute a new array",
+              name, what, node->name, dvti_describe(x));
+    return true;
+}
+
+/* All values that the wanted gradients read are still those that were recorded. */
+static bool dvti_values_intact(const char *name, const dvti_grad_call *call) {
+    const dvti_node *node = call->node;
+    unsigned reads = 0;
+    int i;
+    for (i = 0; i < node->n_in; i++)
+        if (call->need[i])
+            reads |= dvti_grad_reads(node, i);
+    for (i = 0; reads && i < node->n_in && i < 8; i++)
+        if (reads & 1u << i && dvti_overwritten(name, node, i + 1, node->in[i], node->version[i]))
+            return false;
+    return !(reads & DVTI_READS_RESULT) ||
+           !dvti_overwritten(name, node, 0, node->result, node->result_version);
+}
+
+/* The node's result for its gradient function. When this pass is recorded it has the node as its history. */
+static bool dvti_result_of(dvti_grad_call *call, dvti_node *node) {
+    call->y = node->result;
+    if (!node->result || !dvt_is_recording())
+        return true;
+    call->y = dvti_view_new(node->name, node->result, node->result->shape, node->result->stride,
+                            node->result->offset);
+    if (!call->y)
+        return false;
+    call->y->node = node;
+    dvti_atomic_add(&node->references, 1);
+    return true;
+}
+
+static void dvti_call_family(dvti_grad_call *call) {
+    dvti_op op = call->node->op, first_other = DVTI_OP_copy;
+    if (op < first_other) {
+        dvti_grad_elementwise(call);
+        return;
+    }
+    switch (op) {
+    case DVTI_OP_copy:
+    case DVTI_OP_where:
+    case DVTI_OP_clip:
+        dvti_grad_elementwise(call);
+        break;
+    case DVTI_OP_reshape:
+    case DVTI_OP_transpose:
+    case DVTI_OP_slice:
+    case DVTI_OP_unslice:
+    case DVTI_OP_broadcast_to:
+        dvti_grad_view(call);
+        break;
+    case DVTI_OP_sum:
+    case DVTI_OP_mean:
+    case DVTI_OP_prod:
+    case DVTI_OP_min:
+    case DVTI_OP_max:
+    case DVTI_OP_norm:
+    case DVTI_OP_logsumexp:
+    case DVTI_OP_softmax:
+    case DVTI_OP_log_softmax:
+        dvti_grad_reduce(call);
+        break;
+    case DVTI_OP_matmul:
+        dvti_grad_matmul(call);
+        break;
+    case DVTI_OP_concat:
+    case DVTI_OP_take:
+    case DVTI_OP_take_add:
+    case DVTI_OP_take_along:
+    case DVTI_OP_take_along_add:
+        dvti_grad_index(call);
+        break;
+    case DVTI_OP_conv2d:
+    case DVTI_OP_conv2d_data:
+    case DVTI_OP_conv2d_weight:
+    case DVTI_OP_max_pool2d:
+    case DVTI_OP_max_pool2d_data:
+    case DVTI_OP_max_pool2d_pick:
+    case DVTI_OP_avg_pool2d:
+    case DVTI_OP_avg_pool2d_data:
+        dvti_grad_conv(call);
+        break;
+    default:
+        dvti_fail(DVT_ERR_INTERNAL, "%s: recorded without a gradient; please report this",
+                  call->node->name);
+    }
+}
+
+/* The gradients of the inputs, each with a reference of its own, in call->out. */
+static bool dvti_call_gradient(const char *name, dvti_grad_call *call, dvti_node *node) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    bool good = dvti_values_intact(name, call) && dvti_result_of(call, node);
+    int i;
+    if (good)
+        dvti_call_family(call);
+    for (i = 0; good && i < call->n_in; i++)
+        if (call->need[i]) {
+            call->out[i] = dvti_unbroadcast(call->out[i], call->in[i]);
+            good = call->out[i] != NULL;
+        }
+    for (i = 0; i < call->n_in; i++)
+        if (good && call->need[i])
+            dvt_retain(call->out[i]);
+        else
+            call->out[i] = NULL;
+    dvt_scope_end(&scope);
+    return good;
+}
+
+/* Passes a node's gradient on to its inputs. */
+static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, bool *need) {
+    dvti_node *node = slot->node;
+    bool any = false, good;
+    int i;
+    for (i = 0; i < node->n_in; i++) {
+        const dvti_slot *input = dvti_graph_slot(graph, node, node->in[i]);
+        need[i] = input && input->needed;
+        any = any || need[i];
+    }
+    if (!any)
+        return true;
+    call->node = node;
+    call->in = node->in;
+    call->n_in = node->n_in;
+    call->g = slot->grad;
+    call->need = need;
+    memset(call->out, 0, sizeof *call->out * (size_t)node->n_in);
+    good = dvti_call_gradient(graph->name, call, node);
+    for (i = 0; i < node->n_in; i++)
+        if (call->out[i] && good)
+            good = dvti_slot_add(dvti_graph_slot(graph, node, node->in[i]), call->out[i]);
+        else
+            dvt_release(call->out[i]);
+    slot->passed = true;
+    return good;
+}
+
+/* ---- the sweep ---- */
+static bool dvti_sweep(dvti_graph *graph) {
+    dvti_grad_call call;
+    int most = 0;
+    size_t at;
+    bool *need, good = true;
+    memset(&call, 0, sizeof call);
+    for (at = 0; at < graph->count; at++)
+        if (graph->slots[at].node)
+            most = DVTI_MAX(most, graph->slots[at].node->n_in);
+    need = (bool *)dvti_alloc((sizeof *need) * (size_t)most);
+    call.out = (dvt_array **)dvti_alloc(sizeof *call.out * (size_t)most);
+    if (!need || !call.out) {
+        dvti_fail_memory(graph->name, (int64_t)(sizeof *call.out * (size_t)most));
+        good = false;
+    }
+    for (at = 0; good && at < graph->count; at++) {
+        dvti_slot *slot = graph->slots + at;
+        if (!slot->node || !slot->needed || !slot->grad)
+            continue;
+        good = dvti_step(graph, slot, &call, need);
+        if (!slot->variable) {
+            dvt_release(slot->grad);
+            slot->grad = NULL;
+        }
+    }
+    dvti_free(need);
+    dvti_free(call.out);
+    return good;
+}
+
+static void dvti_use_up(dvti_graph *graph) {
+    size_t at;
+    for (at = 0; at < graph->count; at++)
+        if (graph->slots[at].passed)
+            dvti_node_use_up(graph->slots[at].node);
+}
+
+static bool dvti_walk_back(dvti_graph *graph, dvt_array *const *heads, dvt_array *const *grads,
+                           int n) {
+    return dvti_start_heads(graph, heads, grads, n) && dvti_sweep(graph);
+}
+
+static dvt_status dvti_backward(const char *name, dvt_array *const *heads, dvt_array *const *grads,
+                                int n, bool retain_graph, bool create_graph) {
+    dvti_graph graph;
+    dvt_record_guard guard;
+    dvt_status status = dvti_check_heads(name, heads, grads, n);
+    if (status != DVT_OK)
+        return status;
+    guard = dvt_record_begin(create_graph ? 1 : 0, -1);
+    if (dvti_graph_begin(&graph, name, heads, n, NULL, 0) &&
+        dvti_walk_back(&graph, heads, grads, n))
+        status = dvti_write_leaves(&graph, create_graph);
+    else
+        status = dvti_failed(name);
+    if (status == DVT_OK && !retain_graph && !create_graph)
+        dvti_use_up(&graph);
+    dvti_graph_end(&graph);
+    dvt_record_end(&guard);
+    return status;
+}
+
+DVT_API dvt_status dvt_backward(dvt_array *y) {
+    if (!y)
+        return dvti_null("dvt_backward", "y");
+    return dvti_backward("dvt_backward", &y, NULL, 1, false, false);
+}
+
+DVT_API dvt_status dvt_backward_from(dvt_array *const *heads, dvt_array *const *head_grads, int n,
+                                     bool retain_graph, bool create_graph) {
+    return dvti_backward("dvt_backward_from", heads, head_grads, n, retain_graph, create_graph);
+}
+
+/* ---- gradients of chosen variables ---- */
+/* A new array: the gathered one itself, the first time it is asked for and when nobody else sees its memory. */
+static dvt_array *dvti_variable_gradient(dvti_graph *graph, dvt_array *var) {
+    dvti_slot *slot = dvti_graph_slot(graph, NULL, var);
+    dvt_array *grad = slot->grad;
+    if (!grad)
+        return dvt_zeros_like(var);
+    if (!slot->variable || !dvti_exclusive(grad) || !dvt_is_contiguous(grad))
+        return dvt_copy(grad);
+    slot->variable = false;
+    dvt_retain(grad);
+    if (dvti_scope_give(grad))
+        return grad;
+    dvt_release(grad);
+    dvti_fail_memory(graph->name, (int64_t)sizeof(void *));
+    return NULL;
+}
+
+/* Into out[0..n_vars), all or none. */
+static bool dvti_hand_out(dvti_graph *graph, dvt_array *const *vars, int n_vars, dvt_array **out) {
+    dvt_array **found = (dvt_array **)dvti_alloc(sizeof *found * (size_t)n_vars);
+    dvt_scope_guard scope = dvt_scope_begin();
+    bool good = found != NULL;
+    int i;
+    if (!good)
+        dvti_fail_memory(graph->name, (int64_t)(sizeof *found * (size_t)n_vars));
+    for (i = 0; good && i < n_vars; i++)
+        good = (found[i] = dvti_variable_gradient(graph, vars[i])) != NULL;
+    for (i = n_vars - 1; good && i >= 0; i--) {
+        out[i] = found[i];
+        dvt_keep(found[i]);
+    }
+    dvt_scope_end(&scope);
+    dvti_free(found);
+    return good;
+}
+
+static dvt_status dvti_check_variables(dvt_array *const *vars, int n_vars, dvt_array **out) {
+    int i;
+    if (n_vars < 1)
+        return dvti_fail(DVT_ERR_RANGE, "dvt_gradients: %d variables; expected at least one",
+                         n_vars);
+    if (!vars || !out)
+        return dvti_null("dvt_gradients", vars ? "out" : "vars");
+    for (i = 0; i < n_vars; i++)
+        if (!vars[i])
+            return dvti_null("dvt_gradients", "a variable");
+    return DVT_OK;
+}
+
+DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head_grads, int n,
+                                 dvt_array *const *vars, int n_vars, bool retain_graph,
+                                 bool create_graph, dvt_array **out) {
+    static const char name[] = "dvt_gradients";
+    dvti_graph graph;
+    dvt_record_guard guard;
+    dvt_status status = dvti_check_heads(name, heads, head_grads, n);
+    if (status == DVT_OK)
+        status = dvti_check_variables(vars, n_vars, out);
+    if (status != DVT_OK)
+        return status;
+    guard = dvt_record_begin(create_graph ? 1 : 0, -1);
+    if (!dvti_graph_begin(&graph, name, heads, n, vars, n_vars) ||
+        !dvti_walk_back(&graph, heads, head_grads, n) || !dvti_hand_out(&graph, vars, n_vars, out))
+        status = dvti_failed(name);
+    if (status == DVT_OK && !retain_graph && !create_graph)
+        dvti_use_up(&graph);
+    dvti_graph_end(&graph);
+    dvt_record_end(&guard);
+    return status;
+}
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_grad/dvt_graph.c ==== */
+/* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
+   written into nodes, so a failing pass leaves no trace and two threads never meet in one. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_grad/dvt_graph.c"
+#endif
+
+typedef struct dvti_origin {
+    dvti_node *node;
+    dvt_array *leaf;
+} dvti_origin;
+
+/* What stands behind x. A node that was recorded after its consumer did not make the value that the consumer saw: the array was
+   written later. */
+static dvti_origin dvti_origin_of(const dvti_node *consumer, dvt_array *x) {
+    dvti_origin origin;
+    origin.node = NULL;
+    origin.leaf = NULL;
+    if (x->node && (!consumer || x->node->sequence < consumer->sequence))
+        origin.node = x->node;
+    else if (x->attached && x->grad_req != DVT_GRAD_NULL)
+        origin.leaf = x;
+    return origin;
+}
+
+/* ---- the table ---- */
+static size_t dvti_graph_hash(const void *key) {
+    uint64_t h = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15u;
+    return (size_t)(h >> 32);
+}
+
+/* The table's place of a key: where it is, or where it would be entered. */
+static size_t *dvti_graph_place(const dvti_graph *graph, const void *key) {
+    size_t mask = graph->table_size - 1, at = dvti_graph_hash(key) & mask;
+    for (;; at = (at + 1) & mask) {
+        const dvti_slot *slot = graph->table[at] ? graph->slots + graph->table[at] - 1 : NULL;
+        if (!slot || (const void *)slot->node == key || (const void *)slot->leaf == key)
+            return graph->table + at;
+    }
+}
+
+static const void *dvti_slot_key(const dvti_slot *slot) {
+    return slot->node ? (const void *)slot->node : (const void *)slot->leaf;
+}
+
+static void dvti_graph_enter_all(dvti_graph *graph) {
+    size_t i;
+    memset(graph->table, 0, sizeof *graph->table * graph->table_size);
+    for (i = 0; i < graph->count; i++)
+        *dvti_graph_place(graph, dvti_slot_key(graph->slots + i)) = i + 1;
+}
+
+/* Room for one more slot; the table stays at most half full. */
+static bool dvti_graph_room(dvti_graph *graph) {
+    size_t *table;
+    if (!dvti_grow((void **)&graph->slots, &graph->capacity, graph->count + 1,
+                   sizeof *graph->slots))
+        return false;
+    if (graph->table_size >= 2 * (graph->count + 1))
+        return true;
+    table = (size_t *)dvti_alloc(sizeof *table * graph->capacity * 2);
+    if (!table)
+        return false;
+    dvti_free(graph->table);
+    graph->table = table;
+    graph->table_size = graph->capacity * 2;
+    dvti_graph_enter_all(graph);
+    return true;
+}
+
+/* The slot of an origin, made when it is new. NULL with HOST_MEMORY set. */
+static dvti_slot *dvti_graph_add(dvti_graph *graph, dvti_origin origin) {
+    const void *key = origin.node ? (const void *)origin.node : (const void *)origin.leaf;
+    dvti_slot *slot;
+    size_t *place;
+    if (!dvti_graph_room(graph)) {
+        dvti_fail_memory(graph->name, (int64_t)(sizeof *slot * 2 * (graph->count + 1)));
+        return NULL;
+    }
+    place = dvti_graph_place(graph, key);
+    if (*place)
+        return graph->slots + *place - 1;
+    slot = graph->slots + graph->count++;
+    memset(slot, 0, sizeof *slot);
+    slot->node = origin.node;
+    slot->leaf = origin.leaf;
+    if (slot->node)
+        dvti_atomic_add(&slot->node->references, 1);
+    else
+        dvt_retain(slot->leaf);
+    *place = graph->count;
+    return slot;
+}
+
+DVTI_FN dvti_slot *dvti_graph_slot(dvti_graph *graph, const dvti_node *consumer, dvt_array *x) {
+    dvti_origin origin = dvti_origin_of(consumer, x);
+    const void *key = origin.node ? (const void *)origin.node : (const void *)origin.leaf;
+    size_t *place = key && graph->table_size ? dvti_graph_place(graph, key) : NULL;
+    return place && *place ? graph->slots + *place - 1 : NULL;
+}
+
+/* ---- collecting ---- */
+static bool dvti_graph_add_origin(dvti_graph *graph, const char *kind, int i, dvt_array *x,
+                                  dvti_slot **out) {
+    dvti_origin origin = dvti_origin_of(NULL, x);
+    if (!origin.node && !origin.leaf) {
+        dvti_fail(
+            DVT_ERR_GRAD,
+            "%s: %s %d (%s) is not in a computational graph, so there is nothing to differentiate; "
+            "compute it inside DVT_RECORD { ... } from arrays with dvt_attach_grad. To "
+            "differentiate one graph twice, pass retain_graph = true to dvt_backward_from",
+            graph->name, kind, i, dvti_describe(x));
+        return false;
+    }
+    *out = dvti_graph_add(graph, origin);
+    return *out != NULL;
+}
+
+/* Every slot is looked at once, in the order of discovery: no recursion, however long the graph. */
+static bool dvti_graph_follow(dvti_graph *graph) {
+    size_t at;
+    int i;
+    for (at = 0; at < graph->count; at++) {
+        const dvti_node *node = graph->slots[at].node;
+        if (!node)
+            continue;
+        if (node->used) {
+            dvti_fail(DVT_ERR_GRAD,
+                      "%s: the graph behind a result of %s was freed by an earlier backward; to "
+                      "differentiate it twice pass retain_graph = true to the first "
+                      "dvt_backward_from, or compute it again inside DVT_RECORD",
+                      graph->name, node->name);
+            return false;
+        }
+        for (i = 0; i < node->n_in; i++) {
+            dvti_origin origin = dvti_origin_of(node, node->in[i]);
+            if ((origin.node || origin.leaf) && !dvti_graph_add(graph, origin))
+                return false;
+        }
+    }
+    return true;
+}
+
+static int dvti_slot_compare(const void *a, const void *b) {
+    const dvti_slot *x = (const dvti_slot *)a, *y = (const dvti_slot *)b;
+    int64_t p = x->node ? x->node->sequence : -1, q = y->node ? y->node->sequence : -1;
+    return p > q ? -1 : p < q;
+}
+
+/* From the inputs to the heads: what leads to something wanted is needed. */
+static void dvti_graph_mark_needed(dvti_graph *graph, bool all_leaves) {
+    size_t at;
+    int i;
+    for (at = graph->count; at-- > 0;) {
+        dvti_slot *slot = graph->slots + at;
+        slot->needed = slot->variable || (slot->leaf && all_leaves);
+        for (i = 0; slot->node && !slot->needed && i < slot->node->n_in; i++) {
+            const dvti_slot *input = dvti_graph_slot(graph, slot->node, slot->node->in[i]);
+            slot->needed = input && input->needed;
+        }
+    }
+}
+
+DVTI_FN bool dvti_graph_begin(dvti_graph *graph, const char *name, dvt_array *const *heads, int n,
+                              dvt_array *const *vars, int n_vars) {
+    dvti_slot *slot;
+    int i;
+    memset(graph, 0, sizeof *graph);
+    graph->name = name;
+    for (i = 0; i < n; i++)
+        if (!dvti_graph_add_origin(graph, "head", i, heads[i], &slot))
+            return false;
+    if (!dvti_graph_follow(graph))
+        return false;
+    for (i = 0; i < n_vars; i++) {
+        if (!dvti_graph_add_origin(graph, "variable", i, vars[i], &slot))
+            return false;
+        slot->variable = true;
+    }
+    qsort(graph->slots, graph->count, sizeof *graph->slots, dvti_slot_compare);
+    dvti_graph_enter_all(graph);
+    dvti_graph_mark_needed(graph, vars == NULL);
+    return true;
+}
+
+DVTI_FN void dvti_graph_end(dvti_graph *graph) {
+    size_t i;
+    for (i = 0; i < graph->count; i++) {
+        dvti_node_release(graph->slots[i].node);
+        dvt_release(graph->slots[i].leaf);
+        dvt_release(graph->slots[i].grad);
+    }
+    dvti_free(graph->slots);
+    dvti_free(graph->table);
+    memset(graph, 0, sizeof *graph);
+}
+
+/* ---- gathering ---- */
+DVTI_FN bool dvti_exclusive(dvt_array *x) {
+    return dvti_atomic_load(&x->object.references) == 1 &&
+           dvti_atomic_load(&x->storage->references) == 1 && !x->broadcast;
+}
+
+/* The sum of two is the same in either order, so it is formed in whichever array is free. */
+DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
+    dvt_array *sum = NULL;
+    dvt_scope_guard scope;
+    if (!slot->grad) {
+        slot->grad = part;
+        return true;
+    }
+    if (!dvt_is_recording() && dvti_exclusive(slot->grad))
+        sum = dvt_add_(slot->grad, part);
+    else if (!dvt_is_recording() && dvti_exclusive(part)) {
+        sum = dvt_add_(part, slot->grad);
+        if (sum) {
+            part = slot->grad;
+            slot->grad = sum;
+        }
+    } else {
+        scope = dvt_scope_begin();
+        sum = dvt_add(slot->grad, part);
+        if (sum) {
+            dvt_release(slot->grad);
+            slot->grad = sum;
+            dvti_scope_take(sum);
+        }
+        dvt_scope_end(&scope);
+    }
+    dvt_release(part);
+    return sum != NULL;
+}
+/* ==== end src/5_grad/dvt_graph.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/5_grad/grad_conv.c"
 #endif
+
+DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
+    (void)call;
+}
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
-/* Gradients of the op table's rows, where, clip, copy. */
+/* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
+   name and the operands they read. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/5_grad/grad_elementwise.c"
+#line 3 "src/5_grad/grad_elementwise.c"
 #endif
+
+/* ---- functions that rows name ---- */
+/* g * (Phi(x) + x phi(x)), the normal distribution's function and density. */
+static dvt_array *dvti_grad_gelu(dvt_array *g, dvt_array *x) {
+    dvt_array *phi, *cdf;
+    cdf = dvt_add_scalar(dvt_mul_scalar(dvt_erf(dvt_mul_scalar(x, 0.70710678118654752440)), 0.5),
+                         0.5);
+    phi = dvt_mul_scalar(dvt_exp(dvt_mul_scalar(dvt_square(x), -0.5)), 0.39894228040143267794);
+    return dvt_mul(g, dvt_add(cdf, dvt_mul(x, phi)));
+}
+
+/* g * b * a^(b - 1). Where a and b are both 0 the power is replaced by a^0, so that its product with b is 0 and not NaN. */
+static dvt_array *dvti_grad_pow_a(dvt_array *g, dvt_array *a, dvt_array *b) {
+    dvt_array *both =
+        dvt_logical_and(dvt_equal_scalar(a, 0), dvt_equal_scalar(b, 0)); /* a^b has slope 0 there */
+    dvt_array *power = dvt_where(both, dvti_number_like(g, 0), dvt_sub_scalar(b, 1));
+    return dvt_mul(g, dvt_mul(b, dvt_pow(a, power)));
+}
+
+/* g * y * log(a), and 0 where a is 0 and y is not infinite: the limit for b > 0. */
+static dvt_array *dvti_grad_pow_b(dvt_array *g, dvt_array *a, dvt_array *y) {
+    dvt_array *flat = dvt_logical_and(dvt_equal_scalar(a, 0), dvt_isfinite(y));
+    return dvt_mul(g, dvt_mul(y, dvt_log(dvt_where(flat, dvti_number_like(g, 1), a))));
+}
+
+/* ---- rows ---- */
+static dvt_array *dvti_grad_unary_row(dvti_op op, dvt_array *g, dvt_array *x, dvt_array *y) {
+    switch (op) {
+#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
+    case DVTI_OP_##name:                                                                           \
+        return grad;
+        DVTI_UNARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    default:
+        return NULL;
+    }
+}
+
+static dvt_array *dvti_grad_binary_row_a(dvti_op op, dvt_array *g, dvt_array *a, dvt_array *b,
+                                         dvt_array *y) {
+    (void)y;
+    switch (op) {
+#define DVTI_ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                    \
+    case DVTI_OP_##name:                                                                           \
+        return ga;
+        DVTI_BINARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    default:
+        return NULL;
+    }
+}
+
+static dvt_array *dvti_grad_binary_row_b(dvti_op op, dvt_array *g, dvt_array *a, dvt_array *b,
+                                         dvt_array *y) {
+    switch (op) {
+#define DVTI_ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                    \
+    case DVTI_OP_##name:                                                                           \
+        return gb;
+        DVTI_BINARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    default:
+        return NULL;
+    }
+}
+
+/* x with the number s behind it. The common ones without an array that holds s. */
+static dvt_array *dvti_grad_scalar_behind(dvti_op op, dvt_array *g, dvt_array *x, double s,
+                                          dvt_array *y) {
+    switch (op) {
+    case DVTI_OP_add:
+    case DVTI_OP_sub:
+        return g;
+    case DVTI_OP_mul:
+        return dvt_mul_scalar(g, s);
+    case DVTI_OP_div:
+        return dvt_div_scalar(g, s);
+    case DVTI_OP_pow:
+        return s == 0 ? dvti_no_gradient(g)
+                      : dvt_mul(g, dvt_mul_scalar(dvt_pow_scalar(x, s - 1), s));
+    default:
+        return dvti_grad_binary_row_a(op, g, x, dvti_number_like(g, s), y);
+    }
+}
+
+/* The number s before x. */
+static dvt_array *dvti_grad_scalar_before(dvti_op op, dvt_array *g, double s, dvt_array *x,
+                                          dvt_array *y) {
+    switch (op) {
+    case DVTI_OP_add:
+        return g;
+    case DVTI_OP_sub:
+        return dvt_neg(g);
+    case DVTI_OP_mul:
+        return dvt_mul_scalar(g, s);
+    default:
+        return dvti_grad_binary_row_b(op, g, dvti_number_like(g, s), x, y);
+    }
+}
+
+static void dvti_grad_row(dvti_grad_call *call) {
+    const dvti_node *node = call->node;
+    dvti_op op = node->op, first_binary = DVTI_OP_add;
+    dvt_array *a = dvti_as_dtype_of(call->in[0], call->g), *b;
+    if (op < first_binary) {
+        call->out[0] = dvti_grad_unary_row(op, call->g, a, call->y);
+        return;
+    }
+    if (node->attr.i[0] == 1)
+        call->out[0] = dvti_grad_scalar_before(op, call->g, node->attr.f[0], a, call->y);
+    else if (node->attr.i[0] == 2)
+        call->out[0] = dvti_grad_scalar_behind(op, call->g, a, node->attr.f[0], call->y);
+    if (node->attr.i[0])
+        return;
+    /* The rows' texts compute with a and b as the operation did: in the dtype of the result. */
+    b = dvti_as_dtype_of(call->in[1], call->g);
+    if (call->need[0])
+        call->out[0] = dvti_grad_binary_row_a(op, call->g, a, b, call->y);
+    if (call->need[1])
+        call->out[1] = dvti_grad_binary_row_b(op, call->g, a, b, call->y);
+}
+
+/* ---- select and copy ---- */
+static void dvti_grad_where(dvti_grad_call *call) {
+    dvt_array *zero = dvti_number_like(call->g, 0);
+    if (call->need[0]) /* a float condition: it acts only through being zero or not */
+        call->out[0] = dvti_no_gradient(call->g);
+    if (call->need[1])
+        call->out[1] = dvt_where(call->in[0], call->g, zero);
+    if (call->need[2])
+        call->out[2] = dvt_where(call->in[0], zero, call->g);
+}
+
+/* Inside the closed interval; nothing for NaN. */
+static void dvti_grad_clip(dvti_grad_call *call) {
+    double low = call->node->attr.f[1], high = call->node->attr.f[2];
+    dvt_array *x = call->in[0];
+    dvt_array *inside =
+        dvt_logical_and(dvt_greater_equal_scalar(x, low), dvt_less_equal_scalar(x, high));
+    call->out[0] = dvt_where(inside, call->g, dvti_number_like(call->g, 0));
+}
+
+/* Back to where it came from, in the dtype it had there. */
+static void dvti_grad_copy(dvti_grad_call *call) {
+    dvt_array *x = call->in[0];
+    call->out[0] = dvt_as_in_ctx(dvti_as_dtype_of(call->g, x), x->storage->ctx);
+}
+
+DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
+    dvti_op op = call->node->op;
+    if (op == DVTI_OP_where)
+        dvti_grad_where(call);
+    else if (op == DVTI_OP_clip)
+        dvti_grad_clip(call);
+    else if (op == DVTI_OP_copy)
+        dvti_grad_copy(call);
+    else
+        dvti_grad_row(call);
+}
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_grad/grad_helpers.c ==== */
+/* What gradient functions share. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/5_grad/grad_helpers.c"
+#endif
+
+DVTI_FN dvt_array *dvti_as_dtype_of(dvt_array *x, dvt_array *g) {
+    return x && g ? dvt_astype(x, g->dtype, false) : NULL;
+}
+
+DVTI_FN dvt_array *dvti_no_gradient(dvt_array *g) {
+    return dvt_zeros_like(g);
+}
+
+DVTI_FN dvt_array *dvti_number_like(dvt_array *g, double value) {
+    return g ? dvt_full(DVT_SCALAR, value, g->dtype, g->storage->ctx) : NULL;
+}
+
+DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
+    dvt_axes axes = DVT_ALL;
+    int lead, i;
+    if (!g)
+        return NULL;
+    lead = g->shape.ndim - x->shape.ndim;
+    for (i = 0; i < g->shape.ndim; i++)
+        if (i < lead || (x->shape.dim[i - lead] == 1 && g->shape.dim[i] != 1))
+            axes.axis[axes.n++] = i;
+    if (axes.n)
+        g = dvt_sum(g, axes, true);
+    if (g && !dvt_shape_equal(g->shape, x->shape))
+        g = dvt_reshape(g, x->shape);
+    return dvti_as_dtype_of(g, x);
+}
+/* ==== end src/5_grad/grad_helpers.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of concat, take, take_along. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/5_grad/grad_index.c"
 #endif
+
+static void dvti_grad_concat(dvti_grad_call *call) {
+    int axis = (int)call->node->attr.i[0], i;
+    int64_t at = 0;
+    for (i = 0; i < call->n_in; i++) {
+        int64_t end = at + call->in[i]->shape.dim[axis];
+        if (call->need[i])
+            call->out[i] = dvt_slice(call->g, axis, at, end, 1);
+        at = end;
+    }
+}
+
+DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
+    if (call->node->op == DVTI_OP_concat)
+        dvti_grad_concat(call);
+}
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
-/* Gradients of matrix products. */
+/* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
+   axes that were broadcast are summed afterwards. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/5_grad/grad_matmul.c"
+#line 3 "src/5_grad/grad_matmul.c"
 #endif
+
+/* x with all but its last axis in one. */
+static dvt_array *dvti_rows_of(dvt_array *x) {
+    return dvt_reshape(x, DVT_SHAPE(-1, x->shape.dim[x->shape.ndim - 1]));
+}
+
+static dvt_array *dvti_grad_matmul_a(dvt_array *g, dvt_array *b, bool ta, bool tb) {
+    return ta ? dvt_matmul_t(b, g, tb, true) : dvt_matmul_t(g, b, false, !tb);
+}
+
+static dvt_array *dvti_grad_matmul_b(dvt_array *g, dvt_array *a, dvt_array *b, bool ta, bool tb) {
+    /* One matrix for a whole batch: the sum over the batch is part of a single product. */
+    if (b->shape.ndim == 2 && a->shape.ndim > 2 && !ta && dvt_size(a) > 0 && dvt_size(g) > 0) {
+        a = dvti_rows_of(a);
+        g = dvti_rows_of(g);
+        if (!a || !g)
+            return NULL;
+    }
+    return tb ? dvt_matmul_t(g, a, true, ta) : dvt_matmul_t(a, g, !ta, false);
+}
+
+DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
+    bool ta = call->node->attr.i[0] != 0, tb = call->node->attr.i[1] != 0;
+    dvt_array *a = call->in[0], *b = call->in[1];
+    if (call->need[0])
+        call->out[0] = dvti_grad_matmul_a(call->g, b, ta, tb);
+    if (call->need[1])
+        call->out[1] = dvti_grad_matmul_b(call->g, a, b, ta, tb);
+}
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
-/* Gradients of reductions and softmax. */
+/* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
+   broadcasting. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/5_grad/grad_reduce.c"
+#line 3 "src/5_grad/grad_reduce.c"
 #endif
+
+/* x's shape with extent 1 on the axes of the mask. */
+static dvt_shape dvti_kept_shape(const dvt_array *x, int64_t mask) {
+    dvt_shape shape = x->shape;
+    int i;
+    for (i = 0; i < shape.ndim; i++)
+        if (mask >> i & 1)
+            shape.dim[i] = 1;
+    return shape;
+}
+
+static int64_t dvti_reduced_count(const dvt_array *x, int64_t mask) {
+    int64_t count = 1;
+    int i;
+    for (i = 0; i < x->shape.ndim; i++)
+        if (mask >> i & 1)
+            count *= x->shape.dim[i];
+    return count;
+}
+
+static dvt_axes dvti_mask_axes(int64_t mask) {
+    dvt_axes axes = DVT_ALL;
+    int i;
+    for (i = 0; i < DVT_MAX_DIMS; i++)
+        if (mask >> i & 1)
+            axes.axis[axes.n++] = i;
+    return axes;
+}
+
+/* ---- prod ---- */
+/* The product of the elements before each one along the last axis (from_end: behind it), 1 for the first. Hillis and Steele's
+   scan, 1986: after the round with distance d every place holds the product of 2d elements, so log2(n) rounds are enough. */
+static dvt_array *dvti_products_before(dvt_array *x, bool from_end) {
+    int axis = x->shape.ndim - 1;
+    int64_t n = x->shape.dim[axis], d, shift = 1;
+    dvt_array *p = x;
+    for (d = 0; p && d < n; d = d ? 2 * d : 1) { /* the round with d = 0 only moves */
+        dvt_array *pair[2], *moved;
+        dvt_shape edge = x->shape;
+        shift = d ? d : 1;
+        edge.dim[axis] = shift;
+        pair[from_end ? 1 : 0] = dvt_ones(edge, x->dtype, x->storage->ctx);
+        pair[from_end ? 0 : 1] =
+            from_end ? dvt_slice(p, axis, shift, n, 1) : dvt_slice(p, axis, 0, n - shift, 1);
+        moved = dvt_concat(pair, 2, axis);
+        p = d ? dvt_mul(p, moved) : moved;
+    }
+    return p;
+}
+
+/* g times the product of all others. No division, so zeros are nothing special, and the text can be differentiated again. */
+static dvt_array *dvti_grad_prod(dvt_array *x, dvt_array *g, int64_t mask) {
+    dvt_axes order = DVT_ALL, back = DVT_ALL;
+    dvt_shape rows, moved;
+    dvt_array *t, *others;
+    int pass, i;
+    if (dvt_size(x) == 0 || x->shape.ndim == 0)
+        return dvt_broadcast_to(g, x->shape);
+    for (pass = 0; pass < 2; pass++) /* kept axes first, then the reduced ones, which become one */
+        for (i = 0; i < x->shape.ndim; i++)
+            if ((mask >> i & 1) == pass) {
+                back.axis[i] = order.n;
+                order.axis[order.n++] = i;
+            }
+    back.n = order.n;
+    t = dvt_transpose(x, order);
+    if (!t)
+        return NULL;
+    moved = t->shape;
+    rows = DVT_SHAPE(-1, dvti_reduced_count(x, mask));
+    t = dvt_reshape(t, rows);
+    if (!t)
+        return NULL;
+    others = dvt_mul(dvti_products_before(t, false), dvti_products_before(t, true));
+    return dvt_mul(g, dvt_transpose(dvt_reshape(others, moved), back));
+}
+
+/* ---- the others ---- */
+/* Divided equally among all elements that reach the extreme. */
+static dvt_array *dvti_grad_extreme(dvt_array *x, dvt_array *g, dvt_array *y, int64_t mask) {
+    dvt_array *reach = dvt_equal(x, y);
+    dvt_array *share = dvt_div(g, dvt_sum(reach, dvti_mask_axes(mask), true));
+    return dvt_where(reach, share, dvti_number_like(g, 0));
+}
+
+/* g x / y, and 0 where the norm is 0. */
+static dvt_array *dvti_grad_norm(dvt_array *x, dvt_array *g, dvt_array *y) {
+    dvt_array *zero = dvt_equal_scalar(y, 0);
+    dvt_array *divisor = dvt_where(zero, dvti_number_like(g, 1), y);
+    return dvt_mul(x, dvt_where(zero, dvti_number_like(g, 0), dvt_div(g, divisor)));
+}
+
+/* g exp(x - y). Where all of x is -inf so is y, and x - y would be NaN: exp(-inf - 0) is the 0 that is meant. */
+static dvt_array *dvti_grad_logsumexp(dvt_array *x, dvt_array *g, dvt_array *y) {
+    dvt_array *nothing = dvt_equal_scalar(y, -(double)INFINITY);
+    dvt_array *safe = dvt_where(nothing, dvti_number_like(g, 0), y);
+    return dvt_mul(g, dvt_exp(dvt_sub(x, safe)));
+}
+
+static dvt_array *dvti_grad_softmax(const dvti_node *node, dvt_array *g, dvt_array *y) {
+    dvt_axes axes = DVT_AXES((int)node->attr.i[0]);
+    if (node->op == DVTI_OP_softmax)
+        return dvt_mul(y, dvt_sub(g, dvt_sum(dvt_mul(g, y), axes, true)));
+    return dvt_sub(g, dvt_mul(dvt_exp(y), dvt_sum(g, axes, true)));
+}
+
+DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
+    const dvti_node *node = call->node;
+    int64_t mask = node->attr.i[0];
+    dvt_array *x = call->in[0], *g = call->g, *y = call->y;
+    if (node->op == DVTI_OP_softmax || node->op == DVTI_OP_log_softmax) {
+        call->out[0] = dvti_grad_softmax(node, g, y);
+        return;
+    }
+    x = dvti_as_dtype_of(x, g);
+    g = dvt_reshape(g, dvti_kept_shape(call->in[0], mask));
+    if (y)
+        y = dvt_reshape(y, dvti_kept_shape(call->in[0], mask));
+    if (!x || !g || (call->y && !y))
+        return;
+    switch (node->op) {
+    case DVTI_OP_sum:
+        call->out[0] = dvt_broadcast_to(g, x->shape);
+        break;
+    case DVTI_OP_mean:
+        call->out[0] =
+            dvt_broadcast_to(dvt_div_scalar(g, (double)dvti_reduced_count(x, mask)), x->shape);
+        break;
+    case DVTI_OP_prod:
+        call->out[0] = dvti_grad_prod(x, g, mask);
+        break;
+    case DVTI_OP_norm:
+        call->out[0] = dvti_grad_norm(x, g, y);
+        break;
+    case DVTI_OP_logsumexp:
+        call->out[0] = dvti_grad_logsumexp(x, g, y);
+        break;
+    default: /* min, max */
+        call->out[0] = dvti_grad_extreme(x, g, y, mask);
+    }
+}
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
-/* Gradients of views. */
+/* Gradients of views: the same view, backwards. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/5_grad/grad_view.c"
 #endif
+
+static dvt_array *dvti_grad_transpose(const dvti_node *node, dvt_array *g) {
+    dvt_axes order = DVT_ALL;
+    int i;
+    order.n = g->shape.ndim;
+    for (i = 0; i < order.n; i++)
+        order.axis[node->attr.i[i]] = i;
+    return dvt_transpose(g, order);
+}
+
+/* The elements of g that unslice took from x. Bounds are given so that no negative one is read as "from the end". */
+static dvt_array *dvti_grad_unslice(const dvti_node *node, dvt_array *x, dvt_array *g) {
+    int axis = (int)node->attr.i[0];
+    int64_t start = node->attr.i[1], step = node->attr.i[2], n = x->shape.dim[axis], stop;
+    if (n == 0)
+        return dvt_slice(g, axis, 0, 0, 1);
+    if (n == 1)
+        step = 1;
+    stop = start + (n - 1) * step + (step > 0 ? 1 : -1);
+    return dvt_slice(g, axis, start, stop < 0 ? DVT_END : stop, step);
+}
+
+DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
+    const dvti_node *node = call->node;
+    const int64_t *at = node->attr.i;
+    dvt_array *x = call->in[0], *g = call->g;
+    switch (node->op) {
+    case DVTI_OP_reshape:
+        call->out[0] = dvt_reshape(g, x->shape);
+        break;
+    case DVTI_OP_transpose:
+        call->out[0] = dvti_grad_transpose(node, g);
+        break;
+    case DVTI_OP_slice:
+        call->out[0] = dvti_unslice(g, (int)at[0], at[1], at[2], at[3]);
+        break;
+    case DVTI_OP_unslice:
+        call->out[0] = dvti_grad_unslice(node, x, g);
+        break;
+    default: /* broadcast_to: what follows every gradient function sums it */
+        call->out[0] = g;
+    }
+}
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -10824,7 +12220,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -11189,7 +12585,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -11523,7 +12919,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -11684,7 +13080,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading gzip (RFC 1952) and deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones
@@ -12194,7 +13590,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 #undef DVTI_MAX_CODE
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -12546,7 +13942,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet .params. */
@@ -12555,7 +13951,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #endif
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -13027,7 +14423,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -13303,7 +14699,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -13806,7 +15202,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -14069,7 +15465,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -14244,7 +15640,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -14618,7 +16014,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -14859,7 +16255,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -15089,7 +16485,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -15338,7 +16734,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -15510,7 +16906,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -15910,7 +17306,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -16290,7 +17686,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -16493,7 +17889,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -16643,7 +18039,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -16838,7 +18234,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -17192,7 +18588,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -17322,7 +18718,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -17702,7 +19098,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -17964,7 +19360,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -18390,7 +19786,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -18578,7 +19974,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -18734,7 +20130,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const dvt_optimizer *optimizer, double
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -18982,7 +20378,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -19241,7 +20637,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -19379,7 +20775,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -19440,7 +20836,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -19705,7 +21101,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -19930,7 +21326,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -20229,7 +21625,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */
