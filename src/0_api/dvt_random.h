@@ -54,10 +54,10 @@ DVT_API dvt_array *dvt_key_permutation(dvt_key key, int64_t n, dvt_ctx ctx);
    DVT_RNG_MXNET: float32 of dvt_uniform, bit for bit: mt19937 on cpu(i), one state for every 64 elements up to 1024; on gpu(i) its
    Philox layout, four generators in turn, one subsequence for every 64 elements up to 32768. Everything else, and keys, are as
    DVT_RNG_PHILOX.
-   DVT_RNG_JAX: keys, bit for bit: dvt_key_new, split, fold_in, uniform, bernoulli, randint and permutation, as
-   jax.random does with jax_threefry_partitionable off (randint and permutation: int64 as with jax_enable_x64). Normal uses the same
-   polynomial for the inverse error function, and agrees to 1e-6 relative, or 1e-12 in float64. Unlike there, uniform never
-   rounds up to high. Streams are as DVT_RNG_PHILOX. */
+   DVT_RNG_JAX: dvt_key_new, split and fold_in, and uniform, bernoulli, randint and permutation of a key, bit for bit as
+   jax.random 0.4.30 gives them (int64 and float64: with jax_enable_x64; later versions: with jax_threefry_partitionable off, and
+   other 8-bit randint). Normal uses the same polynomial for the inverse error function, and agrees to 1e-6 relative, or 1e-12
+   in float64. bfloat16, and uniform's upper bound, which is never drawn here, may differ. Streams are as DVT_RNG_PHILOX. */
 typedef enum dvt_rng_engine {
     DVT_RNG_PHILOX, /* Philox 4x32-10 for streams and keys. Source: Salmon et al., 2011 */
     DVT_RNG_MXNET,  /* dvt_uniform gives Apache MXNet 1.x's numbers */

@@ -106,21 +106,27 @@ static void dvti_random_shuffle(const dvti_launch *launch) {
     }
 }
 
-/* ---- JAX: every step is rounded to the array's dtype, as there ---- */
+/* ---- JAX: steps are rounded to the array's dtype, as there ---- */
 static void dvti_random_jax_key(const dvti_launch *launch, uint32_t key[2]) {
     key[0] = (uint32_t)((uint64_t)launch->i[1] >> 32);
     key[1] = (uint32_t)launch->i[1];
 }
 
-/* Uniform between two values of the dtype: random bits become a mantissa. */
+/* Uniform between two values of the dtype: random bits become a mantissa. XLA scales it by a fused multiply-add in float32 and
+   float64, and in two steps in the narrow dtypes. */
 static double dvti_random_jax_between(const uint32_t key[2], const dvti_launch *launch, int64_t e,
                                       dvt_dtype dtype, double low, double high) {
     int width = dtype == DVT_F64 ? 64 : dtype == DVT_F32 ? 32 : dtype == DVT_F16 ? 16 : 8;
     int mantissa = dtype == DVT_F64 ? 52 : dtype == DVT_F32 ? 23 : dtype == DVT_F16 ? 10 : 7;
     uint64_t bits = dvti_jax_bits(key, launch->i[6], e, width) >> (width - mantissa);
     double u = (double)bits / (double)((uint64_t)1 << mantissa);
-    volatile double scaled = dvti_round_as(dtype, u * dvti_round_as(dtype, high - low));
-    double value = dvti_round_as(dtype, scaled + low);
+    double range = dvti_round_as(dtype, high - low), value;
+    if (dtype == DVT_F64)
+        value = fma(u, range, low);
+    else if (dtype == DVT_F32) /* the product is exact in double */
+        value = dvti_round_as(dtype, u * range + low);
+    else
+        value = dvti_round_as(dtype, dvti_round_as(dtype, u * range) + low);
     return DVTI_MAX(low, value);
 }
 
