@@ -150,8 +150,11 @@ typedef struct dvti_ratio {
     dvti_big value, scale, below, above;
 } dvti_ratio;
 
+/* Distances of a whole unit and more decide nothing further: they stop growing, so that many digits fit as well. */
 static void dvti_ratio_times_10(dvti_ratio *r) {
     dvti_big_times(&r->value, 10);
+    if (dvti_big_compare(&r->below, &r->scale) >= 0)
+        return;
     dvti_big_times(&r->below, 10);
     dvti_big_times(&r->above, 10);
 }

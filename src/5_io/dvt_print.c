@@ -288,7 +288,7 @@ static void dvti_style_np(dvti_writer *out, const dvti_print_rules *rules, const
     dvti_writer_text(out, ")");
 }
 
-/* JAX measures the last line without its prefix when there is only one, and then adds blanks instead of a newline. */
+/* JAX measures a single line without "Array(", and where the dtype does not fit it adds blanks, not a newline. */
 static void dvti_style_jax(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
                            dvt_array *x, const dvt_array *host) {
     const char *name = dvt_dtype_name(x->dtype);
@@ -299,9 +299,7 @@ static void dvti_style_jax(dvti_writer *out, const dvti_print_rules *rules, cons
         dvti_writer_text(out, ", shape=");
         dvti_writer_text(out, dvti_shape_text(x->shape));
     }
-    line = dvti_last_line(out, 6) + 1;
-    if (out->length && memchr(out->at, '\n', out->length) == NULL)
-        line++;
+    line = dvti_last_line(out, 6) + 2;
     dvti_writer_text(out, ",");
     dvti_writer_repeat(out, ' ', line + 7 + (int64_t)strlen(name) + 1 > rules->line_width ? 6 : 1);
     dvti_writer_text(out, "dtype=");
@@ -329,9 +327,7 @@ static void dvti_style_torch(dvti_writer *out, const dvti_print_rules *rules,
     int64_t line;
     dvti_writer_text(out, "tensor(");
     dvti_values_text(out, rules, shown, host, 7, 0, ", ");
-    line = dvti_last_line(out, 7) + 1;
-    if (out->length && memchr(out->at, '\n', out->length) == NULL)
-        line++;
+    line = dvti_last_line(out, 0) + 2;
     if (x->storage->ctx.type == DVT_DEVICE_GPU) {
         snprintf(text, DVTI_NAME_SIZE, "device='cuda:%d'", x->storage->ctx.id);
         dvti_torch_suffix(out, rules, &line, text);
