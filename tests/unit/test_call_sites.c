@@ -1,0 +1,108 @@
+/* Where arrays were made, and where calls failed. Under DEVTENSOR_NO_CALL_SITES: that nothing is remembered. */
+#include "dvt_test.h"
+
+static const char *site_of(int line) {
+    static char text[64];
+#if defined(DEVTENSOR_NO_CALL_SITES)
+    (void)line;
+    text[0] = 0;
+#else
+    sprintf(text, "test_call_sites.c:%d", line);
+#endif
+    return text;
+}
+
+/* The end of the site is ours; the folder in front of it depends on how the compiler was called. */
+static int ends_with(const char *site, int line) {
+    const char *expected = site_of(line);
+    size_t n = strlen(site), m = strlen(expected);
+    return m ? n >= m && strcmp(site + n - m, expected) == 0 : n == 0;
+}
+
+DVT_TEST(site_of_creation) {
+    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    int line = __LINE__ - 1;
+    CHECK(ends_with(dvt_made_at(x), line));
+    CHECK_STR(dvt_made_at(NULL), "");
+}
+
+DVT_TEST(site_of_nested_calls_and_initialisers) {
+    dvt_array *x = DVT_ARRAY1(dvt_cpu(), float, 2, {1, 2}), *y;
+    int line = __LINE__ - 1;
+    CHECK(ends_with(dvt_made_at(x), line));
+    y = dvt_add(dvt_mul(x, x), dvt_exp(x));
+    line = __LINE__ - 1;
+    CHECK(ends_with(dvt_made_at(y), line));
+}
+
+/* x itself comes back: it was made where it was made. */
+DVT_TEST(site_stays_with_the_array) {
+    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    int line = __LINE__ - 1;
+    CHECK(dvt_as_in_ctx(x, dvt_cpu()) == x);
+    CHECK(dvt_add_(x, x) == x);
+    CHECK(ends_with(dvt_made_at(x), line));
+}
+
+DVT_TEST(site_of_a_failing_call) {
+    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    dvt_array *y = dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu()), *z;
+    int line;
+    z = dvt_exp(dvt_add(x, y));
+    line = __LINE__ - 1;
+    CHECK(z == NULL);
+    CHECK_INT(dvt_error_code(), DVT_ERR_SHAPE);
+    CHECK(ends_with(dvt_error_site(), line));
+    /* NULL that travels on does not move the place of the first failure. */
+    z = dvt_neg(z);
+    CHECK(ends_with(dvt_error_site(), line));
+    dvt_clear_error();
+    CHECK_STR(dvt_error_site(), "");
+}
+
+DVT_TEST(site_of_a_failing_status) {
+    dvt_status status = dvt_set_num_threads(-1);
+    int line = __LINE__ - 1;
+    CHECK(status != DVT_OK);
+    CHECK(ends_with(dvt_error_site(), line));
+    /* A later failure of another kind does not borrow the error. */
+    CHECK(dvt_neg(NULL) == NULL);
+    CHECK(ends_with(dvt_error_site(), line));
+    dvt_clear_error();
+    CHECK_INT(dvt_set_num_threads(0), DVT_OK);
+    CHECK_STR(dvt_error_site(), "");
+}
+
+DVT_TEST(sites_in_the_message_about_mixed_contexts) {
+    dvt_array *x, *y;
+    int line;
+    CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
+    x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    y = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_gpu(0));
+    line = __LINE__ - 1;
+    CHECK(dvt_add(x, y) == NULL);
+    CHECK_INT(dvt_error_code(), DVT_ERR_CONTEXT);
+    CHECK(strstr(dvt_error(), site_of(line - 1)) != NULL);
+    CHECK(strstr(dvt_error(), site_of(line)) != NULL);
+    dvt_clear_error();
+    dvt_release_all();
+    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
+}
+
+/* The name without parentheses is the function. */
+DVT_TEST(functions_have_addresses) {
+    dvt_array *(*function)(dvt_array *, dvt_array *) = dvt_add;
+    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    CHECK_VALUES(function(x, x), 0, 2, 2);
+    CHECK_VALUES((dvt_add)(x, x), 0, 2, 2);
+    CHECK_STR(dvt_made_at(function(x, x)), "");
+}
+
+/* What is handed out was made elsewhere. */
+DVT_TEST(gradients_keep_their_site) {
+    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    CHECK_INT(dvt_attach_grad(x, DVT_GRAD_WRITE), DVT_OK);
+    CHECK_STR(dvt_made_at(dvt_grad(x)), "");
+    CHECK_INT(dvt_note_status(DVT_OK, "nowhere.c", 1), DVT_OK);
+    CHECK_STR(dvt_error_site(), "");
+}
