@@ -943,10 +943,10 @@ DVT_API dvt_array *dvt_key_permutation(dvt_key key, int64_t n, dvt_ctx ctx);
    DVT_RNG_MXNET: float32 of dvt_uniform, bit for bit: mt19937 on cpu(i), one state for every 64 elements up to 1024; on gpu(i) its
    Philox layout, four generators in turn, one subsequence for every 64 elements up to 32768. Everything else, and keys, are as
    DVT_RNG_PHILOX.
-   DVT_RNG_JAX: keys, bit for bit: dvt_key_new, split, fold_in, uniform, bernoulli, randint and permutation, as
-   jax.random does with jax_threefry_partitionable off (randint and permutation: int64 as with jax_enable_x64). Normal uses the same
-   polynomial for the inverse error function, and agrees to 1e-6 relative, or 1e-12 in float64. Unlike there, uniform never
-   rounds up to high. Streams are as DVT_RNG_PHILOX. */
+   DVT_RNG_JAX: dvt_key_new, split and fold_in, and uniform, bernoulli, randint and permutation of a key, bit for bit as
+   jax.random 0.4.30 gives them (int64 and float64: with jax_enable_x64; later versions: with jax_threefry_partitionable off, and
+   other 8-bit randint). Normal uses the same polynomial for the inverse error function, and agrees to 1e-6 relative, or 1e-12
+   in float64. bfloat16, and uniform's upper bound, which is never drawn here, may differ. Streams are as DVT_RNG_PHILOX. */
 typedef enum dvt_rng_engine {
     DVT_RNG_PHILOX, /* Philox 4x32-10 for streams and keys. Source: Salmon et al., 2011 */
     DVT_RNG_MXNET,  /* dvt_uniform gives Apache MXNet 1.x's numbers */
@@ -7064,21 +7064,27 @@ static void dvti_random_shuffle(const dvti_launch *launch) {
     }
 }
 
-/* ---- JAX: every step is rounded to the array's dtype, as there ---- */
+/* ---- JAX: steps are rounded to the array's dtype, as there ---- */
 static void dvti_random_jax_key(const dvti_launch *launch, uint32_t key[2]) {
     key[0] = (uint32_t)((uint64_t)launch->i[1] >> 32);
     key[1] = (uint32_t)launch->i[1];
 }
 
-/* Uniform between two values of the dtype: random bits become a mantissa. */
+/* Uniform between two values of the dtype: random bits become a mantissa. XLA scales it by a fused multiply-add in float32 and
+   float64, and in two steps in the narrow dtypes. */
 static double dvti_random_jax_between(const uint32_t key[2], const dvti_launch *launch, int64_t e,
                                       dvt_dtype dtype, double low, double high) {
     int width = dtype == DVT_F64 ? 64 : dtype == DVT_F32 ? 32 : dtype == DVT_F16 ? 16 : 8;
     int mantissa = dtype == DVT_F64 ? 52 : dtype == DVT_F32 ? 23 : dtype == DVT_F16 ? 10 : 7;
     uint64_t bits = dvti_jax_bits(key, launch->i[6], e, width) >> (width - mantissa);
     double u = (double)bits / (double)((uint64_t)1 << mantissa);
-    volatile double scaled = dvti_round_as(dtype, u * dvti_round_as(dtype, high - low));
-    double value = dvti_round_as(dtype, scaled + low);
+    double range = dvti_round_as(dtype, high - low), value;
+    if (dtype == DVT_F64)
+        value = fma(u, range, low);
+    else if (dtype == DVT_F32) /* the product is exact in double */
+        value = dvti_round_as(dtype, u * range + low);
+    else
+        value = dvti_round_as(dtype, dvti_round_as(dtype, u * range) + low);
     return DVTI_MAX(low, value);
 }
 
@@ -12742,8 +12748,11 @@ typedef struct dvti_ratio {
     dvti_big value, scale, below, above;
 } dvti_ratio;
 
+/* Distances of a whole unit and more decide nothing further: they stop growing, so that many digits fit as well. */
 static void dvti_ratio_times_10(dvti_ratio *r) {
     dvti_big_times(&r->value, 10);
+    if (dvti_big_compare(&r->below, &r->scale) >= 0)
+        return;
     dvti_big_times(&r->below, 10);
     dvti_big_times(&r->above, 10);
 }
@@ -13945,10 +13954,408 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
-/* Apache MXNet .params. */
+/* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
+   checked against the bytes that are there before anything is allocated for it. The format is that of
+   NDArray::Save in MXNet; where an array lived is not looked at. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/5_io/dvt_params.c"
+#line 4 "src/5_io/dvt_params.c"
 #endif
+
+#define DVTI_PARAMS_LIST 0x112
+#define DVTI_PARAMS_V1 0xf993fac8u
+#define DVTI_PARAMS_V2 0xf993fac9u
+#define DVTI_PARAMS_V3 0xf993facau
+
+typedef struct dvti_params_entry {
+    dvti_stored stored;
+    dvt_shape shape;
+    const unsigned char *data;
+    const char *name; /* not ended by 0 */
+    size_t name_length;
+} dvti_params_entry;
+
+typedef struct dvti_params_reader {
+    const char *function, *what;
+    dvti_source in;
+    int64_t n, at; /* arrays, and the one being read */
+    dvti_params_entry *entry;
+} dvti_params_reader;
+
+/* ---- what is wrong ---- */
+static bool dvti_params_wrong(const dvti_params_reader *r, const char *wrong) {
+    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: %s; fetch or write the file again", r->function, r->what,
+              wrong);
+    return false;
+}
+
+static bool dvti_params_wrong_array(const dvti_params_reader *r, const char *wrong) {
+    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: array %lld of %lld %s; fetch or write the file again",
+              r->function, r->what, (long long)r->at, (long long)r->n, wrong);
+    return false;
+}
+
+static bool dvti_bytes_contain(const unsigned char *at, size_t size, const char *text) {
+    size_t n = strlen(text), i;
+    for (i = 0; i + n <= size; i++)
+        if (memcmp(at + i, text, n) == 0)
+            return true;
+    return false;
+}
+
+/* Other libraries write other formats under the same file name. */
+static bool dvti_params_foreign(const dvti_params_reader *r) {
+    const unsigned char *at = r->in.at;
+    size_t size = r->in.left;
+    const char *is;
+    if (size >= 4 && memcmp(at, "PK\3\4", 4) == 0)
+        is =
+            dvti_bytes_contain(at, size < 512 ? size : 512, "data.pkl")
+                ? "a PyTorch file; load it there and save its arrays with numpy.save"
+                : "a NumPy .npz archive, as MXNet 2 writes in np mode; load it there and save each "
+                  "array with numpy.save";
+    else if (size >= 6 && memcmp(at, "\x93NUMPY", 6) == 0)
+        is = "a NumPy .npy file; read it with dvt_load_npy";
+    else
+        is =
+            "no MXNet parameter file (those begin with 12 01 00 00); check that the path names the "
+            "right one";
+    dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: this is %s", r->function, r->what, is);
+    return false;
+}
+
+/* ---- one array ---- */
+static bool dvti_params_type(const dvti_params_reader *r, int64_t flag, dvti_stored *stored) {
+    static const struct {
+        char kind;
+        int bytes;
+        dvt_dtype dtype;
+    } known[] = {{'f', 4, DVT_F32}, {'f', 8, DVT_F64}, {'f', 2, DVT_F16}, {'u', 1, DVT_U8},
+                 {'i', 4, DVT_I32}, {'i', 1, DVT_I8},  {'i', 8, DVT_I64}, {'b', 1, DVT_BOOL},
+                 {'i', 2, DVT_I32}, {'u', 2, DVT_I32}, {'u', 4, DVT_I64}, {'u', 8, DVT_I64},
+                 {'f', 2, DVT_BF16}};
+
+    if (flag < 0 || flag >= DVTI_LENGTH(known))
+        return dvti_params_wrong_array(r, "has a dtype of unknown number");
+    stored->kind = known[flag].kind;
+    stored->bytes = known[flag].bytes;
+    stored->dtype = known[flag].dtype;
+    stored->big_endian = false;
+    return true;
+}
+
+static bool dvti_params_shape(dvti_params_reader *r, int64_t ndim, int extent_bytes,
+                              dvt_shape *shape) {
+    int i;
+    if (ndim < 0 || ndim > DVT_MAX_DIMS)
+        return dvti_params_wrong_array(r, "has more than 8 axes, or an unknown number of them");
+    shape->ndim = (int)ndim;
+    for (i = 0; i < shape->ndim; i++) {
+        uint64_t extent = dvti_source_le(&r->in, extent_bytes);
+        shape->dim[i] = dvti_signed(extent, 8);
+        if (shape->dim[i] < 0)
+            return dvti_params_wrong_array(r, "has a negative extent");
+    }
+    return true;
+}
+
+/* Device, dtype and elements: the same in all versions. */
+static bool dvti_params_data(dvti_params_reader *r, dvti_params_entry *entry) {
+    int64_t need = 1;
+    int i;
+    bool fits = true;
+    dvti_source_bytes(&r->in, 8); /* the device it was saved from */
+    if (!dvti_params_type(r, dvti_signed(dvti_source_le(&r->in, 4), 4), &entry->stored))
+        return false;
+    for (i = 0; i < entry->shape.ndim; i++)
+        fits = fits && dvti_mul(need, entry->shape.dim[i], &need);
+    if (!fits || !dvti_mul(need, entry->stored.bytes, &need))
+        return dvti_params_wrong_array(r, "has a shape that is more than any file holds");
+    entry->data = dvti_source_bytes(&r->in, (uint64_t)need);
+    return r->in.failed ? dvti_params_wrong_array(r, "goes beyond the end of the file") : true;
+}
+
+/* The oldest version has no number: it begins with its number of axes. */
+static bool dvti_params_array(dvti_params_reader *r, dvti_params_entry *entry) {
+    uint32_t version = (uint32_t)dvti_source_le(&r->in, 4);
+    bool numbered = version == DVTI_PARAMS_V2 || version == DVTI_PARAMS_V3;
+    int64_t ndim;
+    if (r->in.failed)
+        return dvti_params_wrong_array(r, "goes beyond the end of the file");
+    if (numbered && dvti_source_le(&r->in, 4) != 0)
+        return dvti_params_wrong_array(
+            r, "is sparse (row_sparse or csr), which devtensor does not have: convert it with "
+               ".tostype('default') before saving");
+    if (numbered || version == DVTI_PARAMS_V1)
+        ndim = dvti_signed(dvti_source_le(&r->in, 4), 4);
+    else if (version <= DVT_MAX_DIMS)
+        ndim = version;
+    else
+        return dvti_params_wrong_array(r, "begins with the number of no known version");
+    if (r->in.failed)
+        return dvti_params_wrong_array(r, "goes beyond the end of the file");
+    if (ndim == (version == DVTI_PARAMS_V3 ? -1 : 0))
+        return dvti_params_wrong_array(r, "is an array without shape and values, which MXNet "
+                                          "writes for what was never initialised");
+    return dvti_params_shape(r, ndim, numbered || version == DVTI_PARAMS_V1 ? 8 : 4,
+                             &entry->shape) &&
+           dvti_params_data(r, entry);
+}
+
+/* ---- names ---- */
+static int dvti_params_compare(const void *a, const void *b) {
+    const dvti_params_entry *x = *(const dvti_params_entry *const *)a;
+    const dvti_params_entry *y = *(const dvti_params_entry *const *)b;
+    size_t n = x->name_length < y->name_length ? x->name_length : y->name_length;
+    int order = n ? memcmp(x->name, y->name, n) : 0;
+    if (order)
+        return order;
+    return x->name_length < y->name_length ? -1 : x->name_length > y->name_length;
+}
+
+static bool dvti_params_unique(const dvti_params_reader *r) {
+    size_t n = (size_t)r->n, i;
+    const dvti_params_entry **sorted;
+    bool ok = true;
+    if (n < 2)
+        return true;
+    sorted = (const dvti_params_entry **)dvti_alloc(n * sizeof *sorted);
+    if (!sorted) {
+        dvti_fail_memory(r->function, (int64_t)(n * sizeof *sorted));
+        return false;
+    }
+    for (i = 0; i < n; i++)
+        sorted[i] = &r->entry[i];
+    qsort((void *)sorted, n, sizeof *sorted, dvti_params_compare);
+    for (i = 1; i < n && ok; i++)
+        if (dvti_params_compare(&sorted[i - 1], &sorted[i]) == 0) {
+            dvti_fail(DVT_ERR_FORMAT,
+                      "%s: %.300s: two arrays are named \"%.*s\"; write the file again with "
+                      "different names",
+                      r->function, r->what, (int)DVTI_MIN(sorted[i]->name_length, 100),
+                      sorted[i]->name);
+            ok = false;
+        }
+    dvti_free((void *)sorted);
+    return ok;
+}
+
+static bool dvti_params_names(dvti_params_reader *r, bool *named) {
+    uint64_t count = dvti_source_le(&r->in, 8);
+    *named = count != 0;
+    if (r->in.failed)
+        return dvti_params_wrong(r, "it ends before the names of its arrays");
+    if (count != 0 && count != (uint64_t)r->n)
+        return dvti_params_wrong(r, "it does not have as many names as arrays");
+    for (r->at = 0; *named && r->at < r->n; r->at++) {
+        dvti_params_entry *entry = &r->entry[r->at];
+        uint64_t length = dvti_source_le(&r->in, 8);
+        entry->name = (const char *)dvti_source_bytes(&r->in, length);
+        if (r->in.failed)
+            return dvti_params_wrong_array(r, "has a name that goes beyond the end of the file");
+        entry->name_length = (size_t)length;
+        if (length && memchr(entry->name, 0, (size_t)length))
+            return dvti_params_wrong_array(r, "has a name with a zero byte");
+    }
+    if (r->in.left)
+        return dvti_params_wrong(r, "something follows its end");
+    return !*named || dvti_params_unique(r);
+}
+
+/* ---- reading ---- */
+static bool dvti_params_parse(dvti_params_reader *r, bool *named) {
+    dvti_source in = r->in;
+    uint64_t count;
+    if (dvti_source_le(&in, 8) != DVTI_PARAMS_LIST)
+        return dvti_params_foreign(r);
+    dvti_source_le(&in, 8); /* reserved */
+    count = dvti_source_le(&in, 8);
+    r->in = in;
+    if (in.failed)
+        return dvti_params_wrong(r, "it ends within its header");
+    /* No record is shorter than 12 bytes: entries are allocated only for what the file can hold. */
+    if (count > in.left / 12 || count > (uint64_t)INT_MAX)
+        return dvti_params_wrong(r, "its header promises more arrays than the file can hold");
+    r->n = (int64_t)count;
+    r->entry = (dvti_params_entry *)dvti_alloc_zero(sizeof *r->entry * (size_t)count);
+    if (!r->entry) {
+        dvti_fail_memory(r->function, (int64_t)(sizeof *r->entry * (size_t)count));
+        return false;
+    }
+    for (r->at = 0; r->at < r->n; r->at++)
+        if (!dvti_params_array(r, &r->entry[r->at]))
+            return false;
+    return dvti_params_names(r, named);
+}
+
+static bool dvti_params_fill(const dvti_params_reader *r, dvt_array_list *list, dvt_ctx ctx) {
+    int i;
+    for (i = 0; i < list->n; i++) {
+        const dvti_params_entry *entry = &r->entry[i];
+        dvt_array *x =
+            dvti_stored_array(r->function, &entry->stored, entry->data, entry->shape, ctx);
+        if (!x)
+            return false;
+        dvti_scope_take(x);
+        list->array[i] = x;
+        if (list->name) {
+            list->name[i] = (char *)dvti_alloc(entry->name_length + 1);
+            if (!list->name[i]) {
+                dvti_fail_memory(r->function, (int64_t)entry->name_length + 1);
+                return false;
+            }
+            if (entry->name_length)
+                memcpy(list->name[i], entry->name, entry->name_length);
+            list->name[i][entry->name_length] = 0;
+        }
+    }
+    return true;
+}
+
+static dvt_array_list *dvti_params_read(const char *function, const char *what, const void *bytes,
+                                        size_t size, dvt_ctx ctx) {
+    dvti_params_reader r;
+    dvt_array_list *list = NULL;
+    dvt_scope_guard scope = dvt_scope_begin();
+    bool named = false;
+    memset(&r, 0, sizeof r);
+    r.function = function;
+    r.what = what;
+    r.in = dvti_source_begin(bytes, size);
+    if (dvti_params_parse(&r, &named)) {
+        list = dvti_array_list_new(function, (int)r.n, named);
+        if (list && !dvti_params_fill(&r, list, ctx))
+            list = NULL;
+    }
+    dvti_free(r.entry);
+    dvt_keep(list);
+    dvt_scope_end(&scope);
+    return list;
+}
+
+DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx) {
+    if (!data) {
+        dvti_null("dvt_read_params", "data");
+        return NULL;
+    }
+    return dvti_params_read("dvt_read_params", "the data", data, bytes, ctx);
+}
+
+DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx) {
+    void *bytes;
+    size_t size;
+    dvt_array_list *list;
+    if (!dvti_file_read("dvt_load_params", path, &bytes, &size))
+        return NULL;
+    list = dvti_params_read("dvt_load_params", path, bytes, size, ctx);
+    dvti_free(bytes);
+    return list;
+}
+
+/* ---- writing ---- */
+static int dvti_params_flag(dvt_dtype dtype) {
+    static const int flags[DVT_DTYPE_COUNT] = {0, 1, 2, 12, 5, 3, 4, 6, 7};
+    return flags[dtype];
+}
+
+/* Extents of 0, and no axes at all, mean "unknown" in version 2: those arrays are written as version 3. */
+static bool dvti_params_write_array(dvti_file_out *out, dvt_array *x) {
+    bool np_shape = x->shape.ndim == 0 || dvt_size(x) == 0, ok;
+    dvti_writer head = dvti_writer_begin();
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_array *host = dvti_stored_host(out->function, x, x->dtype);
+    int i;
+    dvti_writer_le(&head, np_shape ? DVTI_PARAMS_V3 : DVTI_PARAMS_V2, 4);
+    dvti_writer_le(&head, 0, 4); /* dense */
+    dvti_writer_le(&head, (uint64_t)x->shape.ndim, 4);
+    for (i = 0; i < x->shape.ndim; i++)
+        dvti_writer_le(&head, (uint64_t)x->shape.dim[i], 8);
+    dvti_writer_le(&head, 1, 4); /* cpu */
+    dvti_writer_le(&head, 0, 4);
+    dvti_writer_le(&head, (uint64_t)dvti_params_flag(x->dtype), 4);
+    if (head.failed)
+        dvti_fail_memory(out->function, (int64_t)head.capacity * 2);
+    ok = host && !head.failed;
+    if (ok) {
+        dvti_file_write(out, head.at, head.length);
+        dvti_file_write(out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
+    }
+    dvti_writer_free(&head);
+    dvt_scope_end(&scope);
+    return ok;
+}
+
+static void dvti_params_write_number(dvti_file_out *out, uint64_t value) {
+    unsigned char raw[8];
+    int i;
+    for (i = 0; i < 8; i++)
+        raw[i] = (unsigned char)(value >> 8 * i);
+    dvti_file_write(out, raw, 8);
+}
+
+static int dvti_params_compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool dvti_params_check_names(const char *const *names, int n) {
+    const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
+    bool ok = true;
+    int i;
+    if (!sorted) {
+        dvti_fail_memory("dvt_save_params", (int64_t)sizeof *sorted * n);
+        return false;
+    }
+    for (i = 0; i < n && ok; i++) {
+        sorted[i] = names[i];
+        if (!names[i]) {
+            dvti_null("dvt_save_params", "a name");
+            ok = false;
+        }
+    }
+    if (ok)
+        qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_params_compare_names);
+    for (i = 1; i < n && ok; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0) {
+            dvti_fail(DVT_ERR_NAME,
+                      "dvt_save_params: two arrays are named \"%.100s\"; give each its own name",
+                      sorted[i]);
+            ok = false;
+        }
+    dvti_free((void *)sorted);
+    return ok;
+}
+
+DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
+                                   const char *const *names, int n) {
+    dvti_file_out out;
+    bool ok = true;
+    int i;
+    if (n < 0)
+        return dvti_fail(DVT_ERR_RANGE, "dvt_save_params: n is %d; expected 0 or more arrays", n);
+    if (n && !arrays)
+        return dvti_null("dvt_save_params", "arrays");
+    for (i = 0; i < n; i++)
+        if (!arrays[i])
+            return dvti_null("dvt_save_params", "an array");
+    if ((names && n && !dvti_params_check_names(names, n)) ||
+        !dvti_file_begin(&out, "dvt_save_params", path))
+        return dvt_error_code();
+    dvti_params_write_number(&out, DVTI_PARAMS_LIST);
+    dvti_params_write_number(&out, 0);
+    dvti_params_write_number(&out, (uint64_t)n);
+    for (i = 0; i < n && ok; i++)
+        ok = dvti_params_write_array(&out, arrays[i]);
+    dvti_params_write_number(&out, names ? (uint64_t)n : 0);
+    for (i = 0; i < n && names; i++) {
+        dvti_params_write_number(&out, (uint64_t)strlen(names[i]));
+        dvti_file_write(&out, names[i], strlen(names[i]));
+    }
+    return dvti_file_end(&out, ok);
+}
+
+#undef DVTI_PARAMS_LIST
+#undef DVTI_PARAMS_V1
+#undef DVTI_PARAMS_V2
+#undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 71 "src/devtensor_spine.h"
@@ -14246,7 +14653,7 @@ static void dvti_style_np(dvti_writer *out, const dvti_print_rules *rules, const
     dvti_writer_text(out, ")");
 }
 
-/* JAX measures the last line without its prefix when there is only one, and then adds blanks instead of a newline. */
+/* JAX measures a single line without "Array(", and where the dtype does not fit it adds blanks, not a newline. */
 static void dvti_style_jax(dvti_writer *out, const dvti_print_rules *rules, const dvti_shown *shown,
                            dvt_array *x, const dvt_array *host) {
     const char *name = dvt_dtype_name(x->dtype);
@@ -14257,9 +14664,7 @@ static void dvti_style_jax(dvti_writer *out, const dvti_print_rules *rules, cons
         dvti_writer_text(out, ", shape=");
         dvti_writer_text(out, dvti_shape_text(x->shape));
     }
-    line = dvti_last_line(out, 6) + 1;
-    if (out->length && memchr(out->at, '\n', out->length) == NULL)
-        line++;
+    line = dvti_last_line(out, 6) + 2;
     dvti_writer_text(out, ",");
     dvti_writer_repeat(out, ' ', line + 7 + (int64_t)strlen(name) + 1 > rules->line_width ? 6 : 1);
     dvti_writer_text(out, "dtype=");
@@ -14287,9 +14692,7 @@ static void dvti_style_torch(dvti_writer *out, const dvti_print_rules *rules,
     int64_t line;
     dvti_writer_text(out, "tensor(");
     dvti_values_text(out, rules, shown, host, 7, 0, ", ");
-    line = dvti_last_line(out, 7) + 1;
-    if (out->length && memchr(out->at, '\n', out->length) == NULL)
-        line++;
+    line = dvti_last_line(out, 0) + 2;
     if (x->storage->ctx.type == DVT_DEVICE_GPU) {
         snprintf(text, DVTI_NAME_SIZE, "device='cuda:%d'", x->storage->ctx.id);
         dvti_torch_suffix(out, rules, &line, text);
