@@ -157,7 +157,7 @@ DVTI_FN double dvti_erfinv_f64(double x) {
         -9.9298272942317002539e-07, 4.5260625972231537039e-06,  -1.9681778105531670567e-05,
         7.5995277030017761139e-05,  -0.00021503011930044477347, -0.00013871931833623122026,
         1.0103004648645343977,      4.8499064014085844221};
-    double w = -log1p(-x * x), p;
+    double w = -log((1 - x) * (1 + x)), p; /* 1 - x * x would lose what is left of the tails */
     const double *c = w < 6.25 ? middle : w < 16 ? tail : far_tail;
     int n = w < 6.25 ? 23 : w < 16 ? 19 : 17, i;
     if (fabs(x) >= 1)

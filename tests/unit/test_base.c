@@ -1,0 +1,276 @@
+/* What no public function shows by itself: generators on words, checked sizes, 16-bit floats, parsing. A private copy of the
+   library, compiled into this file, makes the internals visible. */
+#define DEVTENSOR_STATIC
+#include "dvt_test.h"
+
+/* ---- published vectors ---- */
+/* Source: the known-answer tests of Random123 (D. E. Shaw Research). */
+DVT_TEST(base_philox_vectors) {
+    static const uint32_t in[3][6] = {
+        {0, 0, 0, 0, 0, 0},
+        {0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu},
+        {0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u, 0xa4093822u, 0x299f31d0u}};
+    static const uint32_t expected[3][4] = {{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u},
+                                            {0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu},
+                                            {0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u}};
+    int i, k;
+    for (i = 0; i < 3; i++) {
+        uint32_t out[4];
+        dvti_philox4x32(in[i], in[i] + 4, out);
+        for (k = 0; k < 4; k++)
+            CHECK_INT(out[k], expected[i][k]);
+    }
+}
+
+DVT_TEST(base_threefry_vectors) {
+    static const uint32_t in[3][4] = {{0, 0, 0, 0},
+                                      {0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu},
+                                      {0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u}};
+    static const uint32_t expected[3][2] = {
+        {0x6b200159u, 0x99ba4efeu}, {0x1cb996fcu, 0xbb002be7u}, {0xc4923a9cu, 0x483df7a0u}};
+    int i;
+    for (i = 0; i < 3; i++) {
+        uint32_t out[2];
+        dvti_threefry2x32(in[i] + 2, in[i], out);
+        CHECK_INT(out[0], expected[i][0]);
+        CHECK_INT(out[1], expected[i][1]);
+    }
+}
+
+/* The C++ standard names the 10000th output of the default seed. */
+DVT_TEST(base_mt19937_vectors) {
+    dvti_mt19937 state;
+    int i;
+    dvti_mt19937_seed(&state, 5489);
+    CHECK_INT(dvti_mt19937_next(&state), 3499211612u);
+    for (i = 1; i < 9999; i++)
+        dvti_mt19937_next(&state);
+    CHECK_INT(dvti_mt19937_next(&state), 4123659995u);
+}
+
+DVT_TEST(base_mulhi64) {
+    CHECK(dvti_mulhi64(0, UINT64_MAX) == 0);
+    CHECK(dvti_mulhi64(UINT64_MAX, UINT64_MAX) == UINT64_MAX - 1);
+    CHECK(dvti_mulhi64((uint64_t)1 << 63, 2) == 1);
+    CHECK(dvti_mulhi64(0x123456789abcdef0u, 0xfedcba9876543210u) == 0x121fa00ad77d7422u);
+    CHECK(dvti_mulhi64(UINT64_MAX, 10) == 9);
+}
+
+/* Words of arrays with more than 2^32 - 1 of them, which no test can hold: blocks have keys of their own. */
+DVT_TEST(base_jax_words_of_huge_arrays) {
+    const int64_t block = 0xffffffff, n = 2 * block + 10;
+    uint32_t key[2] = {0, 42}, own[2], counter[2], out[2];
+    own[0] = dvti_jax_word(key, 6, 2);
+    own[1] = dvti_jax_word(key, 6, 3);
+    /* the second block has an odd number of counters: its last pair is padded by 0 */
+    counter[0] = 0x7fffffffu;
+    counter[1] = 0;
+    dvti_threefry2x32(own, counter, out);
+    CHECK_INT(dvti_jax_word(key, n, block + 0x7fffffff), out[0]);
+    counter[0] = 5;
+    counter[1] = 5u + 0x80000000u;
+    dvti_threefry2x32(own, counter, out);
+    CHECK_INT(dvti_jax_word(key, n, block + 5), out[0]);
+    CHECK_INT(dvti_jax_word(key, n, block + 0x80000000 + 5), out[1]);
+    own[0] = dvti_jax_word(key, 6, 4);
+    own[1] = dvti_jax_word(key, 6, 5);
+    CHECK_INT(dvti_jax_word(key, n, 2 * block + 7), dvti_jax_word(own, 10, 7));
+}
+
+/* erf undoes it; the tails of both polynomials are in reach. */
+DVT_TEST(base_erfinv) {
+    double x;
+    int i;
+    for (i = 1; i < 2000; i++) {
+        x = i / 2000.0;
+        CHECK_CLOSE(erf(dvti_erfinv_f64(x)), x, 1e-15);
+        CHECK_CLOSE(erf((double)dvti_erfinv_f32((float)x)), (double)(float)x, 2e-7);
+        CHECK(dvti_erfinv_f64(-x) == -dvti_erfinv_f64(x));
+    }
+    for (i = 4; i < 52; i++) {
+        x = ldexp(1, -i);
+        CHECK_CLOSE(erfc(dvti_erfinv_f64(1 - x)) / x, 1, 1e-13);
+        if (i < 24)
+            CHECK_CLOSE(erfc((double)dvti_erfinv_f32((float)(1 - x))) / x, 1, 1e-4);
+    }
+    CHECK(dvti_erfinv_f64(0) == 0 && dvti_erfinv_f32(0) == 0);
+    CHECK(isinf(dvti_erfinv_f64(1)) && dvti_erfinv_f64(-1) < 0);
+    CHECK(isinf(dvti_erfinv_f32(1)) && dvti_erfinv_f32(-1) < 0);
+}
+
+/* ---- sizes ---- */
+DVT_TEST(base_checked_sizes) {
+    int64_t out = 7;
+    CHECK(dvti_mul(0, INT64_MAX, &out) && out == 0);
+    CHECK(dvti_mul(INT64_MAX, 0, &out) && out == 0);
+    CHECK(dvti_mul(INT64_MAX, 1, &out) && out == INT64_MAX);
+    CHECK(dvti_mul(3037000499, 3037000499, &out) && out == INT64_C(9223372030926249001));
+    CHECK(!dvti_mul(3037000500, 3037000500, &out));
+    CHECK(!dvti_mul((int64_t)1 << 32, (int64_t)1 << 31, &out));
+    CHECK(!dvti_mul(-1, 5, &out) && !dvti_mul(5, -1, &out));
+    CHECK_INT(out, INT64_C(9223372030926249001)); /* refused products change nothing */
+    CHECK(dvti_sum(INT64_MAX, 0, &out) && out == INT64_MAX);
+    CHECK(dvti_sum(1, 2, &out) && out == 3);
+    CHECK(!dvti_sum(INT64_MAX, 1, &out) && !dvti_sum(-1, 1, &out) && !dvti_sum(1, -1, &out));
+}
+
+DVT_TEST(base_memory) {
+    void *items = NULL, *block;
+    size_t capacity = 0;
+    CHECK(dvti_grow(&items, &capacity, 3, 8) && capacity >= 3);
+    ((int64_t *)items)[2] = 77;
+    CHECK(dvti_grow(&items, &capacity, 1000, 8) && capacity >= 1000);
+    CHECK_INT(((int64_t *)items)[2], 77);
+    block = items;
+    CHECK(dvti_grow(&items, &capacity, 1000, 8) && items == block);
+    CHECK(!dvti_grow(&items, &capacity, SIZE_MAX, 8) && items == block);
+    CHECK(!dvti_grow(&items, &capacity, SIZE_MAX / 8, 16) && items == block);
+    dvti_free(items);
+    dvti_free(NULL);
+    block = dvti_alloc(0);
+    CHECK(block != NULL);
+    dvti_free(block);
+    block = dvti_alloc_aligned(10);
+    CHECK(block != NULL && ((uintptr_t)block & 63) == 0);
+    dvti_free_aligned(block);
+    dvti_free_aligned(NULL);
+    CHECK(dvti_alloc_aligned(SIZE_MAX - 8) == NULL);
+}
+
+DVT_TEST(base_parse_bytes) {
+    CHECK_INT(dvti_parse_bytes("0"), 0);
+    CHECK_INT(dvti_parse_bytes("12345"), 12345);
+    CHECK_INT(dvti_parse_bytes("2K"), 2048);
+    CHECK_INT(dvti_parse_bytes("3m"), 3 * 1024 * 1024);
+    CHECK_INT(dvti_parse_bytes("1GiB"), 1024 * 1024 * 1024);
+    CHECK_INT(dvti_parse_bytes("64MB"), 64 * 1024 * 1024);
+    CHECK_INT(dvti_parse_bytes(""), -1);
+    CHECK_INT(dvti_parse_bytes("x"), -1);
+    CHECK_INT(dvti_parse_bytes("-5"), -1);
+    CHECK_INT(dvti_parse_bytes("5X"), -1);
+    CHECK_INT(dvti_parse_bytes("5K5"), -1);
+    CHECK_INT(dvti_parse_bytes("99999999999G"), -1);
+    CHECK_INT(dvti_parse_bytes("99999999999999999999"), -1);
+}
+
+DVT_TEST(base_text) {
+    char buffer[8];
+    dvti_text text = dvti_text_begin(buffer, sizeof buffer);
+    dvti_text_add(&text, "abc%d", 45);
+    CHECK_STR(buffer, "abc45");
+    dvti_text_char(&text, '.', 5);
+    CHECK_STR(buffer, "abc45..");
+    CHECK_INT(text.length, 10);
+    dvti_text_add(&text, "more");
+    CHECK_STR(buffer, "abc45..");
+    CHECK_INT(text.length, 14);
+    text = dvti_text_begin(NULL, 100);
+    dvti_text_add(&text, "xyz");
+    dvti_text_char(&text, 'x', 2);
+    CHECK_INT(text.length, 5);
+}
+
+/* ---- 16-bit floats: all codes, both ways ---- */
+static double f16_value(unsigned code) {
+    double fraction = code & 1023, value;
+    int exponent = (int)(code >> 10 & 31);
+    if (exponent == 31)
+        value = code & 1023 ? (double)NAN : (double)INFINITY;
+    else if (exponent == 0)
+        value = ldexp(fraction, -24);
+    else
+        value = ldexp(1024 + fraction, exponent - 25);
+    return code & 0x8000 ? -value : value;
+}
+
+static double bf16_value(unsigned code) {
+    double fraction = code & 127, value;
+    int exponent = (int)(code >> 7 & 255);
+    if (exponent == 255)
+        value = code & 127 ? (double)NAN : (double)INFINITY;
+    else if (exponent == 0)
+        value = ldexp(fraction, -133);
+    else
+        value = ldexp(128 + fraction, exponent - 134);
+    return code & 0x8000 ? -value : value;
+}
+
+DVT_TEST(base_half_codes_to_values) {
+    unsigned code;
+    for (code = 0; code < 65536; code++) {
+        float h = dvti_f16_to_f32((uint16_t)code), b = dvti_bf16_to_f32((uint16_t)code);
+        double eh = f16_value(code), eb = bf16_value(code);
+        int nan_h = eh != eh, nan_b = eb != eb;
+        if (nan_h ? h == h : (double)h != eh || !signbit(h) != !signbit(eh))
+            CHECK_INT(code, -1);
+        if (nan_b ? b == b : (double)b != eb || !signbit(b) != !signbit(eb))
+            CHECK_INT(code, -2);
+        /* back: the same code, and NaN stays NaN */
+        if (nan_h ? !isnan(f16_value(dvti_f32_to_f16(h)))
+                  : dvti_f32_to_f16(h) != code || dvti_f64_to_f16(eh) != code)
+            CHECK_INT(code, -3);
+        if (nan_b ? !isnan(bf16_value(dvti_f32_to_bf16(b)))
+                  : dvti_f32_to_bf16(b) != code || dvti_f64_to_bf16(eb) != code)
+            CHECK_INT(code, -4);
+    }
+    CHECK_INT(code, 65536);
+}
+
+/* Between every two neighbours: a quarter, the half (ties to even), and a hair to either side of it. */
+static void check_rounding(double (*value)(unsigned), uint16_t (*from32)(float),
+                           uint16_t (*from64)(double), unsigned largest, int line) {
+    unsigned code;
+    for (code = 0; code <= largest; code++) {
+        double low = value(code),
+               high = code < largest ? value(code + 1) : 2 * low - value(code - 1);
+        double middle = (low + high) / 2, hair = (high - low) * 0x1p-30;
+        unsigned even = code & 1 ? code + 1 : code;
+        int good = from64(low + (high - low) / 4) == code &&
+                   from64(high - (high - low) / 4) == code + 1 && from64(middle) == even &&
+                   from64(middle - hair) == code && from64(middle + hair) == code + 1 &&
+                   from64(-middle) == (even | 0x8000);
+        if ((double)(float)middle == middle)
+            good = good && from32((float)middle) == even &&
+                   from32(-(float)middle) == (even | 0x8000) &&
+                   from32(nextafterf((float)middle, 0)) == code &&
+                   from32(nextafterf((float)middle, (float)INFINITY)) == code + 1;
+        if (!good)
+            dvt_test_check(0, __FILE__, line, "code %u: %.17g is rounded wrongly", code, middle);
+    }
+    CHECK_INT(code, largest + 1);
+}
+
+DVT_TEST(base_half_rounding) {
+    check_rounding(f16_value, dvti_f32_to_f16, dvti_f64_to_f16, 0x7bff, __LINE__);
+    check_rounding(bf16_value, dvti_f32_to_bf16, dvti_f64_to_bf16, 0x7f7f, __LINE__);
+    CHECK_INT(dvti_f32_to_f16(65519.99609375f), 0x7bff);
+    CHECK_INT(dvti_f32_to_f16(65520), 0x7c00);
+    CHECK_INT(dvti_f64_to_f16(65519.9999999), 0x7bff);
+    CHECK_INT(dvti_f64_to_f16(1e300), 0x7c00);
+    CHECK_INT(dvti_f64_to_f16(-1e300), 0xfc00);
+    CHECK_INT(dvti_f64_to_f16(1e-300), 0);
+    CHECK_INT(dvti_f64_to_f16(-1e-300), 0x8000);
+    CHECK_INT(dvti_f64_to_bf16(1e300), 0x7f80);
+    CHECK_INT(dvti_f64_to_bf16(1e-300), 0);
+    CHECK_INT(dvti_f64_to_f16((double)INFINITY), 0x7c00);
+    CHECK(isnan(f16_value(dvti_f64_to_f16((double)NAN))));
+    CHECK(isnan(bf16_value(dvti_f64_to_bf16((double)NAN))));
+}
+
+DVT_TEST(base_largest_below) {
+    static const dvt_dtype dtypes[] = {DVT_F64, DVT_F32, DVT_F16, DVT_BF16};
+    static const double points[] = {1, -1, 0, 0.1, -0.1, 65504, 3, 1e-7, -1e-7, 2.0009765625};
+    int i, k;
+    for (i = 0; i < 4; i++)
+        for (k = 0; k < 10; k++) {
+            double x = points[k], below = dvti_below(dtypes[i], x);
+            double up = below + (fabs(below) + ldexp(1, -24)) * ldexp(1, -7);
+            CHECK(below < x);
+            CHECK(dvti_round_as(dtypes[i], below) == below);
+            CHECK(up > below && x - below <= fmax(fabs(x) * ldexp(1, -7), ldexp(1, -24)));
+        }
+    CHECK(dvti_below(DVT_F32, 1) == 1 - ldexp(1, -24));
+    CHECK(dvti_below(DVT_F16, 1) == 1 - ldexp(1, -11));
+    CHECK(dvti_below(DVT_BF16, -1) == -1 - ldexp(1, -7));
+    CHECK(dvti_below(DVT_F16, 0) == -ldexp(1, -24));
+}
