@@ -121,13 +121,15 @@ DVTI_OTHER_TABLE(DEFINE_OTHER)
 #define ROW_OTHER(name, doc) {#name, doc, "", call_##name},
 static const row rows[] = {DVTI_UNARY_TABLE(ROW_UNARY) DVTI_BINARY_TABLE(ROW_BINARY)
                                DVTI_OTHER_TABLE(ROW_OTHER)};
+
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* ---- what each operation says when it is called ---- */
 typedef struct answer {
-    int made[DVT_DTYPE_COUNT]; /* the dtype of the result for each dtype of the input; -1: refused */
-    int devices;               /* bit 0: cpu(), bit 1: a virtual GPU */
-    int gradient;              /* 0: none, 1: zero everywhere, 2: yes */
+    int made
+        [DVT_DTYPE_COUNT]; /* the dtype of the result for each dtype of the input; -1: refused */
+    int devices;           /* bit 0: cpu(), bit 1: a virtual GPU */
+    int gradient;          /* 0: none, 1: zero everywhere, 2: yes */
 } answer;
 
 static sample sample_of(dvt_dtype dtype, dvt_ctx ctx) {
@@ -222,8 +224,9 @@ static int public_row(const answer *a) {
 static void print_operations(void) {
     char text[800];
     int i;
-    puts("| operation | result | floats | integers | bool | gradient | `cpu(i)` | `gpu(i)`, virtual "
-         "|\n|---|---|---|---|---|---|---|---|");
+    puts(
+        "| operation | result | floats | integers | bool | gradient | `cpu(i)` | `gpu(i)`, virtual "
+        "|\n|---|---|---|---|---|---|---|---|");
     for (i = 0; i < ROWS; i++) {
         answer a = ask(&rows[i]);
         const char *c;

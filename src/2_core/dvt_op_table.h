@@ -77,7 +77,8 @@
       dvti_grad_gelu(g, x), -2, 2, "x times the normal distribution function of x")                \
     U(isnan, BOOL, x != x, 0, dvti_no_gradient(g), -1, 1, "is NaN")                                \
     U(isinf, BOOL, F(fabs)(x) > DVTI_LARGEST, 0, dvti_no_gradient(g), -1, 1, "is infinite")        \
-    U(isfinite, BOOL, F(fabs)(x) <= DVTI_LARGEST, 1, dvti_no_gradient(g), -1, 1, "is neither")     \
+    U(isfinite, BOOL, F(fabs)(x) <= DVTI_LARGEST, 1, dvti_no_gradient(g), -1, 1,                   \
+      "is neither infinite nor NaN")                                                               \
     U(logical_not, BOOL, x == 0, x == 0, dvti_no_gradient(g), -1, 1, "is zero")
 
 /* name, rule, F(a, b), I(a, b), gradient to a, gradient to b, lo, hi of a, lo, hi of b, doc */
