@@ -29,6 +29,12 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     case DVTI_K_RANDOM:
         dvti_ref_random(launch);
         break;
+    case DVTI_K_CONV2D:
+        dvti_ref_conv2d(launch);
+        break;
+    case DVTI_K_POOL2D:
+        dvti_ref_pool2d(launch);
+        break;
     default:
         break;
     }
@@ -46,6 +52,8 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
         return dvti_ref_index_workspace(launch);
     case DVTI_K_RANDOM:
         return dvti_ref_random_workspace(launch);
+    case DVTI_K_CONV2D:
+        return dvti_ref_conv2d_workspace(launch);
     default:
         return 0;
     }

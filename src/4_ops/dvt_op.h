@@ -73,6 +73,18 @@ DVTI_FN dvt_array *dvti_unslice(dvt_array *g, int axis, int64_t start, int64_t s
    the recorded operation holds it. Recorded: their own gradients are dvt_take and dvt_take_along_axis. */
 DVTI_FN dvt_array *dvti_take_add(dvt_array *g, dvt_array *index, int axis, int64_t n);
 DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis, int64_t n);
+/* Convolution and pooling with resolved parameters, recorded: each other's gradients. attr.i of convolution: stride, padding
+   and dilation (height, width each), groups. Of pooling: window, stride and padding (height, width each), 1 to
+   divide by the elements inside, extents of the result. */
+DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr);
+DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
+                                    const dvti_attr *attr);
+DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,
+                                      const dvti_attr *attr);
+DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr);
+DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_attr *attr);
+DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr);
+DVTI_FN dvt_array *dvti_avg_pool2d_data(dvt_array *g, dvt_shape x_shape, const dvti_attr *attr);
 /* The dtype of a FLOAT operation's result: integers and bool become float32. */
 DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
 /* The axes of a reduction as a bit mask; false with AXIS set (out of range, repeated). */

@@ -1,2 +1,214 @@
-/* Convolution and pooling. */
+/* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
+   op_pool.c. */
 #include "4_ops/dvt_op.h"
+
+/* Zeros become defaults, in this one place. Only signs are checked here; what fits, with the shapes. */
+static bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_params *p, dvti_attr *attr) {
+    static const dvt_conv2d_params none = {{0, 0}, {0, 0}, {0, 0}, 0};
+    int i;
+    *attr = dvti_attr_none();
+    p = p ? p : &none;
+    for (i = 0; i < 2; i++) {
+        attr->i[i] = p->stride[i] ? p->stride[i] : i ? attr->i[0] : 1;
+        attr->i[2 + i] = p->padding[i];
+        attr->i[4 + i] = p->dilation[i] ? p->dilation[i] : i ? attr->i[4] : 1;
+    }
+    attr->i[6] = p->groups ? p->groups : 1;
+    for (i = 0; i < 7; i++)
+        if (attr->i[i] < 0) {
+            static const char *const field[] = {"stride", "padding", "dilation", "groups"};
+            dvti_fail(DVT_ERR_RANGE,
+                      "%s: %s is %lld; expected a positive number, or 0 for the default", name,
+                      field[i / 2], (long long)attr->i[i]);
+            return false;
+        }
+    return true;
+}
+
+/* The extent of a result along one axis, or -1 with the error set. */
+static int64_t dvti_conv2d_extent(const char *name, const char *axis, int64_t x, int64_t w,
+                                  int64_t stride, int64_t padding, int64_t dilation) {
+    int64_t padded, reach;
+    if (!dvti_sum(x, 2 * padding, &padded) || !dvti_mul(w - 1, dilation, &reach) ||
+        !dvti_sum(reach, 1, &reach)) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: the %s of the window overflows; use a smaller dilation or padding", name,
+                  axis);
+        return -1;
+    }
+    if (reach > padded) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: the window spans a %s of %lld (kernel %lld, dilation %lld), but x with its "
+                  "padding has %lld "
+                  "(%lld + 2 * %lld); use a smaller kernel or more padding",
+                  name, axis, (long long)reach, (long long)w, (long long)dilation,
+                  (long long)padded, (long long)x, (long long)padding);
+        return -1;
+    }
+    return (padded - reach) / stride + 1;
+}
+
+/* The result's shape; false with the error set. The texts describe x and w. */
+static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const char *x_text,
+                              const char *w_text, const dvti_attr *attr, dvt_shape *y) {
+    int64_t groups = attr->i[6];
+    if (x.ndim != 4 || w.ndim != 4) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: x is %s and w is %s; expected x (batch, channels, height, width) and w "
+                  "(channels out, channels "
+                  "in / groups, height, width); reshape them",
+                  name, x_text, w_text);
+        return false;
+    }
+    if (x.dim[1] % groups || w.dim[0] % groups) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: %lld groups do not divide the %lld channels of x and the %lld of the result "
+                  "(x is %s and w is "
+                  "%s); choose a common divisor",
+                  name, (long long)groups, (long long)x.dim[1], (long long)w.dim[0], x_text,
+                  w_text);
+        return false;
+    }
+    if (x.dim[1] / groups != w.dim[1]) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: x is %s and w is %s; with %lld groups w's second extent must be %lld", name,
+                  x_text, w_text, (long long)groups, (long long)(x.dim[1] / groups));
+        return false;
+    }
+    if (w.dim[2] < 1 || w.dim[3] < 1) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: w is %s; expected a kernel of at least 1 x 1", name, w_text);
+        return false;
+    }
+    *y = x;
+    y->dim[1] = w.dim[0];
+    y->dim[2] =
+        dvti_conv2d_extent(name, "height", x.dim[2], w.dim[2], attr->i[0], attr->i[2], attr->i[4]);
+    if (y->dim[2] < 0)
+        return false;
+    y->dim[3] =
+        dvti_conv2d_extent(name, "width", x.dim[3], w.dim[3], attr->i[1], attr->i[3], attr->i[5]);
+    return y->dim[3] >= 0;
+}
+
+/* Runs and records one of the three; `in` is contiguous and of one dtype. */
+static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *const *in, int n,
+                                     dvt_shape shape, const dvti_attr *attr) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_CONV2D, op);
+    dvt_array *out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
+    int i;
+    if (!out)
+        return NULL;
+    for (i = 0; i < n; i++)
+        launch.in[i] = dvti_view_of(in[i]);
+    launch.n_in = n;
+    launch.out[0] = dvti_view_of(out);
+    launch.n_out = 1;
+    memcpy(launch.i, attr->i, sizeof launch.i);
+    if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+        return NULL;
+    return dvti_finish(out, op, name, in, n, attr);
+}
+
+/* All inputs contiguous and of their common dtype (recorded where that takes a copy), then the launch. */
+static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *const *in, int n,
+                                    dvt_shape shape, const dvti_attr *attr) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_dtype dtype = in[0]->dtype;
+    dvt_array *ready[3], *out = NULL;
+    int i;
+    for (i = 1; i < n; i++)
+        dtype = dvt_promote(dtype, in[i]->dtype);
+    for (i = 0; i < n; i++)
+        if (!(ready[i] = dvt_contiguous(dvt_astype(in[i], dtype, false))))
+            break;
+    if (i == n)
+        out = (dvt_array *)dvt_keep(dvti_conv2d_launch(name, op, ready, n, shape, attr));
+    dvt_scope_end(&scope);
+    return out;
+}
+
+DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr) {
+    dvt_array *in[3];
+    dvt_shape shape;
+    in[0] = x;
+    in[1] = w;
+    in[2] = bias;
+    if (!dvti_check("dvt_conv2d", in, bias ? 3 : 2) ||
+        !dvti_conv2d_shape("dvt_conv2d", x->shape, w->shape, dvti_describe(x), dvti_describe(w),
+                           attr, &shape))
+        return NULL;
+    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d, in, bias ? 3 : 2, shape, attr);
+}
+
+static bool dvti_conv2d_floats(dvt_array *const *in, int n) {
+    static const char *const name[] = {"x", "w", "bias"};
+    int i;
+    for (i = 0; i < n; i++)
+        if (!dvt_dtype_is_float(in[i]->dtype)) {
+            dvti_fail(DVT_ERR_DTYPE,
+                      "dvt_conv2d: %s is %s; expected floats: convert it with dvt_astype", name[i],
+                      dvti_describe(in[i]));
+            return false;
+        }
+    return true;
+}
+
+DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
+                              const dvt_conv2d_params *p) {
+    dvt_array *in[3];
+    dvti_attr attr;
+    in[0] = x;
+    in[1] = w;
+    in[2] = bias;
+    if (!x || !w) {
+        dvti_null("dvt_conv2d", x ? "w" : "x");
+        return NULL;
+    }
+    if (!dvti_conv2d_resolve("dvt_conv2d", p, &attr) || !dvti_conv2d_floats(in, bias ? 3 : 2))
+        return NULL;
+    if (bias &&
+        (bias->shape.ndim != 1 || w->shape.ndim < 1 || bias->shape.dim[0] != w->shape.dim[0])) {
+        dvti_fail(
+            DVT_ERR_SHAPE,
+            "dvt_conv2d: bias is %s and w is %s; expected one value per channel of the result",
+            dvti_describe(bias), dvti_describe(w));
+        return NULL;
+    }
+    return dvti_conv2d(x, w, bias, &attr);
+}
+
+/* The gradients get shapes that a forward call has accepted; anything else would read beyond a buffer. */
+static bool dvti_conv2d_agree(const char *name, dvt_shape x, dvt_shape w, dvt_shape g,
+                              const dvti_attr *attr) {
+    dvt_shape y;
+    if (!dvti_conv2d_shape(name, x, w, dvti_shape_text(x), dvti_shape_text(w), attr, &y))
+        return false;
+    if (!dvt_shape_equal(y, g)) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: the gradient has shape %s; expected %s, that of the result",
+                  name, dvti_shape_text(g), dvti_shape_text(y));
+        return false;
+    }
+    return true;
+}
+
+DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
+                                    const dvti_attr *attr) {
+    dvt_array *in[2];
+    in[0] = g;
+    in[1] = w;
+    if (!dvti_check("dvt_conv2d", in, 2) ||
+        !dvti_conv2d_agree("dvt_conv2d", x_shape, w->shape, g->shape, attr))
+        return NULL;
+    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_data, in, 2, x_shape, attr);
+}
+
+DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,
+                                      const dvti_attr *attr) {
+    dvt_array *in[2];
+    in[0] = x;
+    in[1] = g;
+    if (!dvti_check("dvt_conv2d", in, 2) ||
+        !dvti_conv2d_agree("dvt_conv2d", x->shape, w_shape, g->shape, attr))
+        return NULL;
+    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_weight, in, 2, w_shape, attr);
+}

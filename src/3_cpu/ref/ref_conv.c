@@ -1,2 +1,266 @@
-/* Convolution and pooling. */
+/* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
+   pixels of all samples in a row, so that small pictures fill a tile too.
+
+     forward   y (O x columns)  = w (O x taps)  * patches (taps x columns)
+     weights   dw (O x taps)    = dy (O x columns) * patches^T
+     data      dx               = the patches' gradient, w^T (taps x O) * dy (O x columns), added where each came from
+
+   The half types are widened to float32 in the workspace. Every cut depends on shapes only. */
 #include "3_cpu/dvt_cpu.h"
+
+typedef struct dvti_conv {
+    const dvti_launch *launch;
+    dvti_gemm plan;
+    dvt_dtype dtype; /* that is computed in */
+    int64_t n, c, h, w, o, kh, kw, oh, ow;
+    int64_t stride[2], padding[2], dilation[2], groups;
+    int64_t cg, og, taps, pixels,
+        columns; /* channels per group; cg * kh * kw; oh * ow; n * pixels */
+    int64_t row_tiles, col_tiles, tasks;
+    int64_t parts;             /* weights: of the samples */
+    int64_t samples, channels; /* data: of one task */
+    const void *x, *weight, *bias, *y;
+    void *out, *partial;
+} dvti_conv;
+
+/* A walk along one row of the patch matrix: where the next column stands. */
+typedef struct dvti_conv_walk {
+    int64_t channel, up,
+        left;        /* of x; the tap's offset from the window's corner, with the padding */
+    int64_t n, i, j; /* sample and pixel */
+    int64_t row;     /* of x under the tap, in elements */
+    bool inside;     /* that row exists */
+} dvti_conv_walk;
+
+static dvti_conv_walk dvti_conv_begin(const dvti_conv *p, int64_t group, int64_t tap,
+                                      int64_t column) {
+    dvti_conv_walk walk;
+    walk.channel = group * p->cg + tap / (p->kh * p->kw);
+    walk.up = tap / p->kw % p->kh * p->dilation[0] - p->padding[0];
+    walk.left = tap % p->kw * p->dilation[1] - p->padding[1];
+    walk.n = column / p->pixels;
+    walk.i = column % p->pixels / p->ow;
+    walk.j = column % p->ow;
+    walk.row = 0;
+    walk.inside = false;
+    return walk;
+}
+
+/* The columns up to the end of a row of pixels, at most `count`. Returns the place in x's row of the first. */
+static int64_t dvti_conv_run(const dvti_conv *p, dvti_conv_walk *walk, int64_t count,
+                             int64_t *run) {
+    int64_t row = walk->i * p->stride[0] + walk->up;
+    int64_t left = walk->j * p->stride[1] + walk->left;
+    *run = DVTI_MIN(count, p->ow - walk->j);
+    walk->inside = row >= 0 && row < p->h;
+    walk->row = walk->inside ? ((walk->n * p->c + walk->channel) * p->h + row) * p->w : 0;
+    walk->j = 0;
+    if (++walk->i == p->oh) {
+        walk->i = 0;
+        walk->n++;
+    }
+    return left;
+}
+
+/* The first sample of a part. */
+static int64_t dvti_conv_part(const dvti_conv *p, int64_t part) {
+    return p->n / p->parts * part + DVTI_MIN(part, p->n % p->parts);
+}
+
+#define DVTI_T float
+#define DVTI_G(name) dvti_conv_f32_##name
+#include "3_cpu/ref/ref_conv.inl"
+#undef DVTI_T
+#undef DVTI_G
+
+#define DVTI_T double
+#define DVTI_G(name) dvti_conv_f64_##name
+#include "3_cpu/ref/ref_conv.inl"
+#undef DVTI_T
+#undef DVTI_G
+
+/* ---- shapes and cuts ---- */
+/* Tasks that a launch should at least make, where its shape allows: enough for the cores of most machines. */
+#define DVTI_CONV_TASKS 8
+/* Columns of a data task. */
+#define DVTI_CONV_COLUMNS 128
+
+static void dvti_conv_cut(dvti_conv *p) {
+    dvti_class compute = p->dtype == DVT_F64 ? DVTI_F64 : DVTI_F32;
+    dvti_op op = p->launch->op;
+    int64_t blocks;
+    p->parts = 1;
+    p->samples = p->channels = 1;
+    if (op == DVTI_OP_conv2d_data) {
+        p->samples = DVTI_MAX(1, DVTI_CONV_COLUMNS / p->pixels);
+        blocks = (p->n + p->samples - 1) / p->samples * p->groups;
+        blocks = DVTI_MAX(1, DVTI_MIN(p->cg, DVTI_CONV_TASKS / DVTI_MAX(blocks, 1)));
+        p->channels = DVTI_MAX(1, (p->cg + blocks - 1) / blocks);
+        p->plan = dvti_gemm_plan(compute, p->channels * p->kh * p->kw,
+                                 DVTI_MIN(p->samples, p->n) * p->pixels, p->og);
+        blocks = (p->cg + p->channels - 1) / p->channels;
+        p->tasks = (p->n + p->samples - 1) / p->samples * p->groups * blocks;
+        return;
+    }
+    if (op == DVTI_OP_conv2d_weight)
+        p->plan = dvti_gemm_plan(compute, p->og, p->taps, p->columns);
+    else
+        p->plan = dvti_gemm_plan(compute, p->og, p->columns, p->taps);
+    p->row_tiles = (p->og + p->plan.rows - 1) / p->plan.rows;
+    p->col_tiles =
+        ((op == DVTI_OP_conv2d_weight ? p->taps : p->columns) + p->plan.cols - 1) / p->plan.cols;
+    p->tasks = p->groups * p->row_tiles * p->col_tiles;
+    if (op == DVTI_OP_conv2d_weight) {
+        p->parts = DVTI_MAX(1, DVTI_MIN(p->n, DVTI_CONV_TASKS / DVTI_MAX(p->tasks, 1)));
+        p->tasks *= p->parts;
+    }
+}
+
+#undef DVTI_CONV_TASKS
+#undef DVTI_CONV_COLUMNS
+
+static dvti_conv dvti_conv_plan(const dvti_launch *launch) {
+    bool data = launch->op == DVTI_OP_conv2d_data, weight = launch->op == DVTI_OP_conv2d_weight;
+    const dvti_view *x = data ? &launch->out[0] : &launch->in[0];
+    const dvti_view *w = weight ? &launch->out[0] : &launch->in[1];
+    const dvti_view *y = data ? &launch->in[0] : weight ? &launch->in[1] : &launch->out[0];
+    dvti_conv p;
+    int axis;
+    memset(&p, 0, sizeof p);
+    p.launch = launch;
+    p.dtype = launch->out[0].dtype == DVT_F64 ? DVT_F64 : DVT_F32;
+    p.n = x->dim[0];
+    p.c = x->dim[1];
+    p.h = x->dim[2];
+    p.w = x->dim[3];
+    p.o = w->dim[0];
+    p.cg = w->dim[1];
+    p.kh = w->dim[2];
+    p.kw = w->dim[3];
+    p.oh = y->dim[2];
+    p.ow = y->dim[3];
+    for (axis = 0; axis < 2; axis++) {
+        p.stride[axis] = launch->i[axis];
+        p.padding[axis] = launch->i[2 + axis];
+        p.dilation[axis] = launch->i[4 + axis];
+    }
+    p.groups = launch->i[6];
+    p.og = p.o / p.groups;
+    p.taps = p.cg * p.kh * p.kw;
+    /* Of an empty y nothing limits the extents: their product could overflow, and is not needed. */
+    p.pixels = p.n && p.o ? p.oh * p.ow : 1;
+    p.columns = p.n * p.pixels;
+    dvti_conv_cut(&p);
+    return p;
+}
+
+/* ---- the workspace: widened arrays, partial sums, areas ---- */
+static int64_t dvti_conv_view_size(const dvti_view *view) {
+    int64_t n = 1;
+    int i;
+    for (i = 0; i < view->ndim; i++)
+        n *= view->dim[i];
+    return n;
+}
+
+static int64_t dvti_conv_bytes(const dvti_conv *p, int64_t elements) {
+    int64_t size = p->dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
+    return (elements * size + 63) / 64 * 64;
+}
+
+static int64_t dvti_conv_widened_bytes(const dvti_conv *p) {
+    int64_t bytes = 0;
+    int k;
+    for (k = 0; k < p->launch->n_in; k++)
+        if (p->launch->in[k].dtype != p->dtype)
+            bytes += dvti_conv_bytes(p, dvti_conv_view_size(&p->launch->in[k]));
+    if (p->launch->out[0].dtype != p->dtype)
+        bytes += dvti_conv_bytes(p, dvti_conv_view_size(&p->launch->out[0]));
+    return bytes;
+}
+
+static int64_t dvti_conv_partial_bytes(const dvti_conv *p) {
+    return p->parts > 1 ? dvti_conv_bytes(p, p->parts * p->o * p->taps) : 0;
+}
+
+DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch) {
+    dvti_conv p = dvti_conv_plan(launch);
+    double work = (double)p.o * (double)p.taps * (double)p.columns;
+    return dvti_conv_widened_bytes(&p) + dvti_conv_partial_bytes(&p) +
+           dvti_task_areas(p.tasks, work) * p.plan.bytes;
+}
+
+typedef struct dvti_conv_convert {
+    const dvti_view *view;
+    float *wide;
+} dvti_conv_convert;
+
+static void dvti_conv_widen(void *user, int64_t begin, int64_t end) {
+    const dvti_conv_convert *job = (const dvti_conv_convert *)user;
+    int64_t i;
+    for (i = begin; i < end; i++)
+        job->wide[i] = (float)dvti_load_f64(job->view->data, job->view->dtype, i);
+}
+
+static void dvti_conv_narrow(void *user, int64_t begin, int64_t end) {
+    const dvti_conv_convert *job = (const dvti_conv_convert *)user;
+    int64_t i;
+    for (i = begin; i < end; i++)
+        dvti_store_f64(job->view->data, job->view->dtype, i, job->wide[i]);
+}
+
+/* An input in the dtype that is computed in; takes from the workspace what it needs. */
+static const void *dvti_conv_input(const dvti_conv *p, int k, char **workspace) {
+    dvti_conv_convert job;
+    int64_t n;
+    job.view = &p->launch->in[k];
+    if (job.view->dtype == p->dtype)
+        return job.view->data;
+    n = dvti_conv_view_size(job.view);
+    job.wide = (float *)(void *)*workspace;
+    *workspace += dvti_conv_bytes(p, n);
+    dvti_parallel_for(n, 4096, dvti_conv_widen, &job);
+    return job.wide;
+}
+
+static void dvti_conv_run_tasks(dvti_conv *p, char *areas, int64_t count) {
+    bool wide = p->dtype == DVT_F64;
+    dvti_task_fn run;
+    if (p->launch->op == DVTI_OP_conv2d_data)
+        run = wide ? dvti_conv_f64_data : dvti_conv_f32_data;
+    else if (p->launch->op == DVTI_OP_conv2d_weight)
+        run = wide ? dvti_conv_f64_weights : dvti_conv_f32_weights;
+    else
+        run = wide ? dvti_conv_f64_forward : dvti_conv_f32_forward;
+    dvti_run_tasks(p->tasks, areas, count, p->plan.bytes, run, p);
+    if (p->parts > 1)
+        dvti_parallel_for(p->o * p->taps, 4096,
+                          wide ? dvti_conv_f64_sum_parts : dvti_conv_f32_sum_parts, p);
+}
+
+DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
+    dvti_conv p = dvti_conv_plan(launch);
+    char *workspace = (char *)launch->workspace, *end = workspace + launch->workspace_bytes;
+    const void *in[3] = {NULL, NULL, NULL};
+    dvti_conv_convert result;
+    int64_t size = dvti_conv_view_size(&launch->out[0]);
+    int k;
+    for (k = 0; k < launch->n_in; k++)
+        in[k] = dvti_conv_input(&p, k, &workspace);
+    p.x = in[0];
+    p.weight = in[1];
+    p.bias = in[2];
+    p.y = launch->op == DVTI_OP_conv2d_data ? in[0] : in[1];
+    p.out = launch->out[0].data;
+    result.view = &launch->out[0];
+    result.wide = NULL;
+    if (launch->out[0].dtype != p.dtype) {
+        p.out = result.wide = (float *)(void *)workspace;
+        workspace += dvti_conv_bytes(&p, size);
+    }
+    p.partial = workspace;
+    workspace += dvti_conv_partial_bytes(&p);
+    dvti_conv_run_tasks(&p, workspace, (end - workspace) / p.plan.bytes);
+    if (result.wide)
+        dvti_parallel_for(size, 4096, dvti_conv_narrow, &result);
+}
