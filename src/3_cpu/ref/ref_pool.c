@@ -3,13 +3,13 @@
 #include "3_cpu/dvt_cpu.h"
 
 /* Two of each: height, width. */
-typedef struct dvti_pool2d {
+typedef struct dvti_pool_plan {
     const dvti_launch *launch;
     int64_t size[2], stride[2], padding[2];
     int64_t extent[2]; /* of x */
     int64_t windows[2];
     bool inside; /* a mean counts only the elements of x */
-} dvti_pool2d;
+} dvti_pool_plan;
 
 typedef struct dvti_span {
     int64_t begin, end;
@@ -17,7 +17,7 @@ typedef struct dvti_span {
 } dvti_span;
 
 /* The part of window number i that lies in x. */
-static dvti_span dvti_pool_window(const dvti_pool2d *p, int axis, int64_t i) {
+static dvti_span dvti_pool_window(const dvti_pool_plan *p, int axis, int64_t i) {
     int64_t begin = i * p->stride[axis] - p->padding[axis], end = begin + p->size[axis];
     dvti_span span;
     span.counted = DVTI_MIN(end, p->extent[axis] + p->padding[axis]) - begin;
@@ -29,7 +29,7 @@ static dvti_span dvti_pool_window(const dvti_pool2d *p, int axis, int64_t i) {
 }
 
 /* The windows that element `at` lies in. */
-static dvti_span dvti_pool_windows_of(const dvti_pool2d *p, int axis, int64_t at) {
+static dvti_span dvti_pool_windows_of(const dvti_pool_plan *p, int axis, int64_t at) {
     dvti_span span;
     at += p->padding[axis];
     span.begin = at < p->size[axis] ? 0 : (at - p->size[axis]) / p->stride[axis] + 1;
@@ -60,7 +60,7 @@ static dvti_span dvti_pool_windows_of(const dvti_pool2d *p, int axis, int64_t at
 #undef DVTI_WRITE
 
 static void dvti_pool_body(void *user, int64_t begin, int64_t end) {
-    const dvti_pool2d *p = (const dvti_pool2d *)user;
+    const dvti_pool_plan *p = (const dvti_pool_plan *)user;
     if (p->launch->out[0].dtype == DVT_F32)
         dvti_pool_f32_planes(p, begin, end);
     else
@@ -72,7 +72,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
                    launch->op == DVTI_OP_max_pool2d_pick;
     const dvti_view *x = forward ? &launch->in[0] : &launch->out[0];
     const dvti_view *y = forward ? &launch->out[0] : &launch->in[0];
-    dvti_pool2d p;
+    dvti_pool_plan p;
     int64_t work;
     int axis;
     p.launch = launch;

@@ -19,7 +19,7 @@ static int64_t DVTI_G(largest)(const dvti_view *x, int64_t base, int64_t w, cons
     return best;
 }
 
-static void DVTI_G(max)(const dvti_pool2d *p, int64_t first, int64_t last) {
+static void DVTI_G(max)(const dvti_pool_plan *p, int64_t first, int64_t last) {
     const dvti_view *x = &p->launch->in[0];
     int64_t plane, i, j, r, c;
     for (plane = first; plane < last; plane++)
@@ -41,7 +41,7 @@ static void DVTI_G(max)(const dvti_pool2d *p, int64_t first, int64_t last) {
 }
 
 /* data: the gradient goes to each window's first largest element.   pick: a value comes from there. */
-static void DVTI_G(max_places)(const dvti_pool2d *p, int64_t first, int64_t last) {
+static void DVTI_G(max_places)(const dvti_pool_plan *p, int64_t first, int64_t last) {
     const dvti_view *from = &p->launch->in[0], *x = &p->launch->in[1], *out = &p->launch->out[0];
     bool pick = p->launch->op == DVTI_OP_max_pool2d_pick;
     int64_t plane, i, j, size = p->extent[0] * p->extent[1];
@@ -63,7 +63,7 @@ static void DVTI_G(max_places)(const dvti_pool2d *p, int64_t first, int64_t last
     }
 }
 
-static void DVTI_G(avg)(const dvti_pool2d *p, int64_t first, int64_t last) {
+static void DVTI_G(avg)(const dvti_pool_plan *p, int64_t first, int64_t last) {
     int64_t plane, i, j, r, c;
     for (plane = first; plane < last; plane++)
         for (i = 0; i < p->windows[0]; i++) {
@@ -82,7 +82,7 @@ static void DVTI_G(avg)(const dvti_pool2d *p, int64_t first, int64_t last) {
 }
 
 /* Gathers: an element of x gets its part of every window that it lies in, and is rounded once. */
-static void DVTI_G(avg_data)(const dvti_pool2d *p, int64_t first, int64_t last) {
+static void DVTI_G(avg_data)(const dvti_pool_plan *p, int64_t first, int64_t last) {
     int64_t plane, r, c, i, j;
     for (plane = first; plane < last; plane++)
         for (r = 0; r < p->extent[0]; r++) {
@@ -103,7 +103,7 @@ static void DVTI_G(avg_data)(const dvti_pool2d *p, int64_t first, int64_t last) 
         }
 }
 
-static void DVTI_G(planes)(const dvti_pool2d *p, int64_t first, int64_t last) {
+static void DVTI_G(planes)(const dvti_pool_plan *p, int64_t first, int64_t last) {
     switch (p->launch->op) {
     case DVTI_OP_max_pool2d:
         DVTI_G(max)(p, first, last);
