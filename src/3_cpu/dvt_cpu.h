@@ -8,6 +8,9 @@
 DVTI_FN void dvti_cpu_run(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch);
 
+/* For tests: the next operation that a virtual GPU runs fails with this reason. */
+DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason);
+
 /* One per family, in ref/. */
 DVTI_FN void dvti_ref_fill(const dvti_launch *launch);
 DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch);

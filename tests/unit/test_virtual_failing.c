@@ -1,0 +1,83 @@
+/* Work that fails in the queue of a virtual GPU. Failures are injected from inside, so this file has a private copy of the
+   library: the harness counts its checks, but cannot read its arrays. */
+#define DEVTENSOR_STATIC
+#include "dvt_test.h"
+
+static void break_next(int gpu) {
+    dvti_virtual_fail_next(dvti_device_of("break_next", dvt_gpu(gpu)), "out of luck");
+}
+
+static void start(void) {
+    dvt_set_log_level(DVT_LOG_OFF);
+    CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
+}
+
+static void finish(void) {
+    dvt_clear_error();
+    dvt_release_all();
+    CHECK_INT(dvt_get_stats().arrays, 0);
+    CHECK_INT(dvt_get_stats().blocks_of_memory, 0);
+    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
+}
+
+DVT_TEST(virtual_failing_work_comes_out_of_the_next_wait) {
+    dvt_array *x, *y, *other;
+    start();
+    x = dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_gpu(0));
+    other = dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_gpu(1));
+    CHECK_INT(dvt_wait(x), DVT_OK);
+    break_next(0);
+    y = dvt_exp(x);
+    CHECK(y != NULL); /* accepted: the failure comes later */
+    CHECK_INT(dvt_wait(y), DVT_ERR_INTERNAL);
+    CHECK(strstr(dvt_error(), "dvt_exp") && strstr(dvt_error(), "gpu(0)") &&
+          strstr(dvt_error(), "out of luck") && strstr(dvt_error(), "dvt_set_virtual_gpus"));
+    dvt_clear_error();
+    /* Once; from then on the device is lost, for everything. */
+    CHECK_INT(dvt_wait(y), DVT_ERR_DEVICE_LOST);
+    CHECK(strstr(dvt_error(), "dvt_exp"));
+    CHECK_ERROR(dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_gpu(0)), DVT_ERR_DEVICE_LOST);
+    CHECK_ERROR(dvt_add_(x, x), DVT_ERR_DEVICE_LOST);
+    CHECK_ERROR(dvt_item(x), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_item_at(x, DVT_SHAPE(0)), DVT_ERR_DEVICE_LOST);
+    CHECK_ERROR(dvt_fill(x, 1), DVT_ERR_DEVICE_LOST);
+    CHECK_ERROR(dvt_copy_into(x, dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_cpu())), DVT_ERR_DEVICE_LOST);
+    CHECK_ERROR(dvt_copyto(x, dvt_gpu(1)), DVT_ERR_DEVICE_LOST);
+    CHECK_ERROR(dvt_copy_into(x, other), DVT_ERR_DEVICE_LOST);
+    /* Other devices go on. */
+    CHECK_CLOSE(dvt_item_at(dvt_add(other, other), DVT_SHAPE(3)), 2, 0);
+    finish();
+    start();
+    CHECK_CLOSE(dvt_item(dvt_exp(dvt_zeros(DVT_SHAPE(1), DVT_F32, dvt_gpu(0)))), 1, 0);
+    finish();
+}
+
+DVT_TEST(virtual_failing_source_of_a_copy) {
+    dvt_array *x, *y;
+    start();
+    x = dvt_ones(DVT_SHAPE(300000), DVT_F32, dvt_gpu(0));
+    for (int i = 0; i < 4; i++)
+        dvt_sin_(x); /* so that the copy is asked for before the failure is known */
+    break_next(0);
+    dvt_add_scalar_(x, 1);
+    y = dvt_copyto(x, dvt_gpu(1));
+    if (y) {
+        CHECK_INT(dvt_wait(y), DVT_ERR_DEVICE_LOST);
+        CHECK(strstr(dvt_error(), "gpu(0) to gpu(1)"));
+    } else
+        CHECK_INT(dvt_error_code(), DVT_ERR_DEVICE_LOST);
+    dvt_clear_error();
+    CHECK_CLOSE(dvt_item(dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_gpu(1))), 1, 0);
+    finish();
+}
+
+DVT_TEST(virtual_failing_is_seen_by_wait_all) {
+    start();
+    dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_gpu(0));
+    dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_gpu(1));
+    CHECK_INT(dvt_wait_all(), DVT_OK);
+    break_next(1);
+    dvt_zeros(DVT_SHAPE(3), DVT_F32, dvt_gpu(1));
+    CHECK_INT(dvt_wait_all(), DVT_ERR_INTERNAL);
+    finish();
+}
