@@ -55,6 +55,7 @@ endif
 UNIT = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/unit/*.c))
 LONG = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/long/*.c))
 EXAMPLES = $(patsubst %.c,$B/%,$(wildcard examples/*.c examples/tutorials/*.c))
+EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst %.cpp,$B/%,$(wildcard examples/*.cpp)))
 BENCH = $(patsubst %.c,$B/%,$(wildcard bench/*.c))
 # Every folder of tests with a run.sh is a suite; see tests/README.md.
 SUITES = $(wildcard tests/compile/run.sh tests/install/run.sh tests/tutorials/run.sh tests/examples/run.sh)
@@ -108,7 +109,7 @@ bench: $(LIBRARY)
 bench-accuracy: $B/bench/lenet_accuracy
 	@$B/bench/lenet_accuracy $(ARGS)
 
-examples: $(EXAMPLES)
+examples: $(EXAMPLES) $(EXAMPLES_CXX)
 
 install:
 	@sh tools/install.sh "$(DESTDIR)" "$(PREFIX)"
@@ -142,6 +143,13 @@ $B/long/tests: $B/dvt_test.o $(LONG) $(LIBRARY)
 $B/%.program.o: %.c Makefile
 	@mkdir -p $(@D)
 	@$(COMPILE) $(FLAGS) $(FORM) -D_GNU_SOURCE -DDEVTENSOR_IMPLEMENTED -MMD -MP -c $< -o $@
+
+$B/%.program.o: %.cpp Makefile
+	@mkdir -p $(@D)
+	@$(CXX) -std=gnu++17 $(FLAGS) $(FORM) -DDEVTENSOR_IMPLEMENTED -MMD -MP -c $< -o $@
+
+$(EXAMPLES_CXX): %: %.program.o $(LIBRARY)
+	@$(CXX) $(FLAGS) $^ -o $@ $(LIBS)
 
 $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)

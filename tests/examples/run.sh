@@ -1,0 +1,57 @@
+#!/bin/sh
+# Runs the programs of examples/ with 0 and with 2 virtual GPUs, in an empty folder, and looks for what they must print.
+# Environment: BUILD, CXX, as the Makefile sets them.
+. tests/lib.sh
+programs=$(cd "$BUILD/examples" && pwd) || exit 1
+D=$BUILD/examples/empty
+rm -rf "$D"
+mkdir -p "$D"
+said=$(cd "$D" && pwd)/said.txt
+run() { # number of GPUs, program and its arguments
+    gpus=$1
+    shift
+    (cd "$D" && DEVTENSOR_VIRTUAL_GPUS=$gpus DEVTENSOR_DATA= "$programs/$@" >"$said" 2>&1)
+}
+prints() { # the output of the last run has a line like this
+    if grep -q -- "$1" "$said"; then pass; else
+        fail "$name" "does not print '$1'"
+        tail -n 5 "$said"
+    fi
+}
+for program in hello residual cplusplus run; do
+    if [ $program = cplusplus ] && ! has "$CXX"; then
+        skip examples/cplusplus.cpp "$CXX is not installed"
+        continue
+    fi
+    for gpus in 0 2; do
+        name="examples/$program with $gpus virtual GPUs"
+        arguments=
+        [ $program = run ] && arguments="--epochs 1 --xavier --curve curve.svg"
+        run $gpus $program $arguments
+        code=$?
+        if [ $code -ne 0 ]; then
+            fail "$name" "ends with $code"
+            tail -n 5 "$said"
+            continue
+        fi
+        pass
+        device="cpu(0)"
+        [ $gpus = 2 ] && device="gpu(0)"
+        case $program in
+        hello) prints "<NDArray 2x3 @$device>" ;;
+        residual) prints "^loss 0[.]" ;;
+        cplusplus) prints "caught: dvt_matmul" && prints "arrays alive after the scope: 0" ;;
+        run)
+            prints "dvt_add(x, y) says:"
+            prints "run.c:[0-9]"
+            prints "DRAWN"
+            if [ $gpus = 2 ]; then prints "on .gpu(0), gpu(1)."; else prints "on .cpu(0)."; fi
+            prints "test accuracy 0[.][3-9]"
+            prints "its first predictions"
+            try "$name: the curve is a picture" grep -q "</svg>" "$D/curve.svg"
+            ;;
+        esac
+    done
+done
+rm -rf "$D"
+finish
