@@ -5010,6 +5010,9 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
 DVTI_FN void dvti_cpu_run(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch);
 
+/* For tests: the next operation that a virtual GPU runs fails with this reason. */
+DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason);
+
 /* One per family, in ref/. */
 DVTI_FN void dvti_ref_fill(const dvti_launch *launch);
 DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch);
@@ -5141,6 +5144,12 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     case DVTI_K_RANDOM:
         dvti_ref_random(launch);
         break;
+    case DVTI_K_CONV2D:
+        dvti_ref_conv2d(launch);
+        break;
+    case DVTI_K_POOL2D:
+        dvti_ref_pool2d(launch);
+        break;
     default:
         break;
     }
@@ -5158,6 +5167,8 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
         return dvti_ref_index_workspace(launch);
     case DVTI_K_RANDOM:
         return dvti_ref_random_workspace(launch);
+    case DVTI_K_CONV2D:
+        return dvti_ref_conv2d_workspace(launch);
     default:
         return 0;
     }
@@ -5224,47 +5235,449 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 #line 26 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
-/* Virtual GPUs: devices with a memory space and a limit of their own, computed by the CPU's kernels. */
+/* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
+   as cards do: calls return at once, several devices work at the same time, errors come out of a later wait.
+
+   The queue is a ring of numbered commands. Other devices, and callers that wait, look at how many are completed: a copy
+   between devices waits for the source's commands so far, and the source's next commands wait for the copy. Every command waits only for
+   commands that were put in before it, so queues cannot wait for each other in a circle.
+
+   A forked child has the memory but not the thread: everything except releasing is refused there, and no lock is touched, since the
+   thread may have held it. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/dvt_virtual.c"
+#line 10 "src/3_cpu/dvt_virtual.c"
 #endif
 
+#define DVTI_QUEUE_LENGTH 128
+#define DVTI_INLINE_BYTES 512 /* uploads of this size travel inside the command */
+
+typedef enum dvti_command_kind {
+    DVTI_COMMAND_LAUNCH,
+    DVTI_COMMAND_COPY,    /* src to dst; src may be bytes[], or be freed afterwards */
+    DVTI_COMMAND_RELEASE, /* dst */
+    DVTI_COMMAND_AWAIT    /* only the wait that any command may begin with */
+} dvti_command_kind;
+
+typedef struct dvti_command {
+    dvti_command_kind kind;
+    dvti_launch launch;
+    void *dst;
+    const void *src;
+    int64_t size;
+    void *staging;
+    unsigned char bytes[DVTI_INLINE_BYTES];
+    struct dvti_virtual
+        *after; /* holds a reference; until it has completed after_number commands */
+    int64_t after_number;
+} dvti_command;
+
+typedef struct dvti_virtual {
+    dvti_atomic references; /* the device, and commands of other queues that wait for this one */
+    dvt_ctx ctx;
+    int64_t process;
+    bool threaded;
+#if DVTI_THREADS
+    dvti_thread thread;
+    dvti_cond work, done;
+#endif
+    dvti_mutex lock; /* of everything below */
+    bool stop;
+    int64_t put, completed; /* commands so far */
+    const char *fail_next;  /* for tests: the next launch fails with this reason */
+    bool lost;              /* a launch failed: what follows is skipped */
+    char lost_text[512];
+    dvt_status pending; /* comes out of the next wait */
+    char pending_text[512];
+    dvti_command ring[DVTI_QUEUE_LENGTH];
+} dvti_virtual;
+
+static dvti_virtual *dvti_virtual_of(dvti_device *device) {
+    return (dvti_virtual *)device->impl;
+}
+
+static void dvti_virtual_unref(dvti_virtual *v) {
+    if (dvti_atomic_add(&v->references, -1) == 0)
+        dvti_free(v);
+}
+
+static bool dvti_virtual_forked(const dvti_virtual *v) {
+    return v->process != dvti_process_id();
+}
+
+/* ---- running commands ---- */
+static void dvti_virtual_fails(dvti_virtual *v, const char *name, const char *reason) {
+    dvti_mutex_lock(&v->lock);
+    v->lost = true;
+    v->pending = DVT_ERR_INTERNAL;
+    snprintf(v->lost_text, sizeof v->lost_text, "%s on gpu(%d) failed: %s", name, v->ctx.id,
+             reason);
+    snprintf(
+        v->pending_text, sizeof v->pending_text,
+        "%.400s; release the arrays on that device and call dvt_set_virtual_gpus to start again",
+        v->lost_text);
+    dvti_mutex_unlock(&v->lock);
+}
+
+/* The number of commands that must be completed before what is put in now may be looked at. */
+static int64_t dvti_virtual_now(dvti_virtual *v) {
+    int64_t number;
+    dvti_mutex_lock(&v->lock);
+    number = v->put;
+    dvti_mutex_unlock(&v->lock);
+    return number;
+}
+
+static void dvti_virtual_await(dvti_virtual *v, int64_t number) {
+    dvti_mutex_lock(&v->lock);
+#if DVTI_THREADS
+    while (v->completed < number)
+        dvti_cond_wait(&v->done, &v->lock);
+#else
+    (void)number;
+#endif
+    dvti_mutex_unlock(&v->lock);
+}
+
+/* What was copied from a device that failed before is worthless: the destination's next wait says so. */
+static void dvti_virtual_check_source(dvti_virtual *v, dvti_virtual *from) {
+    char reason[sizeof from->lost_text];
+    bool lost;
+    dvti_mutex_lock(&from->lock);
+    lost = from->lost;
+    memcpy(reason, from->lost_text, sizeof reason);
+    dvti_mutex_unlock(&from->lock);
+    if (!lost || from == v)
+        return;
+    dvti_mutex_lock(&v->lock);
+    if (v->pending == DVT_OK) {
+        v->pending = DVT_ERR_DEVICE_LOST;
+        snprintf(v->pending_text, sizeof v->pending_text,
+                 "a copy from gpu(%d) to gpu(%d) has no valid values, since %.400s", from->ctx.id,
+                 v->ctx.id, reason);
+    }
+    dvti_mutex_unlock(&v->lock);
+}
+
+static void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
+    const char *reason;
+    bool lost;
+    if (command->after) {
+        dvti_virtual_await(command->after, command->after_number);
+        if (command->kind == DVTI_COMMAND_COPY)
+            dvti_virtual_check_source(v, command->after);
+        dvti_virtual_unref(command->after);
+    }
+    dvti_mutex_lock(&v->lock);
+    lost = v->lost;
+    reason = command->kind == DVTI_COMMAND_LAUNCH ? v->fail_next : NULL;
+    if (reason)
+        v->fail_next = NULL;
+    dvti_mutex_unlock(&v->lock);
+    if (command->kind == DVTI_COMMAND_RELEASE)
+        dvti_free_aligned(command->dst);
+    else if (command->kind == DVTI_COMMAND_COPY && !lost)
+        memcpy(command->dst, command->src, (size_t)command->size);
+    else if (reason && !lost)
+        dvti_virtual_fails(v, command->launch.name, reason);
+    else if (command->kind == DVTI_COMMAND_LAUNCH && !lost)
+        dvti_cpu_run(&command->launch);
+    dvti_free(command->staging);
+}
+
+#if DVTI_THREADS
+static void dvti_virtual_worker(void *user) {
+    dvti_virtual *v = (dvti_virtual *)user;
+    dvti_parallel_off();
+    dvti_mutex_lock(&v->lock);
+    for (;;) {
+        dvti_command *command;
+        while (v->completed == v->put && !v->stop)
+            dvti_cond_wait(&v->work, &v->lock);
+        if (v->completed == v->put)
+            break;
+        command = &v->ring[v->completed % DVTI_QUEUE_LENGTH];
+        dvti_mutex_unlock(&v->lock);
+        dvti_virtual_do(v, command);
+        dvti_mutex_lock(&v->lock);
+        v->completed++;
+        dvti_cond_broadcast(&v->done);
+    }
+    dvti_mutex_unlock(&v->lock);
+}
+#endif
+
+/* ---- putting commands in ---- */
+/* A slot to be filled, with the lock held when there is a thread; dvti_virtual_put gives it away. */
+static dvti_command *dvti_virtual_slot(dvti_virtual *v, dvti_command_kind kind) {
+    dvti_command *command;
+    dvti_mutex_lock(&v->lock);
+#if DVTI_THREADS
+    while (v->put - v->completed == DVTI_QUEUE_LENGTH)
+        dvti_cond_wait(&v->done, &v->lock);
+#endif
+    command = &v->ring[v->put % DVTI_QUEUE_LENGTH];
+    command->kind = kind;
+    command->staging = NULL;
+    command->after = NULL;
+    return command;
+}
+
+static int64_t dvti_virtual_put(dvti_virtual *v) {
+    int64_t number = ++v->put;
+#if DVTI_THREADS
+    dvti_cond_signal(&v->work);
+#endif
+    dvti_mutex_unlock(&v->lock);
+    return number;
+}
+
+/* Nothing is queued or running, and nobody but this caller can put anything in that concerns the same memory. */
+static bool dvti_virtual_idle(dvti_virtual *v) {
+    bool idle;
+    dvti_mutex_lock(&v->lock);
+    idle = v->put == v->completed;
+    dvti_mutex_unlock(&v->lock);
+    return idle;
+}
+
+/* Forked children and lost devices take nothing. */
+static dvt_status dvti_virtual_usable(dvti_device *device, const char *what) {
+    dvti_virtual *v = dvti_virtual_of(device);
+    char reason[sizeof v->lost_text];
+    bool lost;
+    if (dvti_virtual_forked(v))
+        return dvti_fail(DVT_ERR_FORKED,
+                         "%s: %s was opened before this process was forked, and its queue stayed "
+                         "in the parent; use it there, or call dvt_set_virtual_gpus here",
+                         what, dvt_ctx_name(device->ctx));
+    dvti_mutex_lock(&v->lock);
+    lost = v->lost && v->pending == DVT_OK;
+    if (lost)
+        memcpy(reason, v->lost_text, sizeof reason);
+    dvti_mutex_unlock(&v->lock);
+    if (lost)
+        return dvti_fail(DVT_ERR_DEVICE_LOST,
+                         "%s: %s is lost, since %.400s; release the arrays on it and call "
+                         "dvt_set_virtual_gpus to start again",
+                         what, dvt_ctx_name(device->ctx), reason);
+    return DVT_OK;
+}
+
+/* ---- the backend ---- */
+static dvt_status dvti_virtual_wait(dvti_device *device) {
+    dvti_virtual *v = dvti_virtual_of(device);
+    dvt_status status = dvti_virtual_usable(device, "waiting");
+    char text[sizeof v->pending_text];
+    if (status != DVT_OK)
+        return status;
+    dvti_virtual_await(v, dvti_virtual_now(v));
+    dvti_mutex_lock(&v->lock);
+    status = v->pending;
+    v->pending = DVT_OK;
+    memcpy(text, v->pending_text, sizeof text);
+    dvti_mutex_unlock(&v->lock);
+    return status == DVT_OK ? DVT_OK : dvti_fail(status, "%s", text);
+}
+
+static bool dvti_virtual_count(dvti_device *device, int64_t bytes, int64_t *used) {
+    dvti_virtual *v = dvti_virtual_of(device);
+    bool fits;
+    dvti_mutex_lock(&v->lock);
+    *used = dvti_atomic_load(&device->used);
+    fits = !device->limit || bytes <= device->limit - *used;
+    if (fits) {
+        int64_t now = dvti_atomic_add(&device->used, bytes);
+        if (now > dvti_atomic_load(&device->peak))
+            dvti_atomic_store(&device->peak, now);
+    }
+    dvti_mutex_unlock(&v->lock);
+    return fits;
+}
+
+static dvt_status dvti_virtual_acquire(dvti_device *device, int64_t bytes, void **out) {
+    dvti_virtual *v = dvti_virtual_of(device);
+    dvt_status status = dvti_virtual_usable(device, "allocation");
+    int64_t used;
+    if (status != DVT_OK)
+        return status;
+    if (!dvti_virtual_count(device, bytes, &used))
+        return dvti_fail(DVT_ERR_DEVICE_MEMORY,
+                         "allocation on %s: %lld bytes wanted, %lld of %lld are in use; free "
+                         "arrays there, use a smaller batch, or another device",
+                         dvt_ctx_name(device->ctx), (long long)bytes, (long long)used,
+                         (long long)device->limit);
+    *out = dvti_alloc_aligned((size_t)bytes);
+    if (!*out) { /* blocks that are released, but still in the queue, may help */
+        dvti_virtual_await(v, dvti_virtual_now(v));
+        *out = dvti_alloc_aligned((size_t)bytes);
+    }
+    if (*out)
+        return DVT_OK;
+    dvti_atomic_add(&device->used, -bytes);
+    return dvti_fail_memory("allocation on a virtual GPU", bytes);
+}
+
+static void dvti_virtual_release(dvti_device *device, void *block, int64_t bytes) {
+    dvti_virtual *v = dvti_virtual_of(device);
+    dvti_atomic_add(&device->used, -bytes);
+    if (!v->threaded || dvti_virtual_forked(v) || dvti_virtual_idle(v)) {
+        dvti_free_aligned(block);
+        return;
+    }
+    dvti_virtual_slot(v, DVTI_COMMAND_RELEASE)->dst = block;
+    dvti_virtual_put(v);
+}
+
+static dvt_status dvti_virtual_upload(dvti_device *device, void *dst, const void *src,
+                                      int64_t bytes) {
+    dvti_virtual *v = dvti_virtual_of(device);
+    dvt_status status = dvti_virtual_usable(device, "upload");
+    dvti_command *command;
+    void *staging = NULL;
+    if (status != DVT_OK || bytes == 0)
+        return status;
+    if (!v->threaded || dvti_virtual_idle(v)) {
+        memcpy(dst, src, (size_t)bytes);
+        return DVT_OK;
+    }
+    if (bytes > DVTI_INLINE_BYTES && !(staging = dvti_alloc((size_t)bytes)))
+        return dvti_fail_memory("upload", bytes);
+    if (staging)
+        memcpy(staging, src, (size_t)bytes);
+    command = dvti_virtual_slot(v, DVTI_COMMAND_COPY);
+    if (!staging)
+        memcpy(command->bytes, src, (size_t)bytes);
+    command->dst = dst;
+    command->src = staging ? staging : command->bytes;
+    command->size = bytes;
+    command->staging = staging;
+    dvti_virtual_put(v);
+    return DVT_OK;
+}
+
+static dvt_status dvti_virtual_download(dvti_device *device, void *dst, const void *src,
+                                        int64_t bytes) {
+    dvt_status status = dvti_virtual_wait(device);
+    if (status == DVT_OK && bytes > 0)
+        memcpy(dst, src, (size_t)bytes);
+    return status;
+}
+
+/* The command goes on when `after` has completed what it holds now. */
+static void dvti_virtual_order(dvti_command *command, dvti_virtual *after, int64_t number) {
+    dvti_atomic_add(&after->references, 1);
+    command->after = after;
+    command->after_number = number;
+}
+
+static dvt_status dvti_virtual_copy_from(dvti_device *device, void *dst, dvti_device *from,
+                                         const void *src, int64_t bytes) {
+    dvti_virtual *v = dvti_virtual_of(device), *source = dvti_virtual_of(from);
+    dvt_status status = dvti_virtual_usable(device, "copy");
+    dvti_command *command;
+    int64_t number;
+    if (status == DVT_OK)
+        status = dvti_virtual_usable(from, "copy");
+    if (status != DVT_OK || bytes == 0)
+        return status;
+    number = dvti_virtual_now(source);
+    if (!v->threaded) {
+        dvti_virtual_await(source, number);
+        dvti_virtual_check_source(v, source);
+        memcpy(dst, src, (size_t)bytes);
+        return DVT_OK;
+    }
+    command = dvti_virtual_slot(v, DVTI_COMMAND_COPY);
+    command->dst = dst;
+    command->src = src;
+    command->size = bytes;
+    dvti_virtual_order(command, source, number);
+    number = dvti_virtual_put(v);
+    if (source->threaded) {
+        command = dvti_virtual_slot(source, DVTI_COMMAND_AWAIT);
+        dvti_virtual_order(command, v, number);
+        dvti_virtual_put(source);
+    } else
+        dvti_virtual_await(v, number);
+    return DVT_OK;
+}
+
+static dvt_status dvti_virtual_launch(dvti_device *device, const dvti_launch *launch) {
+    dvti_virtual *v = dvti_virtual_of(device);
+    dvt_status status = dvti_virtual_usable(device, launch->name);
+    if (status != DVT_OK)
+        return status;
+    if (!v->threaded) {
+        dvti_command now;
+        now.kind = DVTI_COMMAND_LAUNCH;
+        now.launch = *launch;
+        now.staging = NULL;
+        now.after = NULL;
+        dvti_virtual_do(v, &now);
+        return DVT_OK;
+    }
+    dvti_virtual_slot(v, DVTI_COMMAND_LAUNCH)->launch = *launch;
+    dvti_virtual_put(v);
+    return DVT_OK;
+}
+
+/* ---- opening and closing ---- */
 DVTI_FN dvt_status dvti_virtual_open(dvti_device *device) {
-    (void)device;
+    dvti_mutex fresh_lock = DVTI_MUTEX_INIT;
+    dvti_virtual *v = (dvti_virtual *)dvti_alloc_zero(sizeof *v);
+    if (!v)
+        return dvti_fail_memory("opening a virtual GPU", (int64_t)sizeof *v);
+    v->references = 1;
+    v->ctx = device->ctx;
+    v->process = dvti_process_id();
+    memcpy(&v->lock, &fresh_lock, sizeof fresh_lock);
+#if DVTI_THREADS
+    {
+        dvti_cond fresh_cond = DVTI_COND_INIT;
+        memcpy(&v->work, &fresh_cond, sizeof fresh_cond);
+        memcpy(&v->done, &fresh_cond, sizeof fresh_cond);
+    }
+    v->threaded = dvti_thread_start(&v->thread, dvti_virtual_worker, v);
+    if (!v->threaded)
+        dvti_log(DVT_LOG_INFO, "%s gets no thread of its own; it computes in the calling thread",
+                 dvt_ctx_name(device->ctx));
+#endif
+    device->impl = v;
     return DVT_OK;
 }
 
 DVTI_FN void dvti_virtual_close(dvti_device *device) {
-    (void)device;
+    dvti_virtual *v = dvti_virtual_of(device);
+#if DVTI_THREADS
+    if (v->threaded && !dvti_virtual_forked(v)) {
+        dvti_mutex_lock(&v->lock);
+        v->stop = true;
+        dvti_cond_signal(&v->work);
+        dvti_mutex_unlock(&v->lock);
+        dvti_thread_join(v->thread);
+    }
+#endif
+    device->impl = NULL;
+    dvti_virtual_unref(v);
 }
 
-static dvt_status dvti_virtual_acquire(dvti_device *device, int64_t bytes, void **out) {
-    int64_t used = dvti_atomic_add(&device->used, bytes);
-    void *block = NULL;
-    if (device->limit && used > device->limit) {
-        dvti_atomic_add(&device->used, -bytes);
-        return dvti_fail(DVT_ERR_DEVICE_MEMORY,
-                         "no memory left on %s: %lld bytes wanted, %lld of %lld in use; "
-                         "free arrays there, use a smaller batch, or another device",
-                         dvt_ctx_name(device->ctx), (long long)bytes, (long long)(used - bytes),
-                         (long long)device->limit);
-    }
-    block = dvti_alloc_aligned((size_t)bytes);
-    if (!block) {
-        dvti_atomic_add(&device->used, -bytes);
-        return dvti_fail_memory("allocation on a virtual GPU", bytes);
-    }
-    dvti_cpu_count_peak(device, used);
-    *out = block;
-    return DVT_OK;
+DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason) {
+    dvti_virtual *v = dvti_virtual_of(device);
+    dvti_mutex_lock(&v->lock);
+    v->fail_next = reason;
+    dvti_mutex_unlock(&v->lock);
 }
 
 DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
     static const dvti_backend backend = {
-        "virtual",          dvti_virtual_acquire, dvti_cpu_release, dvti_cpu_move, dvti_cpu_move,
-        dvti_cpu_copy_from, dvti_cpu_workspace,   dvti_cpu_launch,  dvti_cpu_wait};
+        "virtual",           dvti_virtual_acquire,  dvti_virtual_release,
+        dvti_virtual_upload, dvti_virtual_download, dvti_virtual_copy_from,
+        dvti_cpu_workspace,  dvti_virtual_launch,   dvti_virtual_wait};
     return &backend;
 }
+
+#undef DVTI_QUEUE_LENGTH
+#undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 27 "src/devtensor_spine.h"
@@ -5394,10 +5807,682 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 #line 28 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
-/* Convolution and pooling. */
+/* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
+   pixels of all samples in a row, so that small pictures fill a tile too.
+
+     forward   y (O x columns)  = w (O x taps)  * patches (taps x columns)
+     weights   dw (O x taps)    = dy (O x columns) * patches^T
+     data      dx               = the patches' gradient, w^T (taps x O) * dy (O x columns), added where each came from
+
+   The half types are widened to float32 in the workspace. Every cut depends on shapes only. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/ref/ref_conv.c"
+#line 9 "src/3_cpu/ref/ref_conv.c"
 #endif
+
+typedef struct dvti_conv {
+    const dvti_launch *launch;
+    dvti_gemm plan;
+    dvt_dtype dtype; /* that is computed in */
+    int64_t n, c, h, w, o, kh, kw, oh, ow;
+    int64_t stride[2], padding[2], dilation[2], groups;
+    int64_t cg, og, taps, pixels,
+        columns; /* channels per group; cg * kh * kw; oh * ow; n * pixels */
+    int64_t row_tiles, col_tiles, tasks;
+    int64_t parts;             /* weights: of the samples */
+    int64_t samples, channels; /* data: of one task */
+    const void *x, *weight, *bias, *y;
+    void *out, *partial;
+} dvti_conv;
+
+/* A walk along one row of the patch matrix: where the next column stands. */
+typedef struct dvti_conv_walk {
+    int64_t channel, up,
+        left;        /* of x; the tap's offset from the window's corner, with the padding */
+    int64_t n, i, j; /* sample and pixel */
+    int64_t row;     /* of x under the tap, in elements */
+    bool inside;     /* that row exists */
+} dvti_conv_walk;
+
+static dvti_conv_walk dvti_conv_begin(const dvti_conv *p, int64_t group, int64_t tap,
+                                      int64_t column) {
+    dvti_conv_walk walk;
+    walk.channel = group * p->cg + tap / (p->kh * p->kw);
+    walk.up = tap / p->kw % p->kh * p->dilation[0] - p->padding[0];
+    walk.left = tap % p->kw * p->dilation[1] - p->padding[1];
+    walk.n = column / p->pixels;
+    walk.i = column % p->pixels / p->ow;
+    walk.j = column % p->ow;
+    walk.row = 0;
+    walk.inside = false;
+    return walk;
+}
+
+/* The columns up to the end of a row of pixels, at most `count`. Returns the place in x's row of the first. */
+static int64_t dvti_conv_run(const dvti_conv *p, dvti_conv_walk *walk, int64_t count,
+                             int64_t *run) {
+    int64_t row = walk->i * p->stride[0] + walk->up;
+    int64_t left = walk->j * p->stride[1] + walk->left;
+    *run = DVTI_MIN(count, p->ow - walk->j);
+    walk->inside = row >= 0 && row < p->h;
+    walk->row = walk->inside ? ((walk->n * p->c + walk->channel) * p->h + row) * p->w : 0;
+    walk->j = 0;
+    if (++walk->i == p->oh) {
+        walk->i = 0;
+        walk->n++;
+    }
+    return left;
+}
+
+/* The first sample of a part. */
+static int64_t dvti_conv_part(const dvti_conv *p, int64_t part) {
+    return p->n / p->parts * part + DVTI_MIN(part, p->n % p->parts);
+}
+
+#define DVTI_T float
+#define DVTI_G(name) dvti_conv_f32_##name
+/* ==== begin src/3_cpu/ref/ref_conv.inl ==== */
+/* The three products of a convolution for one element type. Pasted by ref_conv.c with
+     DVTI_T  the element type      DVTI_G(name)  `name` for that type */
+
+/* `count` columns from `column` of the patch matrix's row `tap`: the element of x under that tap of the kernel, 0 in the padding. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/ref/ref_conv.inl"
+#endif
+static void DVTI_G(patch)(const dvti_conv *p, int64_t group, int64_t tap, int64_t column,
+                          int64_t count, DVTI_T *out) {
+    dvti_conv_walk walk = dvti_conv_begin(p, group, tap, column);
+    int64_t run, i;
+    for (; count > 0; count -= run, out += run) {
+        int64_t left = dvti_conv_run(p, &walk, count, &run);
+        const DVTI_T *row = (const DVTI_T *)p->x + walk.row;
+        if (!walk.inside) {
+            memset(out, 0, (size_t)run * sizeof(DVTI_T));
+        } else if (p->stride[1] == 1) {
+            int64_t first = DVTI_MIN(DVTI_MAX(-left, 0), run);
+            int64_t last = DVTI_MAX(DVTI_MIN(p->w - left, run), first);
+            memset(out, 0, (size_t)first * sizeof(DVTI_T));
+            if (last > first)
+                memcpy(out + first, row + (left + first), (size_t)(last - first) * sizeof(DVTI_T));
+            memset(out + last, 0, (size_t)(run - last) * sizeof(DVTI_T));
+        } else {
+            for (i = 0; i < run; i++) {
+                int64_t at = left + i * p->stride[1];
+                out[i] = at >= 0 && at < p->w ? row[at] : 0;
+            }
+        }
+    }
+}
+
+/* The way back: adds those columns to dx. */
+static void DVTI_G(unpatch)(const dvti_conv *p, int64_t group, int64_t tap, int64_t column,
+                            int64_t count, const DVTI_T *in) {
+    dvti_conv_walk walk = dvti_conv_begin(p, group, tap, column);
+    int64_t run, i;
+    for (; count > 0; count -= run, in += run) {
+        int64_t left = dvti_conv_run(p, &walk, count, &run);
+        DVTI_T *row = (DVTI_T *)p->out + walk.row;
+        if (!walk.inside)
+            continue;
+        for (i = 0; i < run; i++) {
+            int64_t at = left + i * p->stride[1];
+            if (at >= 0 && at < p->w)
+                row[at] += in[i];
+        }
+    }
+}
+
+/* `count` pixels of channel o, over the samples, from y. */
+static void DVTI_G(pixels)(const dvti_conv *p, int64_t o, int64_t column, int64_t count,
+                           DVTI_T *out) {
+    int64_t run;
+    for (; count > 0; count -= run, out += run, column += run) {
+        int64_t n = column / p->pixels, at = column % p->pixels;
+        run = DVTI_MIN(count, p->pixels - at);
+        memcpy(out, (const DVTI_T *)p->y + (n * p->o + o) * p->pixels + at,
+               (size_t)run * sizeof(DVTI_T));
+    }
+}
+
+/* Lanes of the last panel that the matrix does not have. */
+static void DVTI_G(clear)(void *panels, int64_t width, int64_t lanes, int64_t depth) {
+    if (lanes % width)
+        memset((DVTI_T *)panels + lanes / width * width * depth, 0,
+               (size_t)(width * depth) * sizeof(DVTI_T));
+}
+
+/* y (channels x columns) = w (channels x taps) * patches (taps x columns), plus bias. */
+static void DVTI_G(forward)(void *user, int64_t task, void *area) {
+    const dvti_conv *p = (const dvti_conv *)user;
+    const dvti_gemm *plan = &p->plan;
+    int64_t group = task / (p->row_tiles * p->col_tiles);
+    int64_t o = task / p->col_tiles % p->row_tiles * plan->rows;
+    int64_t column = task % p->col_tiles * plan->cols;
+    int64_t rows = DVTI_MIN(plan->rows, p->og - o);
+    int64_t cols = DVTI_MIN(plan->cols, p->columns - column), depth, k, r, run;
+    char *a = (char *)area, *b = a + plan->b_at, *acc = a + plan->acc_at;
+    DVTI_T *row = (DVTI_T *)(void *)(a + plan->row_at);
+    o += group * p->og;
+    k = 0;
+    do {
+        depth = DVTI_MIN(plan->depth, p->taps - k);
+        dvti_gemm_pack(plan, a, DVTI_GEMM_ROWS, rows, depth,
+                       (const DVTI_T *)p->weight + o * p->taps + k, p->dtype, p->taps, 1);
+        DVTI_G(clear)(b, plan->width, cols, depth);
+        for (r = 0; r < depth; r++) {
+            DVTI_G(patch)(p, group, k + r, column, cols, row);
+            dvti_gemm_put_k(plan, b, plan->width, cols, depth, r, row);
+        }
+        dvti_gemm_multiply(plan, rows, cols, depth, a, b, acc, k == 0);
+        k += depth;
+    } while (k < p->taps);
+    for (r = 0; r < rows; r++) {
+        DVTI_T bias = p->bias ? ((const DVTI_T *)p->bias)[o + r] : 0;
+        dvti_gemm_row(plan, rows, cols, acc, r, row);
+        for (k = 0; k < cols && p->bias; k++)
+            row[k] += bias;
+        for (k = 0; k < cols; k += run) {
+            int64_t n = (column + k) / p->pixels, at = (column + k) % p->pixels;
+            run = DVTI_MIN(cols - k, p->pixels - at);
+            memcpy((DVTI_T *)p->out + (n * p->o + o + r) * p->pixels + at, row + k,
+                   (size_t)run * sizeof(DVTI_T));
+        }
+    }
+}
+
+/* dw (channels x taps) = dy (channels x columns) * patches transposed (columns x taps), for the samples of one part. */
+static void DVTI_G(weights)(void *user, int64_t task, void *area) {
+    const dvti_conv *p = (const dvti_conv *)user;
+    const dvti_gemm *plan = &p->plan;
+    int64_t tiles = p->row_tiles * p->col_tiles, part = task / (tiles * p->groups);
+    int64_t group = task / tiles % p->groups;
+    int64_t o = task / p->col_tiles % p->row_tiles * plan->rows;
+    int64_t tap = task % p->col_tiles * plan->cols;
+    int64_t rows = DVTI_MIN(plan->rows, p->og - o), cols = DVTI_MIN(plan->cols, p->taps - tap);
+    int64_t column = dvti_conv_part(p, part) * p->pixels;
+    int64_t end = dvti_conv_part(p, part + 1) * p->pixels, depth, r;
+    char *a = (char *)area, *b = a + plan->b_at, *acc = a + plan->acc_at;
+    DVTI_T *row = (DVTI_T *)(void *)(a + plan->row_at);
+    DVTI_T *out = (DVTI_T *)(p->parts > 1 ? p->partial : p->out) + part * p->o * p->taps;
+    bool first = true;
+    o += group * p->og;
+    do {
+        depth = DVTI_MIN(plan->depth, end - column);
+        DVTI_G(clear)(a, DVTI_GEMM_ROWS, rows, depth);
+        for (r = 0; r < rows; r++) {
+            DVTI_G(pixels)(p, o + r, column, depth, row);
+            dvti_gemm_put_lane(plan, a, DVTI_GEMM_ROWS, r, depth, row);
+        }
+        DVTI_G(clear)(b, plan->width, cols, depth);
+        for (r = 0; r < cols; r++) {
+            DVTI_G(patch)(p, group, tap + r, column, depth, row);
+            dvti_gemm_put_lane(plan, b, plan->width, r, depth, row);
+        }
+        dvti_gemm_multiply(plan, rows, cols, depth, a, b, acc, first);
+        first = false;
+        column += depth;
+    } while (column < end);
+    for (r = 0; r < rows; r++)
+        dvti_gemm_row(plan, rows, cols, acc, r, out + (o + r) * p->taps + tap);
+}
+
+static void DVTI_G(sum_parts)(void *user, int64_t begin, int64_t end) {
+    const dvti_conv *p = (const dvti_conv *)user;
+    int64_t size = p->o * p->taps, part, i;
+    for (i = begin; i < end; i++) {
+        DVTI_T sum = ((const DVTI_T *)p->partial)[i];
+        for (part = 1; part < p->parts; part++)
+            sum += ((const DVTI_T *)p->partial)[part * size + i];
+        ((DVTI_T *)p->out)[i] = sum;
+    }
+}
+
+/* One tile of the patches' gradient (taps x columns) = w transposed * dy, added to dx. */
+static void DVTI_G(data_tile)(const dvti_conv *p, int64_t group, int64_t tap, int64_t rows,
+                              int64_t column, int64_t cols, void *area) {
+    const dvti_gemm *plan = &p->plan;
+    char *a = (char *)area, *b = a + plan->b_at, *acc = a + plan->acc_at;
+    DVTI_T *row = (DVTI_T *)(void *)(a + plan->row_at);
+    int64_t k, depth, r;
+    for (k = 0; k < p->og; k += depth) {
+        int64_t o = group * p->og + k;
+        depth = DVTI_MIN(plan->depth, p->og - k);
+        dvti_gemm_pack(plan, a, DVTI_GEMM_ROWS, rows, depth,
+                       (const DVTI_T *)p->weight + o * p->taps + tap, p->dtype, 1, p->taps);
+        DVTI_G(clear)(b, plan->width, cols, depth);
+        for (r = 0; r < depth; r++) {
+            DVTI_G(pixels)(p, o + r, column, cols, row);
+            dvti_gemm_put_k(plan, b, plan->width, cols, depth, r, row);
+        }
+        dvti_gemm_multiply(plan, rows, cols, depth, a, b, acc, k == 0);
+    }
+    for (r = 0; r < rows; r++) {
+        dvti_gemm_row(plan, rows, cols, acc, r, row);
+        DVTI_G(unpatch)(p, group, tap + r, column, cols, row);
+    }
+}
+
+/* dx of some samples and channels, which no other task touches. */
+static void DVTI_G(data)(void *user, int64_t task, void *area) {
+    const dvti_conv *p = (const dvti_conv *)user;
+    int64_t blocks = (p->cg + p->channels - 1) / p->channels, kernel = p->kh * p->kw;
+    int64_t first = task / (blocks * p->groups) * p->samples;
+    int64_t last = DVTI_MIN(first + p->samples, p->n), group = task / blocks % p->groups;
+    int64_t channel = task % blocks * p->channels;
+    int64_t channels = DVTI_MIN(p->channels, p->cg - channel);
+    int64_t tap_end = (channel + channels) * kernel, tap, column, n;
+    for (n = first; n < last; n++)
+        memset((DVTI_T *)p->out + (n * p->c + group * p->cg + channel) * p->h * p->w, 0,
+               (size_t)(channels * p->h * p->w) * sizeof(DVTI_T));
+    if (p->og == 0)
+        return;
+    for (column = first * p->pixels; column < last * p->pixels; column += p->plan.cols)
+        for (tap = channel * kernel; tap < tap_end; tap += p->plan.rows)
+            DVTI_G(data_tile)
+    (p, group, tap, DVTI_MIN(p->plan.rows, tap_end - tap), column,
+     DVTI_MIN(p->plan.cols, last * p->pixels - column), area);
+}
+/* ==== end src/3_cpu/ref/ref_conv.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 72 "src/3_cpu/ref/ref_conv.c"
+#endif
+#undef DVTI_T
+#undef DVTI_G
+
+#define DVTI_T double
+#define DVTI_G(name) dvti_conv_f64_##name
+/* ==== begin src/3_cpu/ref/ref_conv.inl ==== */
+/* The three products of a convolution for one element type. Pasted by ref_conv.c with
+     DVTI_T  the element type      DVTI_G(name)  `name` for that type */
+
+/* `count` columns from `column` of the patch matrix's row `tap`: the element of x under that tap of the kernel, 0 in the padding. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/ref/ref_conv.inl"
+#endif
+static void DVTI_G(patch)(const dvti_conv *p, int64_t group, int64_t tap, int64_t column,
+                          int64_t count, DVTI_T *out) {
+    dvti_conv_walk walk = dvti_conv_begin(p, group, tap, column);
+    int64_t run, i;
+    for (; count > 0; count -= run, out += run) {
+        int64_t left = dvti_conv_run(p, &walk, count, &run);
+        const DVTI_T *row = (const DVTI_T *)p->x + walk.row;
+        if (!walk.inside) {
+            memset(out, 0, (size_t)run * sizeof(DVTI_T));
+        } else if (p->stride[1] == 1) {
+            int64_t first = DVTI_MIN(DVTI_MAX(-left, 0), run);
+            int64_t last = DVTI_MAX(DVTI_MIN(p->w - left, run), first);
+            memset(out, 0, (size_t)first * sizeof(DVTI_T));
+            if (last > first)
+                memcpy(out + first, row + (left + first), (size_t)(last - first) * sizeof(DVTI_T));
+            memset(out + last, 0, (size_t)(run - last) * sizeof(DVTI_T));
+        } else {
+            for (i = 0; i < run; i++) {
+                int64_t at = left + i * p->stride[1];
+                out[i] = at >= 0 && at < p->w ? row[at] : 0;
+            }
+        }
+    }
+}
+
+/* The way back: adds those columns to dx. */
+static void DVTI_G(unpatch)(const dvti_conv *p, int64_t group, int64_t tap, int64_t column,
+                            int64_t count, const DVTI_T *in) {
+    dvti_conv_walk walk = dvti_conv_begin(p, group, tap, column);
+    int64_t run, i;
+    for (; count > 0; count -= run, in += run) {
+        int64_t left = dvti_conv_run(p, &walk, count, &run);
+        DVTI_T *row = (DVTI_T *)p->out + walk.row;
+        if (!walk.inside)
+            continue;
+        for (i = 0; i < run; i++) {
+            int64_t at = left + i * p->stride[1];
+            if (at >= 0 && at < p->w)
+                row[at] += in[i];
+        }
+    }
+}
+
+/* `count` pixels of channel o, over the samples, from y. */
+static void DVTI_G(pixels)(const dvti_conv *p, int64_t o, int64_t column, int64_t count,
+                           DVTI_T *out) {
+    int64_t run;
+    for (; count > 0; count -= run, out += run, column += run) {
+        int64_t n = column / p->pixels, at = column % p->pixels;
+        run = DVTI_MIN(count, p->pixels - at);
+        memcpy(out, (const DVTI_T *)p->y + (n * p->o + o) * p->pixels + at,
+               (size_t)run * sizeof(DVTI_T));
+    }
+}
+
+/* Lanes of the last panel that the matrix does not have. */
+static void DVTI_G(clear)(void *panels, int64_t width, int64_t lanes, int64_t depth) {
+    if (lanes % width)
+        memset((DVTI_T *)panels + lanes / width * width * depth, 0,
+               (size_t)(width * depth) * sizeof(DVTI_T));
+}
+
+/* y (channels x columns) = w (channels x taps) * patches (taps x columns), plus bias. */
+static void DVTI_G(forward)(void *user, int64_t task, void *area) {
+    const dvti_conv *p = (const dvti_conv *)user;
+    const dvti_gemm *plan = &p->plan;
+    int64_t group = task / (p->row_tiles * p->col_tiles);
+    int64_t o = task / p->col_tiles % p->row_tiles * plan->rows;
+    int64_t column = task % p->col_tiles * plan->cols;
+    int64_t rows = DVTI_MIN(plan->rows, p->og - o);
+    int64_t cols = DVTI_MIN(plan->cols, p->columns - column), depth, k, r, run;
+    char *a = (char *)area, *b = a + plan->b_at, *acc = a + plan->acc_at;
+    DVTI_T *row = (DVTI_T *)(void *)(a + plan->row_at);
+    o += group * p->og;
+    k = 0;
+    do {
+        depth = DVTI_MIN(plan->depth, p->taps - k);
+        dvti_gemm_pack(plan, a, DVTI_GEMM_ROWS, rows, depth,
+                       (const DVTI_T *)p->weight + o * p->taps + k, p->dtype, p->taps, 1);
+        DVTI_G(clear)(b, plan->width, cols, depth);
+        for (r = 0; r < depth; r++) {
+            DVTI_G(patch)(p, group, k + r, column, cols, row);
+            dvti_gemm_put_k(plan, b, plan->width, cols, depth, r, row);
+        }
+        dvti_gemm_multiply(plan, rows, cols, depth, a, b, acc, k == 0);
+        k += depth;
+    } while (k < p->taps);
+    for (r = 0; r < rows; r++) {
+        DVTI_T bias = p->bias ? ((const DVTI_T *)p->bias)[o + r] : 0;
+        dvti_gemm_row(plan, rows, cols, acc, r, row);
+        for (k = 0; k < cols && p->bias; k++)
+            row[k] += bias;
+        for (k = 0; k < cols; k += run) {
+            int64_t n = (column + k) / p->pixels, at = (column + k) % p->pixels;
+            run = DVTI_MIN(cols - k, p->pixels - at);
+            memcpy((DVTI_T *)p->out + (n * p->o + o + r) * p->pixels + at, row + k,
+                   (size_t)run * sizeof(DVTI_T));
+        }
+    }
+}
+
+/* dw (channels x taps) = dy (channels x columns) * patches transposed (columns x taps), for the samples of one part. */
+static void DVTI_G(weights)(void *user, int64_t task, void *area) {
+    const dvti_conv *p = (const dvti_conv *)user;
+    const dvti_gemm *plan = &p->plan;
+    int64_t tiles = p->row_tiles * p->col_tiles, part = task / (tiles * p->groups);
+    int64_t group = task / tiles % p->groups;
+    int64_t o = task / p->col_tiles % p->row_tiles * plan->rows;
+    int64_t tap = task % p->col_tiles * plan->cols;
+    int64_t rows = DVTI_MIN(plan->rows, p->og - o), cols = DVTI_MIN(plan->cols, p->taps - tap);
+    int64_t column = dvti_conv_part(p, part) * p->pixels;
+    int64_t end = dvti_conv_part(p, part + 1) * p->pixels, depth, r;
+    char *a = (char *)area, *b = a + plan->b_at, *acc = a + plan->acc_at;
+    DVTI_T *row = (DVTI_T *)(void *)(a + plan->row_at);
+    DVTI_T *out = (DVTI_T *)(p->parts > 1 ? p->partial : p->out) + part * p->o * p->taps;
+    bool first = true;
+    o += group * p->og;
+    do {
+        depth = DVTI_MIN(plan->depth, end - column);
+        DVTI_G(clear)(a, DVTI_GEMM_ROWS, rows, depth);
+        for (r = 0; r < rows; r++) {
+            DVTI_G(pixels)(p, o + r, column, depth, row);
+            dvti_gemm_put_lane(plan, a, DVTI_GEMM_ROWS, r, depth, row);
+        }
+        DVTI_G(clear)(b, plan->width, cols, depth);
+        for (r = 0; r < cols; r++) {
+            DVTI_G(patch)(p, group, tap + r, column, depth, row);
+            dvti_gemm_put_lane(plan, b, plan->width, r, depth, row);
+        }
+        dvti_gemm_multiply(plan, rows, cols, depth, a, b, acc, first);
+        first = false;
+        column += depth;
+    } while (column < end);
+    for (r = 0; r < rows; r++)
+        dvti_gemm_row(plan, rows, cols, acc, r, out + (o + r) * p->taps + tap);
+}
+
+static void DVTI_G(sum_parts)(void *user, int64_t begin, int64_t end) {
+    const dvti_conv *p = (const dvti_conv *)user;
+    int64_t size = p->o * p->taps, part, i;
+    for (i = begin; i < end; i++) {
+        DVTI_T sum = ((const DVTI_T *)p->partial)[i];
+        for (part = 1; part < p->parts; part++)
+            sum += ((const DVTI_T *)p->partial)[part * size + i];
+        ((DVTI_T *)p->out)[i] = sum;
+    }
+}
+
+/* One tile of the patches' gradient (taps x columns) = w transposed * dy, added to dx. */
+static void DVTI_G(data_tile)(const dvti_conv *p, int64_t group, int64_t tap, int64_t rows,
+                              int64_t column, int64_t cols, void *area) {
+    const dvti_gemm *plan = &p->plan;
+    char *a = (char *)area, *b = a + plan->b_at, *acc = a + plan->acc_at;
+    DVTI_T *row = (DVTI_T *)(void *)(a + plan->row_at);
+    int64_t k, depth, r;
+    for (k = 0; k < p->og; k += depth) {
+        int64_t o = group * p->og + k;
+        depth = DVTI_MIN(plan->depth, p->og - k);
+        dvti_gemm_pack(plan, a, DVTI_GEMM_ROWS, rows, depth,
+                       (const DVTI_T *)p->weight + o * p->taps + tap, p->dtype, 1, p->taps);
+        DVTI_G(clear)(b, plan->width, cols, depth);
+        for (r = 0; r < depth; r++) {
+            DVTI_G(pixels)(p, o + r, column, cols, row);
+            dvti_gemm_put_k(plan, b, plan->width, cols, depth, r, row);
+        }
+        dvti_gemm_multiply(plan, rows, cols, depth, a, b, acc, k == 0);
+    }
+    for (r = 0; r < rows; r++) {
+        dvti_gemm_row(plan, rows, cols, acc, r, row);
+        DVTI_G(unpatch)(p, group, tap + r, column, cols, row);
+    }
+}
+
+/* dx of some samples and channels, which no other task touches. */
+static void DVTI_G(data)(void *user, int64_t task, void *area) {
+    const dvti_conv *p = (const dvti_conv *)user;
+    int64_t blocks = (p->cg + p->channels - 1) / p->channels, kernel = p->kh * p->kw;
+    int64_t first = task / (blocks * p->groups) * p->samples;
+    int64_t last = DVTI_MIN(first + p->samples, p->n), group = task / blocks % p->groups;
+    int64_t channel = task % blocks * p->channels;
+    int64_t channels = DVTI_MIN(p->channels, p->cg - channel);
+    int64_t tap_end = (channel + channels) * kernel, tap, column, n;
+    for (n = first; n < last; n++)
+        memset((DVTI_T *)p->out + (n * p->c + group * p->cg + channel) * p->h * p->w, 0,
+               (size_t)(channels * p->h * p->w) * sizeof(DVTI_T));
+    if (p->og == 0)
+        return;
+    for (column = first * p->pixels; column < last * p->pixels; column += p->plan.cols)
+        for (tap = channel * kernel; tap < tap_end; tap += p->plan.rows)
+            DVTI_G(data_tile)
+    (p, group, tap, DVTI_MIN(p->plan.rows, tap_end - tap), column,
+     DVTI_MIN(p->plan.cols, last * p->pixels - column), area);
+}
+/* ==== end src/3_cpu/ref/ref_conv.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 78 "src/3_cpu/ref/ref_conv.c"
+#endif
+#undef DVTI_T
+#undef DVTI_G
+
+/* ---- shapes and cuts ---- */
+/* Tasks that a launch should at least make, where its shape allows: enough for the cores of most machines. */
+#define DVTI_CONV_TASKS 8
+/* Columns of a data task. */
+#define DVTI_CONV_COLUMNS 128
+
+static void dvti_conv_cut(dvti_conv *p) {
+    dvti_class compute = p->dtype == DVT_F64 ? DVTI_F64 : DVTI_F32;
+    dvti_op op = p->launch->op;
+    int64_t blocks;
+    p->parts = 1;
+    p->samples = p->channels = 1;
+    if (op == DVTI_OP_conv2d_data) {
+        p->samples = DVTI_MAX(1, DVTI_CONV_COLUMNS / p->pixels);
+        blocks = (p->n + p->samples - 1) / p->samples * p->groups;
+        blocks = DVTI_MAX(1, DVTI_MIN(p->cg, DVTI_CONV_TASKS / DVTI_MAX(blocks, 1)));
+        p->channels = DVTI_MAX(1, (p->cg + blocks - 1) / blocks);
+        p->plan = dvti_gemm_plan(compute, p->channels * p->kh * p->kw,
+                                 DVTI_MIN(p->samples, p->n) * p->pixels, p->og);
+        blocks = (p->cg + p->channels - 1) / p->channels;
+        p->tasks = (p->n + p->samples - 1) / p->samples * p->groups * blocks;
+        return;
+    }
+    if (op == DVTI_OP_conv2d_weight)
+        p->plan = dvti_gemm_plan(compute, p->og, p->taps, p->columns);
+    else
+        p->plan = dvti_gemm_plan(compute, p->og, p->columns, p->taps);
+    p->row_tiles = (p->og + p->plan.rows - 1) / p->plan.rows;
+    p->col_tiles =
+        ((op == DVTI_OP_conv2d_weight ? p->taps : p->columns) + p->plan.cols - 1) / p->plan.cols;
+    p->tasks = p->groups * p->row_tiles * p->col_tiles;
+    if (op == DVTI_OP_conv2d_weight) {
+        p->parts = DVTI_MAX(1, DVTI_MIN(p->n, DVTI_CONV_TASKS / DVTI_MAX(p->tasks, 1)));
+        p->tasks *= p->parts;
+    }
+}
+
+#undef DVTI_CONV_TASKS
+#undef DVTI_CONV_COLUMNS
+
+static dvti_conv dvti_conv_plan(const dvti_launch *launch) {
+    bool data = launch->op == DVTI_OP_conv2d_data, weight = launch->op == DVTI_OP_conv2d_weight;
+    const dvti_view *x = data ? &launch->out[0] : &launch->in[0];
+    const dvti_view *w = weight ? &launch->out[0] : &launch->in[1];
+    const dvti_view *y = data ? &launch->in[0] : weight ? &launch->in[1] : &launch->out[0];
+    dvti_conv p;
+    int axis;
+    memset(&p, 0, sizeof p);
+    p.launch = launch;
+    p.dtype = launch->out[0].dtype == DVT_F64 ? DVT_F64 : DVT_F32;
+    p.n = x->dim[0];
+    p.c = x->dim[1];
+    p.h = x->dim[2];
+    p.w = x->dim[3];
+    p.o = w->dim[0];
+    p.cg = w->dim[1];
+    p.kh = w->dim[2];
+    p.kw = w->dim[3];
+    p.oh = y->dim[2];
+    p.ow = y->dim[3];
+    for (axis = 0; axis < 2; axis++) {
+        p.stride[axis] = launch->i[axis];
+        p.padding[axis] = launch->i[2 + axis];
+        p.dilation[axis] = launch->i[4 + axis];
+    }
+    p.groups = launch->i[6];
+    p.og = p.o / p.groups;
+    p.taps = p.cg * p.kh * p.kw;
+    /* Of an empty y nothing limits the extents: their product could overflow, and is not needed. */
+    p.pixels = p.n && p.o ? p.oh * p.ow : 1;
+    p.columns = p.n * p.pixels;
+    dvti_conv_cut(&p);
+    return p;
+}
+
+/* ---- the workspace: widened arrays, partial sums, areas ---- */
+static int64_t dvti_conv_view_size(const dvti_view *view) {
+    int64_t n = 1;
+    int i;
+    for (i = 0; i < view->ndim; i++)
+        n *= view->dim[i];
+    return n;
+}
+
+static int64_t dvti_conv_bytes(const dvti_conv *p, int64_t elements) {
+    int64_t size = p->dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
+    return (elements * size + 63) / 64 * 64;
+}
+
+static int64_t dvti_conv_widened_bytes(const dvti_conv *p) {
+    int64_t bytes = 0;
+    int k;
+    for (k = 0; k < p->launch->n_in; k++)
+        if (p->launch->in[k].dtype != p->dtype)
+            bytes += dvti_conv_bytes(p, dvti_conv_view_size(&p->launch->in[k]));
+    if (p->launch->out[0].dtype != p->dtype)
+        bytes += dvti_conv_bytes(p, dvti_conv_view_size(&p->launch->out[0]));
+    return bytes;
+}
+
+static int64_t dvti_conv_partial_bytes(const dvti_conv *p) {
+    return p->parts > 1 ? dvti_conv_bytes(p, p->parts * p->o * p->taps) : 0;
+}
+
+DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch) {
+    dvti_conv p = dvti_conv_plan(launch);
+    double work = (double)p.o * (double)p.taps * (double)p.columns;
+    return dvti_conv_widened_bytes(&p) + dvti_conv_partial_bytes(&p) +
+           dvti_task_areas(p.tasks, work) * p.plan.bytes;
+}
+
+typedef struct dvti_conv_convert {
+    const dvti_view *view;
+    float *wide;
+} dvti_conv_convert;
+
+static void dvti_conv_widen(void *user, int64_t begin, int64_t end) {
+    const dvti_conv_convert *job = (const dvti_conv_convert *)user;
+    int64_t i;
+    for (i = begin; i < end; i++)
+        job->wide[i] = (float)dvti_load_f64(job->view->data, job->view->dtype, i);
+}
+
+static void dvti_conv_narrow(void *user, int64_t begin, int64_t end) {
+    const dvti_conv_convert *job = (const dvti_conv_convert *)user;
+    int64_t i;
+    for (i = begin; i < end; i++)
+        dvti_store_f64(job->view->data, job->view->dtype, i, job->wide[i]);
+}
+
+/* An input in the dtype that is computed in; takes from the workspace what it needs. */
+static const void *dvti_conv_input(const dvti_conv *p, int k, char **workspace) {
+    dvti_conv_convert job;
+    int64_t n;
+    job.view = &p->launch->in[k];
+    if (job.view->dtype == p->dtype)
+        return job.view->data;
+    n = dvti_conv_view_size(job.view);
+    job.wide = (float *)(void *)*workspace;
+    *workspace += dvti_conv_bytes(p, n);
+    dvti_parallel_for(n, 4096, dvti_conv_widen, &job);
+    return job.wide;
+}
+
+static void dvti_conv_run_tasks(dvti_conv *p, char *areas, int64_t count) {
+    bool wide = p->dtype == DVT_F64;
+    dvti_task_fn run;
+    if (p->launch->op == DVTI_OP_conv2d_data)
+        run = wide ? dvti_conv_f64_data : dvti_conv_f32_data;
+    else if (p->launch->op == DVTI_OP_conv2d_weight)
+        run = wide ? dvti_conv_f64_weights : dvti_conv_f32_weights;
+    else
+        run = wide ? dvti_conv_f64_forward : dvti_conv_f32_forward;
+    dvti_run_tasks(p->tasks, areas, count, p->plan.bytes, run, p);
+    if (p->parts > 1)
+        dvti_parallel_for(p->o * p->taps, 4096,
+                          wide ? dvti_conv_f64_sum_parts : dvti_conv_f32_sum_parts, p);
+}
+
+DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
+    dvti_conv p = dvti_conv_plan(launch);
+    char *workspace = (char *)launch->workspace, *end = workspace + launch->workspace_bytes;
+    const void *in[3] = {NULL, NULL, NULL};
+    dvti_conv_convert result;
+    int64_t size = dvti_conv_view_size(&launch->out[0]);
+    int k;
+    for (k = 0; k < launch->n_in; k++)
+        in[k] = dvti_conv_input(&p, k, &workspace);
+    p.x = in[0];
+    p.weight = in[1];
+    p.bias = in[2];
+    p.y = launch->op == DVTI_OP_conv2d_data ? in[0] : in[1];
+    p.out = launch->out[0].data;
+    result.view = &launch->out[0];
+    result.wide = NULL;
+    if (launch->out[0].dtype != p.dtype) {
+        p.out = result.wide = (float *)(void *)workspace;
+        workspace += dvti_conv_bytes(&p, size);
+    }
+    p.partial = workspace;
+    workspace += dvti_conv_partial_bytes(&p);
+    dvti_conv_run_tasks(&p, workspace, (end - workspace) / p.plan.bytes);
+    if (result.wide)
+        dvti_parallel_for(size, 4096, dvti_conv_narrow, &result);
+}
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 29 "src/devtensor_spine.h"
@@ -6956,6 +8041,357 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 #ifdef DEVTENSOR_LINES
 #line 36 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cpu/ref/ref_pool.c ==== */
+/* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
+   (a channel of a sample), whose results depend on nothing else. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/ref/ref_pool.c"
+#endif
+
+/* Two of each: height, width. */
+typedef struct dvti_pool_plan {
+    const dvti_launch *launch;
+    int64_t size[2], stride[2], padding[2];
+    int64_t extent[2]; /* of x */
+    int64_t windows[2];
+    bool inside; /* a mean counts only the elements of x */
+} dvti_pool_plan;
+
+typedef struct dvti_span {
+    int64_t begin, end;
+    int64_t counted; /* by a mean: with padding, when that counts, but nothing beyond it */
+} dvti_span;
+
+/* The part of window number i that lies in x. */
+static dvti_span dvti_pool_window(const dvti_pool_plan *p, int axis, int64_t i) {
+    int64_t begin = i * p->stride[axis] - p->padding[axis], end = begin + p->size[axis];
+    dvti_span span;
+    span.counted = DVTI_MIN(end, p->extent[axis] + p->padding[axis]) - begin;
+    span.begin = DVTI_MAX(begin, 0);
+    span.end = DVTI_MIN(end, p->extent[axis]);
+    if (p->inside)
+        span.counted = span.end - span.begin;
+    return span;
+}
+
+/* The windows that element `at` lies in. */
+static dvti_span dvti_pool_windows_of(const dvti_pool_plan *p, int axis, int64_t at) {
+    dvti_span span;
+    at += p->padding[axis];
+    span.begin = at < p->size[axis] ? 0 : (at - p->size[axis]) / p->stride[axis] + 1;
+    span.end = DVTI_MIN(at / p->stride[axis] + 1, p->windows[axis]);
+    span.counted = 0;
+    return span;
+}
+
+#define DVTI_T float
+#define DVTI_G(name) dvti_pool_f32_##name
+#define DVTI_READ(view, at) (((const float *)(view)->data)[at])
+#define DVTI_WRITE(view, at, value) (((float *)(view)->data)[at] = (value))
+/* ==== begin src/3_cpu/ref/ref_pool.inl ==== */
+/* Pooling of planes first..last for one element type. Pasted by ref_pool.c with
+     DVTI_T                 the type that is computed in   DVTI_G(name)  `name` for that type
+     DVTI_READ(view, at)    an element                     DVTI_WRITE(view, at, value) */
+
+/* The place of the first largest element of rows h0..h1, columns w0..w1 of the plane at `base`; a NaN is larger than
+   all numbers. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/3_cpu/ref/ref_pool.inl"
+#endif
+static int64_t DVTI_G(largest)(const dvti_view *x, int64_t base, int64_t w, const dvti_span *rows,
+                               const dvti_span *cols) {
+    int64_t best = base + rows->begin * w + cols->begin, r, c;
+    DVTI_T most = DVTI_READ(x, best);
+    for (r = rows->begin; r < rows->end; r++)
+        for (c = cols->begin; c < cols->end; c++) {
+            DVTI_T v = DVTI_READ(x, base + r * w + c);
+            if (v > most || (v != v && most == most)) {
+                most = v;
+                best = base + r * w + c;
+            }
+        }
+    return best;
+}
+
+static void DVTI_G(max)(const dvti_pool_plan *p, int64_t first, int64_t last) {
+    const dvti_view *x = &p->launch->in[0];
+    int64_t plane, i, j, r, c;
+    for (plane = first; plane < last; plane++)
+        for (i = 0; i < p->windows[0]; i++) {
+            dvti_span rows = dvti_pool_window(p, 0, i);
+            for (j = 0; j < p->windows[1]; j++) {
+                dvti_span cols = dvti_pool_window(p, 1, j);
+                int64_t at = (plane * p->extent[0] + rows.begin) * p->extent[1];
+                DVTI_T most = DVTI_READ(x, at + cols.begin);
+                for (r = rows.begin; r < rows.end; r++, at += p->extent[1])
+                    for (c = cols.begin; c < cols.end; c++) {
+                        DVTI_T v = DVTI_READ(x, at + c);
+                        most = v > most || v != v ? v : most;
+                    }
+                DVTI_WRITE(&p->launch->out[0], (plane * p->windows[0] + i) * p->windows[1] + j,
+                           most);
+            }
+        }
+}
+
+/* data: the gradient goes to each window's first largest element.   pick: a value comes from there. */
+static void DVTI_G(max_places)(const dvti_pool_plan *p, int64_t first, int64_t last) {
+    const dvti_view *from = &p->launch->in[0], *x = &p->launch->in[1], *out = &p->launch->out[0];
+    bool pick = p->launch->op == DVTI_OP_max_pool2d_pick;
+    int64_t plane, i, j, size = p->extent[0] * p->extent[1];
+    for (plane = first; plane < last; plane++) {
+        for (i = 0; !pick && i < size; i++)
+            DVTI_WRITE(out, plane * size + i, 0);
+        for (i = 0; i < p->windows[0]; i++) {
+            dvti_span rows = dvti_pool_window(p, 0, i);
+            for (j = 0; j < p->windows[1]; j++) {
+                dvti_span cols = dvti_pool_window(p, 1, j);
+                int64_t place = DVTI_G(largest)(x, plane * size, p->extent[1], &rows, &cols);
+                int64_t window = (plane * p->windows[0] + i) * p->windows[1] + j;
+                if (pick)
+                    DVTI_WRITE(out, window, DVTI_READ(from, place));
+                else
+                    DVTI_WRITE(out, place, DVTI_READ(out, place) + DVTI_READ(from, window));
+            }
+        }
+    }
+}
+
+static void DVTI_G(avg)(const dvti_pool_plan *p, int64_t first, int64_t last) {
+    int64_t plane, i, j, r, c;
+    for (plane = first; plane < last; plane++)
+        for (i = 0; i < p->windows[0]; i++) {
+            dvti_span rows = dvti_pool_window(p, 0, i);
+            for (j = 0; j < p->windows[1]; j++) {
+                dvti_span cols = dvti_pool_window(p, 1, j);
+                int64_t at = (plane * p->extent[0] + rows.begin) * p->extent[1];
+                DVTI_T sum = 0;
+                for (r = rows.begin; r < rows.end; r++, at += p->extent[1])
+                    for (c = cols.begin; c < cols.end; c++)
+                        sum += DVTI_READ(&p->launch->in[0], at + c);
+                DVTI_WRITE(&p->launch->out[0], (plane * p->windows[0] + i) * p->windows[1] + j,
+                           sum / (DVTI_T)(rows.counted * cols.counted));
+            }
+        }
+}
+
+/* Gathers: an element of x gets its part of every window that it lies in, and is rounded once. */
+static void DVTI_G(avg_data)(const dvti_pool_plan *p, int64_t first, int64_t last) {
+    int64_t plane, r, c, i, j;
+    for (plane = first; plane < last; plane++)
+        for (r = 0; r < p->extent[0]; r++) {
+            dvti_span is = dvti_pool_windows_of(p, 0, r);
+            for (c = 0; c < p->extent[1]; c++) {
+                dvti_span js = dvti_pool_windows_of(p, 1, c);
+                DVTI_T sum = 0;
+                for (i = is.begin; i < is.end; i++)
+                    for (j = js.begin; j < js.end; j++) {
+                        dvti_span rows = dvti_pool_window(p, 0, i);
+                        dvti_span cols = dvti_pool_window(p, 1, j);
+                        sum += DVTI_READ(&p->launch->in[0],
+                                         (plane * p->windows[0] + i) * p->windows[1] + j) /
+                               (DVTI_T)(rows.counted * cols.counted);
+                    }
+                DVTI_WRITE(&p->launch->out[0], (plane * p->extent[0] + r) * p->extent[1] + c, sum);
+            }
+        }
+}
+
+static void DVTI_G(planes)(const dvti_pool_plan *p, int64_t first, int64_t last) {
+    switch (p->launch->op) {
+    case DVTI_OP_max_pool2d:
+        DVTI_G(max)(p, first, last);
+        break;
+    case DVTI_OP_avg_pool2d:
+        DVTI_G(avg)(p, first, last);
+        break;
+    case DVTI_OP_avg_pool2d_data:
+        DVTI_G(avg_data)(p, first, last);
+        break;
+    default:
+        DVTI_G(max_places)(p, first, last);
+    }
+}
+/* ==== end src/3_cpu/ref/ref_pool.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 45 "src/3_cpu/ref/ref_pool.c"
+#endif
+#undef DVTI_T
+#undef DVTI_G
+#undef DVTI_READ
+#undef DVTI_WRITE
+
+/* float64, and the half types, which are rounded when they are written. */
+#define DVTI_T double
+#define DVTI_G(name) dvti_pool_any_##name
+#define DVTI_READ(view, at) dvti_load_f64((view)->data, (view)->dtype, at)
+#define DVTI_WRITE(view, at, value) dvti_store_f64((view)->data, (view)->dtype, at, value)
+/* ==== begin src/3_cpu/ref/ref_pool.inl ==== */
+/* Pooling of planes first..last for one element type. Pasted by ref_pool.c with
+     DVTI_T                 the type that is computed in   DVTI_G(name)  `name` for that type
+     DVTI_READ(view, at)    an element                     DVTI_WRITE(view, at, value) */
+
+/* The place of the first largest element of rows h0..h1, columns w0..w1 of the plane at `base`; a NaN is larger than
+   all numbers. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/3_cpu/ref/ref_pool.inl"
+#endif
+static int64_t DVTI_G(largest)(const dvti_view *x, int64_t base, int64_t w, const dvti_span *rows,
+                               const dvti_span *cols) {
+    int64_t best = base + rows->begin * w + cols->begin, r, c;
+    DVTI_T most = DVTI_READ(x, best);
+    for (r = rows->begin; r < rows->end; r++)
+        for (c = cols->begin; c < cols->end; c++) {
+            DVTI_T v = DVTI_READ(x, base + r * w + c);
+            if (v > most || (v != v && most == most)) {
+                most = v;
+                best = base + r * w + c;
+            }
+        }
+    return best;
+}
+
+static void DVTI_G(max)(const dvti_pool_plan *p, int64_t first, int64_t last) {
+    const dvti_view *x = &p->launch->in[0];
+    int64_t plane, i, j, r, c;
+    for (plane = first; plane < last; plane++)
+        for (i = 0; i < p->windows[0]; i++) {
+            dvti_span rows = dvti_pool_window(p, 0, i);
+            for (j = 0; j < p->windows[1]; j++) {
+                dvti_span cols = dvti_pool_window(p, 1, j);
+                int64_t at = (plane * p->extent[0] + rows.begin) * p->extent[1];
+                DVTI_T most = DVTI_READ(x, at + cols.begin);
+                for (r = rows.begin; r < rows.end; r++, at += p->extent[1])
+                    for (c = cols.begin; c < cols.end; c++) {
+                        DVTI_T v = DVTI_READ(x, at + c);
+                        most = v > most || v != v ? v : most;
+                    }
+                DVTI_WRITE(&p->launch->out[0], (plane * p->windows[0] + i) * p->windows[1] + j,
+                           most);
+            }
+        }
+}
+
+/* data: the gradient goes to each window's first largest element.   pick: a value comes from there. */
+static void DVTI_G(max_places)(const dvti_pool_plan *p, int64_t first, int64_t last) {
+    const dvti_view *from = &p->launch->in[0], *x = &p->launch->in[1], *out = &p->launch->out[0];
+    bool pick = p->launch->op == DVTI_OP_max_pool2d_pick;
+    int64_t plane, i, j, size = p->extent[0] * p->extent[1];
+    for (plane = first; plane < last; plane++) {
+        for (i = 0; !pick && i < size; i++)
+            DVTI_WRITE(out, plane * size + i, 0);
+        for (i = 0; i < p->windows[0]; i++) {
+            dvti_span rows = dvti_pool_window(p, 0, i);
+            for (j = 0; j < p->windows[1]; j++) {
+                dvti_span cols = dvti_pool_window(p, 1, j);
+                int64_t place = DVTI_G(largest)(x, plane * size, p->extent[1], &rows, &cols);
+                int64_t window = (plane * p->windows[0] + i) * p->windows[1] + j;
+                if (pick)
+                    DVTI_WRITE(out, window, DVTI_READ(from, place));
+                else
+                    DVTI_WRITE(out, place, DVTI_READ(out, place) + DVTI_READ(from, window));
+            }
+        }
+    }
+}
+
+static void DVTI_G(avg)(const dvti_pool_plan *p, int64_t first, int64_t last) {
+    int64_t plane, i, j, r, c;
+    for (plane = first; plane < last; plane++)
+        for (i = 0; i < p->windows[0]; i++) {
+            dvti_span rows = dvti_pool_window(p, 0, i);
+            for (j = 0; j < p->windows[1]; j++) {
+                dvti_span cols = dvti_pool_window(p, 1, j);
+                int64_t at = (plane * p->extent[0] + rows.begin) * p->extent[1];
+                DVTI_T sum = 0;
+                for (r = rows.begin; r < rows.end; r++, at += p->extent[1])
+                    for (c = cols.begin; c < cols.end; c++)
+                        sum += DVTI_READ(&p->launch->in[0], at + c);
+                DVTI_WRITE(&p->launch->out[0], (plane * p->windows[0] + i) * p->windows[1] + j,
+                           sum / (DVTI_T)(rows.counted * cols.counted));
+            }
+        }
+}
+
+/* Gathers: an element of x gets its part of every window that it lies in, and is rounded once. */
+static void DVTI_G(avg_data)(const dvti_pool_plan *p, int64_t first, int64_t last) {
+    int64_t plane, r, c, i, j;
+    for (plane = first; plane < last; plane++)
+        for (r = 0; r < p->extent[0]; r++) {
+            dvti_span is = dvti_pool_windows_of(p, 0, r);
+            for (c = 0; c < p->extent[1]; c++) {
+                dvti_span js = dvti_pool_windows_of(p, 1, c);
+                DVTI_T sum = 0;
+                for (i = is.begin; i < is.end; i++)
+                    for (j = js.begin; j < js.end; j++) {
+                        dvti_span rows = dvti_pool_window(p, 0, i);
+                        dvti_span cols = dvti_pool_window(p, 1, j);
+                        sum += DVTI_READ(&p->launch->in[0],
+                                         (plane * p->windows[0] + i) * p->windows[1] + j) /
+                               (DVTI_T)(rows.counted * cols.counted);
+                    }
+                DVTI_WRITE(&p->launch->out[0], (plane * p->extent[0] + r) * p->extent[1] + c, sum);
+            }
+        }
+}
+
+static void DVTI_G(planes)(const dvti_pool_plan *p, int64_t first, int64_t last) {
+    switch (p->launch->op) {
+    case DVTI_OP_max_pool2d:
+        DVTI_G(max)(p, first, last);
+        break;
+    case DVTI_OP_avg_pool2d:
+        DVTI_G(avg)(p, first, last);
+        break;
+    case DVTI_OP_avg_pool2d_data:
+        DVTI_G(avg_data)(p, first, last);
+        break;
+    default:
+        DVTI_G(max_places)(p, first, last);
+    }
+}
+/* ==== end src/3_cpu/ref/ref_pool.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 56 "src/3_cpu/ref/ref_pool.c"
+#endif
+#undef DVTI_T
+#undef DVTI_G
+#undef DVTI_READ
+#undef DVTI_WRITE
+
+static void dvti_pool_body(void *user, int64_t begin, int64_t end) {
+    const dvti_pool_plan *p = (const dvti_pool_plan *)user;
+    if (p->launch->out[0].dtype == DVT_F32)
+        dvti_pool_f32_planes(p, begin, end);
+    else
+        dvti_pool_any_planes(p, begin, end);
+}
+
+DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
+    bool forward = launch->op == DVTI_OP_max_pool2d || launch->op == DVTI_OP_avg_pool2d ||
+                   launch->op == DVTI_OP_max_pool2d_pick;
+    const dvti_view *x = forward ? &launch->in[0] : &launch->out[0];
+    const dvti_view *y = forward ? &launch->out[0] : &launch->in[0];
+    dvti_pool_plan p;
+    int64_t work;
+    int axis;
+    p.launch = launch;
+    for (axis = 0; axis < 2; axis++) {
+        p.size[axis] = launch->i[axis];
+        p.stride[axis] = launch->i[2 + axis];
+        p.padding[axis] = launch->i[4 + axis];
+        p.extent[axis] = x->dim[2 + axis];
+        p.windows[axis] = y->dim[2 + axis];
+    }
+    p.inside = launch->i[6] == 1;
+    work = p.extent[0] * p.extent[1] + p.windows[0] * p.windows[1] * p.size[0] * p.size[1];
+    dvti_parallel_for(x->dim[0] * x->dim[1], DVTI_MAX(1, 16384 / DVTI_MAX(work, 1)), dvti_pool_body,
+                      &p);
+}
+/* ==== end src/3_cpu/ref/ref_pool.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 37 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
    reproduce other libraries' numbers are at the end. */
@@ -7280,7 +8716,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -7726,7 +9162,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -7806,7 +9242,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_probe.c ==== */
 /* What can be known about CUDA without using it: is there a driver, and which. Opens no context on any card. */
@@ -7879,7 +9315,7 @@ DVTI_FN int dvti_cuda_driver_version(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_probe.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -7967,6 +9403,18 @@ DVTI_FN dvt_array *dvti_unslice(dvt_array *g, int axis, int64_t start, int64_t s
    the recorded operation holds it. Recorded: their own gradients are dvt_take and dvt_take_along_axis. */
 DVTI_FN dvt_array *dvti_take_add(dvt_array *g, dvt_array *index, int axis, int64_t n);
 DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis, int64_t n);
+/* Convolution and pooling with resolved parameters, recorded: each other's gradients. attr.i of convolution: stride, padding
+   and dilation (height, width each), groups. Of pooling: window, stride and padding (height, width each), 1 to
+   divide by the elements inside, extents of the result. */
+DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr);
+DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
+                                    const dvti_attr *attr);
+DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,
+                                      const dvti_attr *attr);
+DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr);
+DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_attr *attr);
+DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr);
+DVTI_FN dvt_array *dvti_avg_pool2d_data(dvt_array *g, dvt_shape x_shape, const dvti_attr *attr);
 /* The dtype of a FLOAT operation's result: integers and bool become float32. */
 DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
 /* The axes of a reduction as a bit mask; false with AXIS set (out of range, repeated). */
@@ -8067,7 +9515,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -8181,7 +9629,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -8471,7 +9919,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -8624,16 +10072,228 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
-/* Convolution and pooling. */
+/* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
+   op_pool.c. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/4_ops/op_conv.c"
+#line 3 "src/4_ops/op_conv.c"
 #endif
+
+/* Zeros become defaults, in this one place. Only signs are checked here; what fits, with the shapes. */
+static bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_params *p, dvti_attr *attr) {
+    static const dvt_conv2d_params none = {{0, 0}, {0, 0}, {0, 0}, 0};
+    int i;
+    *attr = dvti_attr_none();
+    p = p ? p : &none;
+    for (i = 0; i < 2; i++) {
+        attr->i[i] = p->stride[i] ? p->stride[i] : i ? attr->i[0] : 1;
+        attr->i[2 + i] = p->padding[i];
+        attr->i[4 + i] = p->dilation[i] ? p->dilation[i] : i ? attr->i[4] : 1;
+    }
+    attr->i[6] = p->groups ? p->groups : 1;
+    for (i = 0; i < 7; i++)
+        if (attr->i[i] < 0) {
+            static const char *const field[] = {"stride", "padding", "dilation", "groups"};
+            dvti_fail(DVT_ERR_RANGE,
+                      "%s: %s is %lld; expected a positive number, or 0 for the default", name,
+                      field[i / 2], (long long)attr->i[i]);
+            return false;
+        }
+    return true;
+}
+
+/* The extent of a result along one axis, or -1 with the error set. */
+static int64_t dvti_conv2d_extent(const char *name, const char *axis, int64_t x, int64_t w,
+                                  int64_t stride, int64_t padding, int64_t dilation) {
+    int64_t padded, reach;
+    if (!dvti_sum(x, 2 * padding, &padded) || !dvti_mul(w - 1, dilation, &reach) ||
+        !dvti_sum(reach, 1, &reach)) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: the %s of the window overflows; use a smaller dilation or padding", name,
+                  axis);
+        return -1;
+    }
+    if (reach > padded) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: the window spans a %s of %lld (kernel %lld, dilation %lld), but x with its "
+                  "padding has %lld "
+                  "(%lld + 2 * %lld); use a smaller kernel or more padding",
+                  name, axis, (long long)reach, (long long)w, (long long)dilation,
+                  (long long)padded, (long long)x, (long long)padding);
+        return -1;
+    }
+    return (padded - reach) / stride + 1;
+}
+
+/* The result's shape; false with the error set. The texts describe x and w. */
+static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const char *x_text,
+                              const char *w_text, const dvti_attr *attr, dvt_shape *y) {
+    int64_t groups = attr->i[6];
+    if (x.ndim != 4 || w.ndim != 4) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: x is %s and w is %s; expected x (batch, channels, height, width) and w "
+                  "(channels out, channels "
+                  "in / groups, height, width); reshape them",
+                  name, x_text, w_text);
+        return false;
+    }
+    if (x.dim[1] % groups || w.dim[0] % groups) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: %lld groups do not divide the %lld channels of x and the %lld of the result "
+                  "(x is %s and w is "
+                  "%s); choose a common divisor",
+                  name, (long long)groups, (long long)x.dim[1], (long long)w.dim[0], x_text,
+                  w_text);
+        return false;
+    }
+    if (x.dim[1] / groups != w.dim[1]) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: x is %s and w is %s; with %lld groups w's second extent must be %lld", name,
+                  x_text, w_text, (long long)groups, (long long)(x.dim[1] / groups));
+        return false;
+    }
+    if (w.dim[2] < 1 || w.dim[3] < 1) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: w is %s; expected a kernel of at least 1 x 1", name, w_text);
+        return false;
+    }
+    *y = x;
+    y->dim[1] = w.dim[0];
+    y->dim[2] =
+        dvti_conv2d_extent(name, "height", x.dim[2], w.dim[2], attr->i[0], attr->i[2], attr->i[4]);
+    if (y->dim[2] < 0)
+        return false;
+    y->dim[3] =
+        dvti_conv2d_extent(name, "width", x.dim[3], w.dim[3], attr->i[1], attr->i[3], attr->i[5]);
+    return y->dim[3] >= 0;
+}
+
+/* Runs and records one of the three; `in` is contiguous and of one dtype. */
+static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *const *in, int n,
+                                     dvt_shape shape, const dvti_attr *attr) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_CONV2D, op);
+    dvt_array *out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
+    int i;
+    if (!out)
+        return NULL;
+    for (i = 0; i < n; i++)
+        launch.in[i] = dvti_view_of(in[i]);
+    launch.n_in = n;
+    launch.out[0] = dvti_view_of(out);
+    launch.n_out = 1;
+    memcpy(launch.i, attr->i, sizeof launch.i);
+    if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+        return NULL;
+    return dvti_finish(out, op, name, in, n, attr);
+}
+
+/* All inputs contiguous and of their common dtype (recorded where that takes a copy), then the launch. */
+static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *const *in, int n,
+                                    dvt_shape shape, const dvti_attr *attr) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_dtype dtype = in[0]->dtype;
+    dvt_array *ready[3], *out = NULL;
+    int i;
+    for (i = 1; i < n; i++)
+        dtype = dvt_promote(dtype, in[i]->dtype);
+    for (i = 0; i < n; i++)
+        if (!(ready[i] = dvt_contiguous(dvt_astype(in[i], dtype, false))))
+            break;
+    if (i == n)
+        out = (dvt_array *)dvt_keep(dvti_conv2d_launch(name, op, ready, n, shape, attr));
+    dvt_scope_end(&scope);
+    return out;
+}
+
+DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr) {
+    dvt_array *in[3];
+    dvt_shape shape;
+    in[0] = x;
+    in[1] = w;
+    in[2] = bias;
+    if (!dvti_check("dvt_conv2d", in, bias ? 3 : 2) ||
+        !dvti_conv2d_shape("dvt_conv2d", x->shape, w->shape, dvti_describe(x), dvti_describe(w),
+                           attr, &shape))
+        return NULL;
+    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d, in, bias ? 3 : 2, shape, attr);
+}
+
+static bool dvti_conv2d_floats(dvt_array *const *in, int n) {
+    static const char *const name[] = {"x", "w", "bias"};
+    int i;
+    for (i = 0; i < n; i++)
+        if (!dvt_dtype_is_float(in[i]->dtype)) {
+            dvti_fail(DVT_ERR_DTYPE,
+                      "dvt_conv2d: %s is %s; expected floats: convert it with dvt_astype", name[i],
+                      dvti_describe(in[i]));
+            return false;
+        }
+    return true;
+}
+
+DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
+                              const dvt_conv2d_params *p) {
+    dvt_array *in[3];
+    dvti_attr attr;
+    in[0] = x;
+    in[1] = w;
+    in[2] = bias;
+    if (!x || !w) {
+        dvti_null("dvt_conv2d", x ? "w" : "x");
+        return NULL;
+    }
+    if (!dvti_conv2d_resolve("dvt_conv2d", p, &attr) || !dvti_conv2d_floats(in, bias ? 3 : 2))
+        return NULL;
+    if (bias &&
+        (bias->shape.ndim != 1 || w->shape.ndim < 1 || bias->shape.dim[0] != w->shape.dim[0])) {
+        dvti_fail(
+            DVT_ERR_SHAPE,
+            "dvt_conv2d: bias is %s and w is %s; expected one value per channel of the result",
+            dvti_describe(bias), dvti_describe(w));
+        return NULL;
+    }
+    return dvti_conv2d(x, w, bias, &attr);
+}
+
+/* The gradients get shapes that a forward call has accepted; anything else would read beyond a buffer. */
+static bool dvti_conv2d_agree(const char *name, dvt_shape x, dvt_shape w, dvt_shape g,
+                              const dvti_attr *attr) {
+    dvt_shape y;
+    if (!dvti_conv2d_shape(name, x, w, dvti_shape_text(x), dvti_shape_text(w), attr, &y))
+        return false;
+    if (!dvt_shape_equal(y, g)) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: the gradient has shape %s; expected %s, that of the result",
+                  name, dvti_shape_text(g), dvti_shape_text(y));
+        return false;
+    }
+    return true;
+}
+
+DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
+                                    const dvti_attr *attr) {
+    dvt_array *in[2];
+    in[0] = g;
+    in[1] = w;
+    if (!dvti_check("dvt_conv2d", in, 2) ||
+        !dvti_conv2d_agree("dvt_conv2d", x_shape, w->shape, g->shape, attr))
+        return NULL;
+    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_data, in, 2, x_shape, attr);
+}
+
+DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,
+                                      const dvti_attr *attr) {
+    dvt_array *in[2];
+    in[0] = x;
+    in[1] = g;
+    if (!dvti_check("dvt_conv2d", in, 2) ||
+        !dvti_conv2d_agree("dvt_conv2d", x->shape, w_shape, g->shape, attr))
+        return NULL;
+    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_weight, in, 2, w_shape, attr);
+}
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -8713,7 +10373,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -8906,7 +10566,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -9173,7 +10833,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -9608,7 +11268,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions: linear, dropout, normalisations. */
@@ -9617,7 +11277,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 #endif
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -9839,7 +11499,214 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_pool.c ==== */
+/* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
+   largest, and counts in a mean only where asked. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_pool.c"
+#endif
+
+/* Zeros become defaults, in this one place; `global` takes its window from x. */
+static void dvti_pool2d_resolve(const dvt_pool2d_params *p, const dvt_array *x, dvti_attr *attr) {
+    int i;
+    *attr = dvti_attr_none();
+    for (i = 0; i < 2; i++) {
+        if (p->global) {
+            attr->i[i] = x->shape.dim[2 + i];
+            attr->i[2 + i] = 1;
+            continue;
+        }
+        attr->i[i] = p->size[i] ? p->size[i] : i ? attr->i[0] : 0;
+        attr->i[2 + i] = p->stride[i]        ? p->stride[i]
+                         : i && p->stride[0] ? p->stride[0]
+                                             : attr->i[i];
+        attr->i[4 + i] = p->padding[i];
+    }
+    attr->i[6] = p->exclude_padding;
+}
+
+static bool dvti_pool2d_valid(const char *name, const dvti_attr *attr) {
+    int i;
+    for (i = 0; i < 2; i++) {
+        int64_t size = attr->i[i], stride = attr->i[2 + i], padding = attr->i[4 + i];
+        const char *axis = i ? "width" : "height";
+        if (size < 1 || stride < 1) {
+            dvti_fail(DVT_ERR_RANGE,
+                      "%s: along the %s, size is %lld and stride %lld; expected at least 1 (a "
+                      "stride of 0 means the "
+                      "size)",
+                      name, axis, (long long)size, (long long)stride);
+            return false;
+        }
+        if (padding < 0 || padding > size / 2) {
+            dvti_fail(DVT_ERR_RANGE,
+                      "%s: along the %s, padding is %lld; expected 0 to %lld, half the size of the "
+                      "window",
+                      name, axis, (long long)padding, (long long)(size / 2));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The number of windows along one axis, or -1 with the error set. */
+static int64_t dvti_pool2d_extent(const char *name, const char *axis, int64_t x, int64_t size,
+                                  int64_t stride, int64_t padding, bool ceil_mode) {
+    int64_t padded = x, n;
+    if (!dvti_sum(x, 2 * padding, &padded) || x < 1 || size > padded) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: x has a %s of %lld, with padding on both sides %lld; expected at least 1 "
+                  "and at least the window's %lld",
+                  name, axis, (long long)x, (long long)padded, (long long)size);
+        return -1;
+    }
+    n = (padded - size) / stride + 1;
+    /* Rounded up, when the further window still begins inside x. */
+    if (ceil_mode && (padded - size) % stride && n <= (x + padding - 1) / stride)
+        n++;
+    return n;
+}
+
+static bool dvti_pool2d_begin(const char *name, dvt_array *x, const dvt_pool2d_params *p,
+                              dvti_attr *attr) {
+    int i;
+    if (!x || !p) {
+        dvti_null(name, x ? "p" : "x");
+        return false;
+    }
+    if (x->shape.ndim != 4) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: x is %s; expected (batch, channels, height, width): reshape it", name,
+                  dvti_describe(x));
+        return false;
+    }
+    if (!dvt_dtype_is_float(x->dtype)) {
+        dvti_fail(DVT_ERR_DTYPE, "%s: x is %s; expected floats: convert it with dvt_astype", name,
+                  dvti_describe(x));
+        return false;
+    }
+    dvti_pool2d_resolve(p, x, attr);
+    if (p->global && (attr->i[0] < 1 || attr->i[1] < 1)) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: x is %s; expected a height and width of at least 1", name,
+                  dvti_describe(x));
+        return false;
+    }
+    if (!dvti_pool2d_valid(name, attr))
+        return false;
+    for (i = 0; i < 2; i++) {
+        attr->i[7 + i] =
+            dvti_pool2d_extent(name, i ? "width" : "height", x->shape.dim[2 + i], attr->i[i],
+                               attr->i[2 + i], attr->i[4 + i], p->ceil_mode);
+        if (attr->i[7 + i] < 0)
+            return false;
+    }
+    return true;
+}
+
+/* Contiguous inputs (recorded where that takes a copy), the launch, the tape. */
+static dvt_array *dvti_pool2d_run(const char *name, dvti_op op, dvt_array *const *in, int n,
+                                  dvt_shape shape, const dvti_attr *attr) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_POOL2D, op);
+    dvt_array *ready[2], *out;
+    int i;
+    if (!dvti_check(name, in, n))
+        return NULL;
+    for (i = 0; i < n; i++) {
+        if (!(ready[i] = dvt_contiguous(in[i])))
+            return NULL;
+        launch.in[i] = dvti_view_of(ready[i]);
+    }
+    out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
+    if (!out)
+        return NULL;
+    launch.n_in = n;
+    launch.out[0] = dvti_view_of(out);
+    launch.n_out = 1;
+    memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
+    if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+        return NULL;
+    return dvti_finish(out, op, name, ready, n, attr);
+}
+
+static dvt_array *dvti_pool2d(const char *name, dvti_op op, dvt_array *const *in, int n,
+                              dvt_shape shape, const dvti_attr *attr) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_array *out = (dvt_array *)dvt_keep(dvti_pool2d_run(name, op, in, n, shape, attr));
+    dvt_scope_end(&scope);
+    return out;
+}
+
+/* The shape that pooling x gives. */
+static dvt_shape dvti_pool2d_result(dvt_shape x, const dvti_attr *attr) {
+    x.dim[2] = attr->i[7];
+    x.dim[3] = attr->i[8];
+    return x;
+}
+
+DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_params *p) {
+    dvti_attr attr;
+    if (!dvti_pool2d_begin("dvt_max_pool2d", x, p, &attr))
+        return NULL;
+    return dvti_pool2d("dvt_max_pool2d", DVTI_OP_max_pool2d, &x, 1,
+                       dvti_pool2d_result(x->shape, &attr), &attr);
+}
+
+DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_params *p) {
+    dvti_attr attr;
+    return dvti_pool2d_begin("dvt_avg_pool2d", x, p, &attr) ? dvti_avg_pool2d(x, &attr) : NULL;
+}
+
+DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr) {
+    if (!dvti_check("dvt_avg_pool2d", &x, 1))
+        return NULL;
+    return dvti_pool2d("dvt_avg_pool2d", DVTI_OP_avg_pool2d, &x, 1,
+                       dvti_pool2d_result(x->shape, attr), attr);
+}
+
+/* The gradients get shapes that a forward call has made; anything else is refused before it is read. */
+static bool dvti_pool2d_agree(const char *name, dvt_shape given, dvt_shape expected) {
+    if (dvt_shape_equal(given, expected))
+        return true;
+    dvti_fail(DVT_ERR_SHAPE, "%s: the gradient has shape %s; expected %s", name,
+              dvti_shape_text(given), dvti_shape_text(expected));
+    return false;
+}
+
+DVTI_FN dvt_array *dvti_avg_pool2d_data(dvt_array *g, dvt_shape x_shape, const dvti_attr *attr) {
+    if (!dvti_check("dvt_avg_pool2d", &g, 1) ||
+        !dvti_pool2d_agree("dvt_avg_pool2d", g->shape, dvti_pool2d_result(x_shape, attr)))
+        return NULL;
+    return dvti_pool2d("dvt_avg_pool2d", DVTI_OP_avg_pool2d_data, &g, 1, x_shape, attr);
+}
+
+static dvt_array *dvti_max_pool2d_pair(dvti_op op, dvt_array *a, dvt_array *x,
+                                       const dvti_attr *attr) {
+    bool pick = op == DVTI_OP_max_pool2d_pick;
+    dvt_array *in[2];
+    dvt_shape result;
+    in[0] = a;
+    in[1] = x;
+    if (!dvti_check("dvt_max_pool2d", in, 2))
+        return NULL;
+    result = dvti_pool2d_result(x->shape, attr);
+    if (!dvti_pool2d_agree("dvt_max_pool2d", a->shape, pick ? x->shape : result))
+        return NULL;
+    in[0] = dvt_astype(a, x->dtype, false);
+    return dvti_pool2d("dvt_max_pool2d", op, in, 2, pick ? result : x->shape, attr);
+}
+
+DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_attr *attr) {
+    return dvti_max_pool2d_pair(DVTI_OP_max_pool2d_data, g, x, attr);
+}
+
+DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_attr *attr) {
+    return dvti_max_pool2d_pair(DVTI_OP_max_pool2d_pick, v, x, attr);
+}
+/* ==== end src/4_ops/op_pool.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -10048,7 +11915,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -10266,7 +12133,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -10614,7 +12481,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -10879,7 +12746,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -11249,7 +13116,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -11485,7 +13352,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. */
@@ -11498,7 +13365,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -11666,7 +13533,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -11703,7 +13570,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of concat, take, take_along. */
@@ -11728,7 +13595,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -11767,7 +13634,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -11918,7 +13785,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -11970,7 +13837,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -12228,7 +14095,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -12593,7 +14460,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -12930,7 +14797,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -13091,7 +14958,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading gzip (RFC 1952) and deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones
@@ -13601,7 +15468,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 #undef DVTI_MAX_CODE
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -13953,7 +15820,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -14360,7 +16227,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -14828,7 +16695,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -15104,7 +16971,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -15607,7 +17474,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -15870,7 +17737,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -16045,7 +17912,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -16419,7 +18286,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -16660,7 +18527,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -16890,7 +18757,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -17139,7 +19006,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -17311,7 +19178,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -17711,7 +19578,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -18091,7 +19958,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -18294,7 +20161,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -18444,7 +20311,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -18639,7 +20506,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -18993,7 +20860,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -19123,7 +20990,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -19503,7 +21370,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -19765,7 +21632,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -20191,7 +22058,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -20379,7 +22246,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -20535,7 +22402,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const dvt_optimizer *optimizer, double
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -20783,7 +22650,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -21042,7 +22909,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -21180,7 +23047,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -21241,7 +23108,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -21506,7 +23373,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -21731,7 +23598,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -22030,7 +23897,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */
