@@ -1,6 +1,6 @@
 /* Printing, character by character: thousands of arrays as NumPy printed them (tests/golden), the tutorials' outputs,
    and what stands around the values in each style. */
-#include "dvt_test.h"
+#include "dvt_golden.h"
 #include <locale.h>
 
 static char text[1 << 16];
@@ -15,14 +15,6 @@ static const char *formatted(dvt_array *x, dvt_print_style style) {
     return text;
 }
 
-static FILE *open_golden(const char *name) {
-    char path[512];
-    const char *slash = strrchr(__FILE__, '/');
-    snprintf(path, sizeof path, "%.*s/../golden/%s", slash ? (int)(slash - __FILE__) : 1,
-             slash ? __FILE__ : ".", name);
-    return fopen(path, "rb");
-}
-
 /* ---- the golden file: see tests/golden/make_print_numpy.py ---- */
 typedef struct golden_case {
     char line[256], expected[1 << 16];
@@ -34,12 +26,10 @@ typedef struct golden_case {
 } golden_case;
 
 static int parse_header(golden_case *c) {
-    char style[16], dtype[16], shape[64], *at;
+    char style[16], dtype[16], shape[64];
     int suppress;
     long long threshold;
-    dvt_shape none = DVT_SCALAR;
     memset(&c->options, 0, sizeof c->options);
-    c->shape = none;
     if (sscanf(c->line, "case %15s %15s %63s %d %lld %d %d %d", style, dtype, shape,
                &c->options.precision, &threshold, &c->options.edge_items, &c->options.line_width,
                &suppress) != 8 ||
@@ -52,8 +42,7 @@ static int parse_header(golden_case *c) {
                        : strcmp(style, "jax") == 0   ? DVT_PRINT_JAX
                        : strcmp(style, "torch") == 0 ? DVT_PRINT_TORCH
                                                      : DVT_PRINT_STR;
-    for (at = shape; *at && *at != '-'; at += strcspn(at, ","), at += *at == ',')
-        c->shape.dim[c->shape.ndim++] = strtoll(at, NULL, 10);
+    c->shape = golden_shape(shape);
     return 1;
 }
 
@@ -135,7 +124,7 @@ static int run_case(golden_case *c, const char *data) {
 static void run_golden(const char *name, int least) {
     static golden_case c;
     static char line[1 << 16], data[1 << 16];
-    FILE *file = open_golden(name);
+    FILE *file = golden_open(__FILE__, name);
     int cases = 0, more;
     if (!CHECK(file != NULL))
         return;

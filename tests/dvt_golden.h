@@ -1,0 +1,96 @@
+/* Reading the files under tests/golden: lines of words, numbers in hexadecimal. */
+#ifndef DVT_GOLDEN_H
+#define DVT_GOLDEN_H
+#include "dvt_test.h"
+
+/* A golden file, looked for beside the folder of the test that asks (its __FILE__). */
+static inline FILE *golden_open(const char *test, const char *name) {
+    char path[512];
+    const char *slash = strrchr(test, '/');
+    snprintf(path, sizeof path, "%.*s/../golden/%s", slash ? (int)(slash - test) : 1,
+             slash ? test : ".", name);
+    return fopen(path, "rb");
+}
+
+/* "2,3"; "-": no axes. */
+static inline dvt_shape golden_shape(const char *at) {
+    dvt_shape shape = DVT_SCALAR;
+    for (; *at && *at != '-'; at += strcspn(at, ","), at += *at == ',')
+        shape.dim[shape.ndim++] = strtoll(at, NULL, 10);
+    return shape;
+}
+
+/* The bytes of a hexadecimal word; free() them. */
+static inline unsigned char *golden_bytes(const char *hex, size_t *n) {
+    size_t digits = strspn(hex, "0123456789abcdef"), i;
+    unsigned char *bytes = (unsigned char *)malloc(digits / 2 + 1);
+    for (i = 0; i < digits / 2; i++) {
+        char pair[3];
+        pair[0] = hex[2 * i];
+        pair[1] = hex[2 * i + 1];
+        pair[2] = 0;
+        bytes[i] = (unsigned char)strtoul(pair, NULL, 16);
+    }
+    *n = digits / 2;
+    return bytes;
+}
+
+/* Calls `each` with the words of every line of tests/golden/files.txt that begins with `kind`. Returns how many. */
+static inline int golden_lines(const char *test, const char *kind,
+                               void (*each)(const char *first, const char *second,
+                                            const char *hex)) {
+    static char line[1 << 18];
+    char word[16], first[64], second[64];
+    FILE *file = golden_open(test, "files.txt");
+    int found = 0, at;
+    if (!CHECK(file != NULL))
+        return 0;
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%15s", word) != 1 || strcmp(word, kind) != 0)
+            continue;
+        if (strcmp(kind, "gz_bad") == 0) {
+            CHECK(sscanf(line, "%15s %63s %n", word, first, &at) == 2);
+            second[0] = 0;
+        } else
+            CHECK(sscanf(line, "%15s %63s %63s %n", word, first, second, &at) == 3);
+        each(first, second, line + at);
+        found++;
+    }
+    fclose(file);
+    return found;
+}
+
+/* Damages `n` valid bytes in every way that a simple mistake or an attacker would begin with, and calls `load`
+   with each: cut off at every length; every byte set to 0, to 255, with its high bit flipped, and increased by one.
+   What is loaded does not matter: nothing may crash, leak, or read where it must not. Errors are cleared. */
+static inline void golden_damage(const unsigned char *bytes, size_t n,
+                                 void (*load)(const void *bytes, size_t n)) {
+    size_t i;
+    int way;
+    for (i = 0; i < n; i++) {
+        unsigned char *copy =
+            (unsigned char *)malloc(i ? i : 1); /* exactly so long: ASan sees every step beyond */
+        memcpy(copy, bytes, i);
+        DVT_SCOPE {
+            load(copy, i);
+        }
+        dvt_clear_error();
+        free(copy);
+    }
+    for (i = 0; i < n; i++)
+        for (way = 0; way < 4; way++) {
+            unsigned char *copy = (unsigned char *)malloc(n);
+            memcpy(copy, bytes, n);
+            copy[i] = (unsigned char)(way == 0   ? 0
+                                      : way == 1 ? 255
+                                      : way == 2 ? copy[i] ^ 0x80
+                                                 : copy[i] + 1);
+            DVT_SCOPE {
+                load(copy, n);
+            }
+            dvt_clear_error();
+            free(copy);
+        }
+}
+
+#endif
