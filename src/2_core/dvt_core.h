@@ -29,6 +29,9 @@ DVTI_FN uint16_t dvti_f32_to_bf16(float x);
 DVTI_FN float dvti_bf16_to_f32(uint16_t x);
 DVTI_FN uint16_t dvti_f64_to_f16(double x);  /* rounds once */
 DVTI_FN uint16_t dvti_f64_to_bf16(double x); /* rounds once */
+/* The range of an integer dtype. */
+DVTI_FN int64_t dvti_int_lowest(dvt_dtype dtype);
+DVTI_FN int64_t dvti_int_largest(dvt_dtype dtype);
 /* The nearest value of a floating dtype, and the largest one below. */
 DVTI_FN double dvti_round_as(dvt_dtype dtype, double x);
 DVTI_FN double dvti_below(dvt_dtype dtype, double x);

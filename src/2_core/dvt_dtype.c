@@ -61,6 +61,21 @@ DVT_API dvt_dtype dvt_promote(dvt_dtype a, dvt_dtype b) {
     return DVT_I32;
 }
 
+DVTI_FN int64_t dvti_int_lowest(dvt_dtype dtype) {
+    return dtype == DVT_I8    ? INT8_MIN
+           : dtype == DVT_I32 ? INT32_MIN
+           : dtype == DVT_I64 ? INT64_MIN
+                              : 0;
+}
+
+DVTI_FN int64_t dvti_int_largest(dvt_dtype dtype) {
+    return dtype == DVT_I8     ? INT8_MAX
+           : dtype == DVT_U8   ? UINT8_MAX
+           : dtype == DVT_I32  ? INT32_MAX
+           : dtype == DVT_BOOL ? 1
+                               : INT64_MAX;
+}
+
 DVTI_FN dvti_class dvti_class_of(dvt_dtype dtype) {
     return dtype == DVT_F64 ? DVTI_F64 : dvt_dtype_is_float(dtype) ? DVTI_F32 : DVTI_I64;
 }

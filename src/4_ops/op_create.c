@@ -5,14 +5,17 @@ DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     return dvti_array_new("dvt_empty", shape, dtype, ctx);
 }
 
-/* The value as an integer: the fraction is dropped, what does not fit is clamped, NaN is 0. */
-static int64_t dvti_whole(double value) {
+/* The value as dvt_astype makes an integer of it: the fraction is dropped, what does not fit is clamped, NaN is 0. */
+static int64_t dvti_whole(double value, dvt_dtype dtype) {
+    int64_t lowest = dvti_int_lowest(dtype), largest = dvti_int_largest(dtype);
     if (value != value)
         return 0;
-    if (value >= 9223372036854775807.0)
-        return INT64_MAX;
-    if (value <= -9223372036854775808.0)
-        return INT64_MIN;
+    if (dtype == DVT_BOOL)
+        return value != 0;
+    if (value >= (double)largest)
+        return largest;
+    if (value <= (double)lowest)
+        return lowest;
     return (int64_t)value;
 }
 
@@ -21,7 +24,7 @@ static bool dvti_fill_with(const char *name, dvt_array *x, double value) {
     launch.out[0] = dvti_view_of(x);
     launch.n_out = 1;
     launch.f[0] = value;
-    launch.i[0] = x->dtype == DVT_BOOL ? value != 0 : dvti_whole(value);
+    launch.i[0] = dvti_whole(value, x->dtype);
     return dvt_shape_size(x->shape) == 0 || dvti_run(x->storage->device, &launch) == DVT_OK;
 }
 

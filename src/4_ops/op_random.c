@@ -55,19 +55,9 @@ static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean,
     return dvti_random(&launch, key, dtype == DVT_F64 ? 2 : 1, shape, dtype, ctx);
 }
 
-static int64_t dvti_int_lowest(dvt_dtype dtype) {
-    return dtype == DVT_I8    ? INT8_MIN
-           : dtype == DVT_U8  ? 0
-           : dtype == DVT_I32 ? INT32_MIN
-                              : INT64_MIN;
-}
-
 /* high is the first number that is not drawn, so it may be one above the dtype's largest. */
 static int64_t dvti_int_end(dvt_dtype dtype) {
-    return dtype == DVT_I8    ? INT8_MAX + 1
-           : dtype == DVT_U8  ? UINT8_MAX + 1
-           : dtype == DVT_I32 ? (int64_t)INT32_MAX + 1
-                              : INT64_MAX;
+    return dtype == DVT_I64 ? INT64_MAX : dvti_int_largest(dtype) + 1;
 }
 
 static dvt_array *dvti_randint(const char *name, const dvt_key *key, int64_t low, int64_t high,
