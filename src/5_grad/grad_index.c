@@ -1,4 +1,4 @@
-/* Gradients of concat, take, take_along. */
+/* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
 #include "5_grad/dvt_grad.h"
 
 static void dvti_grad_concat(dvti_grad_call *call) {
@@ -12,7 +12,26 @@ static void dvti_grad_concat(dvti_grad_call *call) {
     }
 }
 
+/* Indices have no gradient: they are integers, and never needed. */
 DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
-    if (call->node->op == DVTI_OP_concat)
+    int axis = (int)call->node->attr.i[0];
+    dvt_array *x = call->in[0], *index, *g = call->g;
+    if (call->node->op == DVTI_OP_concat) {
         dvti_grad_concat(call);
+        return;
+    }
+    index = call->in[1];
+    switch (call->node->op) {
+    case DVTI_OP_take:
+        call->out[0] = dvti_take_add(g, index, axis, x->shape.dim[axis]);
+        break;
+    case DVTI_OP_take_add:
+        call->out[0] = dvt_take(g, index, axis);
+        break;
+    case DVTI_OP_take_along:
+        call->out[0] = dvti_take_along_add(g, index, axis, x->shape.dim[axis]);
+        break;
+    default:
+        call->out[0] = dvt_take_along_axis(g, index, axis);
+    }
 }
