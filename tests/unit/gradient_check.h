@@ -1,0 +1,237 @@
+/* One problem is checked in every way: first derivatives and derivatives of the derivatives against central differences in float64,
+   and that a value overwritten after recording is either refused or not read. Used by the test_gradients files. */
+#ifndef GRADIENT_CHECK_H
+#define GRADIENT_CHECK_H
+#include "dvt_test.h"
+
+#define MAX_INPUTS 3
+
+typedef dvt_array *(*compute_fn)(dvt_array *const *x, const void *user);
+
+typedef struct problem {
+    const char *name;
+    compute_fn compute;
+    const void *user;
+    int n; /* inputs */
+    dvt_shape shape[MAX_INPUTS];
+    double low[MAX_INPUTS], high[MAX_INPUTS]; /* random values, uniform between these */
+    const double *fixed[MAX_INPUTS];          /* or these */
+} problem;
+
+static problem problem_begin(const char *name, compute_fn compute, const void *user) {
+    problem p;
+    memset(&p, 0, sizeof p);
+    p.name = name;
+    p.compute = compute;
+    p.user = user;
+    return p;
+}
+
+static void problem_input(problem *p, dvt_shape shape, double low, double high) {
+    p->shape[p->n] = shape;
+    p->low[p->n] = low;
+    p->high[p->n++] = high;
+}
+
+static double *random_values(dvt_shape shape, double low, double high, const double *fixed) {
+    int64_t n = dvt_shape_size(shape), i;
+    double *values = (double *)malloc(sizeof(double) * (size_t)(n + 1));
+    for (i = 0; i < n; i++)
+        values[i] = fixed ? fixed[i] : dvt_test_random(low, high);
+    return values;
+}
+
+static dvt_array *leaf_of(const double *values, dvt_shape shape) {
+    dvt_array *x = dvt_from_host(values, shape, DVT_F64, dvt_cpu());
+    dvt_attach_grad(x, DVT_GRAD_WRITE);
+    return x;
+}
+
+/* sum of weight * x */
+static double dot(dvt_array *x, const double *weight) {
+    double *values = dvt_test_values(x), sum = 0;
+    int64_t i;
+    for (i = 0; values && i < dvt_size(x); i++)
+        sum += weight[i] * values[i];
+    if (!values)
+        sum = (double)NAN;
+    free(values);
+    return sum;
+}
+
+/* The values of one check: inputs, then the head gradient; and weights of the first gradients. */
+typedef struct point {
+    const problem *p;
+    dvt_shape head_shape;
+    double *value[MAX_INPUTS + 1], *weight[MAX_INPUTS];
+} point;
+
+static void point_arrays(const point *at, dvt_array **x, dvt_array **head) {
+    int k;
+    for (k = 0; k < at->p->n; k++)
+        x[k] = leaf_of(at->value[k], at->p->shape[k]);
+    *head = leaf_of(at->value[k], at->head_shape);
+}
+
+static dvt_array *record(const problem *p, dvt_array *const *x) {
+    dvt_array *y = NULL;
+    DVT_RECORD {
+        y = p->compute(x, p->user);
+    }
+    return y;
+}
+
+/* order 0: head . y;  order 1: the weighted sum of the first gradients. */
+static double objective(const point *at, int order) {
+    double result = (double)NAN;
+    DVT_SCOPE {
+        dvt_array *x[MAX_INPUTS], *g[MAX_INPUTS], *head, *y;
+        int k;
+        point_arrays(at, x, &head);
+        y = record(at->p, x);
+        if (order == 0)
+            result = y ? dot(y, at->value[at->p->n]) : result;
+        else if (dvt_gradients(&y, &head, 1, x, at->p->n, false, false, g) == DVT_OK)
+            for (result = 0, k = 0; k < at->p->n; k++)
+                result += dot(g[k], at->weight[k]);
+    }
+    return result;
+}
+
+static void compare(const point *at, int order, int input, dvt_array *gradient) {
+    const double step = 1e-5;
+    dvt_shape shape = input < at->p->n ? at->p->shape[input] : at->head_shape;
+    double *values;
+    int64_t i;
+    dvt_test_check(gradient && dvt_shape_equal(dvt_shape_of(gradient), shape) &&
+                       dvt_dtype_of(gradient) == DVT_F64,
+                   __FILE__, __LINE__, "%s: the gradient of order %d to input %d has another form",
+                   at->p->name, order, input);
+    values = dvt_test_values(gradient);
+    for (i = 0; values && i < dvt_shape_size(shape); i++) {
+        double *place = &at->value[input][i], here = *place, slope;
+        *place = here + step;
+        slope = objective(at, order - 1);
+        *place = here - step;
+        slope = (slope - objective(at, order - 1)) / (2 * step);
+        *place = here;
+        if (!dvt_test_check(dvt_test_close(values[i], slope, 2e-6), __FILE__, __LINE__,
+                            "%s: order %d, input %d, element %lld is %.12g, by differences %.12g",
+                            at->p->name, order, input, (long long)i, values[i], slope))
+            break;
+    }
+    free(values);
+}
+
+static void check_first(const point *at) {
+    DVT_SCOPE {
+        dvt_array *x[MAX_INPUTS], *g[MAX_INPUTS] = {NULL, NULL, NULL}, *head, *y;
+        int k;
+        point_arrays(at, x, &head);
+        y = record(at->p, x);
+        dvt_test_check(dvt_gradients(&y, &head, 1, x, at->p->n, false, false, g) == DVT_OK,
+                       __FILE__, __LINE__, "%s: %s", at->p->name, dvt_error());
+        for (k = 0; k < at->p->n; k++)
+            compare(at, 1, k, g[k]);
+    }
+}
+
+/* The first gradients are differentiated again, to the inputs and to the head gradient. */
+static void check_second(const point *at) {
+    DVT_SCOPE {
+        dvt_array *x[MAX_INPUTS + 1], *g[MAX_INPUTS], *heads[MAX_INPUTS], *weights[MAX_INPUTS];
+        dvt_array *second[MAX_INPUTS + 1] = {NULL, NULL, NULL, NULL}, *head, *y;
+        int k, n = 0, inputs = at->p->n;
+        point_arrays(at, x, &head);
+        x[inputs] = head;
+        y = record(at->p, x);
+        dvt_test_check(dvt_gradients(&y, &head, 1, x, inputs, true, true, g) == DVT_OK, __FILE__,
+                       __LINE__, "%s, recorded: %s", at->p->name, dvt_error());
+        for (k = 0; k < inputs; k++)
+            if (dvt_has_history(g[k])) { /* a gradient that is 0 everywhere has none */
+                heads[n] = g[k];
+                weights[n++] = dvt_from_host(at->weight[k], at->p->shape[k], DVT_F64, dvt_cpu());
+            }
+        if (n)
+            dvt_test_check(dvt_gradients(heads, weights, n, x, inputs + 1, false, false, second) ==
+                               DVT_OK,
+                           __FILE__, __LINE__, "%s, second order: %s", at->p->name, dvt_error());
+        for (k = 0; k <= inputs; k++)
+            compare(at, 2, k, n ? second[k] : dvt_zeros_like(x[k]));
+    }
+}
+
+/* One of the inputs, or the result, is filled with NaN after recording: an error, or the same gradients. */
+static void check_overwritten(const point *at, int target) {
+    DVT_SCOPE {
+        dvt_array *x[MAX_INPUTS], *g[MAX_INPUTS], *again[MAX_INPUTS], *head, *y;
+        dvt_status status;
+        int k, inputs = at->p->n;
+        point_arrays(at, x, &head);
+        y = record(at->p, x);
+        if (y && dvt_gradients(&y, &head, 1, x, inputs, true, false, g) == DVT_OK &&
+            dvt_fill(target < inputs ? x[target] : y, (double)NAN)) {
+            status = dvt_gradients(&y, &head, 1, x, inputs, true, false, again);
+            dvt_test_check(status == DVT_OK || status == DVT_ERR_GRAD, __FILE__, __LINE__, "%s: %s",
+                           at->p->name, dvt_error());
+            for (k = 0; status == DVT_OK && k < inputs; k++) {
+                double *old = dvt_test_values(g[k]), *now = dvt_test_values(again[k]);
+                dvt_test_check(memcmp(old, now, sizeof(double) * (size_t)dvt_size(g[k])) == 0,
+                               __FILE__, __LINE__,
+                               "%s: the gradient to input %d reads value %d, which was overwritten",
+                               at->p->name, k, target);
+                free(old);
+                free(now);
+            }
+            dvt_clear_error();
+        } else
+            dvt_clear_error(); /* a broadcast result cannot be written */
+    }
+}
+
+static void check_problem(const problem *p) {
+    point at;
+    int k;
+    memset(&at, 0, sizeof at);
+    at.p = p;
+    for (k = 0; k < p->n; k++) {
+        at.value[k] = random_values(p->shape[k], p->low[k], p->high[k], p->fixed[k]);
+        at.weight[k] = random_values(p->shape[k], -1, 1, NULL);
+    }
+    DVT_SCOPE {
+        dvt_array *x[MAX_INPUTS], *y;
+        for (k = 0; k < p->n; k++)
+            x[k] = leaf_of(at.value[k], p->shape[k]);
+        y = record(p, x);
+        dvt_test_check(y != NULL, __FILE__, __LINE__, "%s: %s", p->name, dvt_error());
+        at.head_shape = dvt_shape_of(y);
+    }
+    at.value[p->n] = random_values(at.head_shape, 0.5, 1.5, NULL);
+    check_first(&at);
+    check_second(&at);
+    for (k = 0; k <= p->n; k++)
+        check_overwritten(&at, k);
+    for (k = 0; k <= p->n; k++)
+        free(at.value[k]);
+    for (k = 0; k < p->n; k++)
+        free(at.weight[k]);
+}
+
+/* One input with values between low and high. */
+static void check_one(const char *name, compute_fn compute, const void *user, dvt_shape shape,
+                      double low, double high) {
+    problem p = problem_begin(name, compute, user);
+    problem_input(&p, shape, low, high);
+    check_problem(&p);
+}
+
+/* Two inputs with values in -2..2. */
+static void check_two(const char *name, compute_fn compute, const void *user, dvt_shape a,
+                      dvt_shape b) {
+    problem p = problem_begin(name, compute, user);
+    problem_input(&p, a, -2, 2);
+    problem_input(&p, b, -2, 2);
+    check_problem(&p);
+}
+
+#endif
