@@ -435,8 +435,12 @@ DVT_TEST(autograd_copy_into_is_recorded) {
     CHECK_VALUES(y, 0, 90, 90);
     both[0] = before; /* saw the buffer before it was written: nothing flows through it */
     both[1] = y;
-    CHECK_INT(dvt_backward_from(both, NULL, 2, false, false), DVT_OK);
+    CHECK_INT(dvt_backward_from(both, NULL, 2, true, false), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-12, 61, 61);
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 1e-12, 60, 60);
+    CHECK_INT(dvt_backward(before), DVT_OK); /* does not need the graph that was just used up */
+    CHECK_VALUES(dvt_grad(x), 1e-12, 1, 1);
 }
 
 DVT_TEST(autograd_detach_stops_the_gradient) {
@@ -565,6 +569,19 @@ DVT_TEST(autograd_attached_gradients_can_be_differentiated) {
     CHECK(!dvt_has_history(dvt_grad(x)));
     CHECK_INT(dvt_backward(z), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 1e-9, 288, 288);
+}
+
+DVT_TEST(autograd_a_recorded_pass_keeps_its_graph) {
+    dvt_array *x = leaf(0, DVT_GRAD_WRITE), *y = NULL, *first;
+    DVT_RECORD {
+        y = dvt_exp(dvt_sin(x));
+    }
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, false, true), DVT_OK);
+    first = dvt_grad(x);
+    CHECK_VALUES(first, 1e-12, 1, 1);
+    CHECK_INT(dvt_backward(first), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 1e-12, 1, 1); /* e^sin x (cos^2 x - sin x) */
+    CHECK(!dvt_has_history(dvt_grad(x)));
 }
 
 DVT_TEST(autograd_adding_gradients_that_have_history) {
