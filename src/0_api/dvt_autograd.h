@@ -25,8 +25,9 @@ DVT_API dvt_record_guard dvt_record_begin(int recording, int training);
 DVT_API void dvt_record_end(dvt_record_guard *guard);
 #define DVT_RECORD_SCOPE(recording, training)                                                      \
     for (dvt_record_guard DVT_CLEANUP(dvt_record_end)                                              \
-             dvt_g_record = dvt_record_begin(recording, training);                                 \
-         dvt_g_record.once; DVT_GUARD_NEXT(dvt_record_end, dvt_g_record))
+             DVT_GUARD_NAME(dvt_g_record, __LINE__) = dvt_record_begin(recording, training);       \
+         DVT_GUARD_NAME(dvt_g_record, __LINE__).once;                                              \
+         DVT_GUARD_NEXT(dvt_record_end, DVT_GUARD_NAME(dvt_g_record, __LINE__)))
 /* Record, in train mode; record, in predict mode; neither; and the modes alone. */
 #define DVT_RECORD DVT_RECORD_SCOPE(1, 1)
 #define DVT_RECORD_PREDICT DVT_RECORD_SCOPE(1, 0)
@@ -37,24 +38,31 @@ DVT_API bool dvt_is_recording(void);
 DVT_API bool dvt_is_training(void);
 
 /* Gives x a gradient array of its shape, dtype and context, filled with 0, and cuts x from whatever
-   computed it. Errors: DTYPE (not a float), HOST_MEMORY, DEVICE_MEMORY. */
+   computed it. Attaching again keeps the array; DVT_GRAD_NULL takes it away. Errors: DTYPE (not a
+   float), VALUE (no such req), HOST_MEMORY, DEVICE_MEMORY. */
 DVT_API dvt_status dvt_attach_grad(dvt_array *x, dvt_grad_req req);
 /* The gradient array. Owns: x.  Errors: GRAD (none attached), and NULL. */
 DVT_API dvt_array *dvt_grad(dvt_array *x);
-/* Sets x's gradient to 0. */
+/* Sets x's gradient to 0. Errors: GRAD (none attached). */
 DVT_API dvt_status dvt_zero_grad(dvt_array *x);
 
 /* d(sum of y) / d(everything attached), for y of any shape: the head gradient is ones. The graph is
-   freed. Waits: no.  Errors: GRAD (y was not recorded; the graph is used up; a recorded value was
-   overwritten since). */
+   freed. Where it fails, no attached gradient has changed and the graph is still there. Copies: a
+   gradient returns to the context of its array.  Waits: no.  Errors: GRAD (y was not recorded; the
+   graph is used up; a value that a gradient reads was overwritten since), HOST_MEMORY,
+   DEVICE_MEMORY. */
 DVT_API dvt_status dvt_backward(dvt_array *y);
 /* Several heads at once, with their own gradients (NULL, or NULL entries: ones). retain_graph
-   allows another backward; create_graph also records this one, for gradients of gradients. */
+   allows another backward; create_graph also records this one, for gradients of gradients, and
+   keeps the graph. Attached gradients that were recorded are replaced by new arrays, not
+   overwritten, and keep their graph alive, and with it the array they belong to, until the next
+   backward, dvt_zero_grad or dvt_attach_grad; dvt_gradients makes no such tie.
+   Errors: as dvt_backward; RANGE (n < 1), SHAPE, DTYPE, CONTEXT (a head and its gradient). */
 DVT_API dvt_status dvt_backward_from(dvt_array *const *heads, dvt_array *const *head_grads, int n,
                                      bool retain_graph, bool create_graph);
 /* Gradients of the heads with respect to `vars`, as new arrays in out[0..n_vars); attached
    gradients are left alone. An unused variable gets zeros. vars must be attached, or recorded
-   results. */
+   results. Owns: the innermost scope owns out[]. Errors: as dvt_backward_from. */
 DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head_grads, int n,
                                  dvt_array *const *vars, int n_vars, bool retain_graph,
                                  bool create_graph, dvt_array **out);

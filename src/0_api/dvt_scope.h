@@ -27,9 +27,14 @@ DVT_API void dvt_scope_end(dvt_scope_guard *guard);
 #else
 #define DVT_GUARD_NEXT(end, guard) (end)(&(guard))
 #endif
+/* A name per line, so that nested guards do not hide each other (-Wshadow). */
+#define DVT_GUARD_NAME_(name, line) name##line
+#define DVT_GUARD_NAME(name, line) DVT_GUARD_NAME_(name, line)
 #define DVT_SCOPE                                                                                  \
-    for (dvt_scope_guard DVT_CLEANUP(dvt_scope_end) dvt_g_scope = dvt_scope_begin();               \
-         dvt_g_scope.once; DVT_GUARD_NEXT(dvt_scope_end, dvt_g_scope))
+    for (dvt_scope_guard DVT_CLEANUP(dvt_scope_end)                                                \
+             DVT_GUARD_NAME(dvt_g_scope, __LINE__) = dvt_scope_begin();                            \
+         DVT_GUARD_NAME(dvt_g_scope, __LINE__).once;                                               \
+         DVT_GUARD_NEXT(dvt_scope_end, DVT_GUARD_NAME(dvt_g_scope, __LINE__)))
 
 /* Moves an object to the enclosing scope and returns it. Without an enclosing scope, and for
    objects that this scope does not own, nothing changes. NULL stays NULL. */

@@ -1,5 +1,5 @@
-/* One problem is checked in every way: first derivatives and derivatives of the derivatives against central differences in float64,
-   and that a value overwritten after recording is either refused or not read. Used by the test_gradients files. */
+/* One problem is checked in every way: first derivatives and derivatives of the derivatives against central differences in
+   float64, and that a value overwritten after recording is either refused or not read. Used by the test_gradients files. */
 #ifndef GRADIENT_CHECK_H
 #define GRADIENT_CHECK_H
 #include "dvt_test.h"
