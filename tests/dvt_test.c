@@ -18,11 +18,11 @@ void dvt_test_register(dvt_test *test) {
 
 int dvt_test_check(int ok, const char *file, int line, const char *format, ...) {
     va_list args;
-    checks++;
+    /* Threads of a test check too. */
+    __atomic_add_fetch(&checks, 1, __ATOMIC_RELAXED);
     if (ok)
         return 1;
-    failed_checks_of_test++;
-    if (failed_checks_of_test > 20)
+    if (__atomic_add_fetch(&failed_checks_of_test, 1, __ATOMIC_RELAXED) > 20)
         return 0;
     printf("%s:%d: ", file, line);
     va_start(args, format);
