@@ -360,9 +360,14 @@ DVT_API void dvt_scope_end(dvt_scope_guard *guard);
 #else
 #define DVT_GUARD_NEXT(end, guard) (end)(&(guard))
 #endif
+/* A name per line, so that nested guards do not hide each other (-Wshadow). */
+#define DVT_GUARD_NAME_(name, line) name##line
+#define DVT_GUARD_NAME(name, line) DVT_GUARD_NAME_(name, line)
 #define DVT_SCOPE                                                                                  \
-    for (dvt_scope_guard DVT_CLEANUP(dvt_scope_end) dvt_g_scope = dvt_scope_begin();               \
-         dvt_g_scope.once; DVT_GUARD_NEXT(dvt_scope_end, dvt_g_scope))
+    for (dvt_scope_guard DVT_CLEANUP(dvt_scope_end)                                                \
+             DVT_GUARD_NAME(dvt_g_scope, __LINE__) = dvt_scope_begin();                            \
+         DVT_GUARD_NAME(dvt_g_scope, __LINE__).once;                                               \
+         DVT_GUARD_NEXT(dvt_scope_end, DVT_GUARD_NAME(dvt_g_scope, __LINE__)))
 
 /* Moves an object to the enclosing scope and returns it. Without an enclosing scope, and for
    objects that this scope does not own, nothing changes. NULL stays NULL. */
@@ -445,8 +450,10 @@ typedef struct dvt_ctx_guard {
 DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx);
 DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
 #define DVT_WITH_CTX(context)                                                                      \
-    for (dvt_ctx_guard DVT_CLEANUP(dvt_ctx_scope_end) dvt_g_ctx = dvt_ctx_scope_begin(context);    \
-         dvt_g_ctx.once; DVT_GUARD_NEXT(dvt_ctx_scope_end, dvt_g_ctx))
+    for (dvt_ctx_guard DVT_CLEANUP(dvt_ctx_scope_end)                                              \
+             DVT_GUARD_NAME(dvt_g_ctx, __LINE__) = dvt_ctx_scope_begin(context);                   \
+         DVT_GUARD_NAME(dvt_g_ctx, __LINE__).once;                                                 \
+         DVT_GUARD_NEXT(dvt_ctx_scope_end, DVT_GUARD_NAME(dvt_g_ctx, __LINE__)))
 
 /* n virtual GPUs with `bytes` of memory each (0: no limit), replacing the virtual ones that there
    were. Errors: RANGE (n outside 0..DVT_MAX_GPUS), VALUE (arrays are still alive on a virtual GPU).
@@ -991,8 +998,9 @@ DVT_API dvt_record_guard dvt_record_begin(int recording, int training);
 DVT_API void dvt_record_end(dvt_record_guard *guard);
 #define DVT_RECORD_SCOPE(recording, training)                                                      \
     for (dvt_record_guard DVT_CLEANUP(dvt_record_end)                                              \
-             dvt_g_record = dvt_record_begin(recording, training);                                 \
-         dvt_g_record.once; DVT_GUARD_NEXT(dvt_record_end, dvt_g_record))
+             DVT_GUARD_NAME(dvt_g_record, __LINE__) = dvt_record_begin(recording, training);       \
+         DVT_GUARD_NAME(dvt_g_record, __LINE__).once;                                              \
+         DVT_GUARD_NEXT(dvt_record_end, DVT_GUARD_NAME(dvt_g_record, __LINE__)))
 /* Record, in train mode; record, in predict mode; neither; and the modes alone. */
 #define DVT_RECORD DVT_RECORD_SCOPE(1, 1)
 #define DVT_RECORD_PREDICT DVT_RECORD_SCOPE(1, 0)
@@ -1003,24 +1011,31 @@ DVT_API bool dvt_is_recording(void);
 DVT_API bool dvt_is_training(void);
 
 /* Gives x a gradient array of its shape, dtype and context, filled with 0, and cuts x from whatever
-   computed it. Errors: DTYPE (not a float), HOST_MEMORY, DEVICE_MEMORY. */
+   computed it. Attaching again keeps the array; DVT_GRAD_NULL takes it away. Errors: DTYPE (not a
+   float), VALUE (no such req), HOST_MEMORY, DEVICE_MEMORY. */
 DVT_API dvt_status dvt_attach_grad(dvt_array *x, dvt_grad_req req);
 /* The gradient array. Owns: x.  Errors: GRAD (none attached), and NULL. */
 DVT_API dvt_array *dvt_grad(dvt_array *x);
-/* Sets x's gradient to 0. */
+/* Sets x's gradient to 0. Errors: GRAD (none attached). */
 DVT_API dvt_status dvt_zero_grad(dvt_array *x);
 
 /* d(sum of y) / d(everything attached), for y of any shape: the head gradient is ones. The graph is
-   freed. Waits: no.  Errors: GRAD (y was not recorded; the graph is used up; a recorded value was
-   overwritten since). */
+   freed. Where it fails, no attached gradient has changed and the graph is still there. Copies: a
+   gradient returns to the context of its array.  Waits: no.  Errors: GRAD (y was not recorded; the
+   graph is used up; a value that a gradient reads was overwritten since), HOST_MEMORY,
+   DEVICE_MEMORY. */
 DVT_API dvt_status dvt_backward(dvt_array *y);
 /* Several heads at once, with their own gradients (NULL, or NULL entries: ones). retain_graph
-   allows another backward; create_graph also records this one, for gradients of gradients. */
+   allows another backward; create_graph also records this one, for gradients of gradients, and
+   keeps the graph. Attached gradients that were recorded are replaced by new arrays, not
+   overwritten, and keep their graph alive, and with it the array they belong to, until the next
+   backward, dvt_zero_grad or dvt_attach_grad; dvt_gradients makes no such tie.
+   Errors: as dvt_backward; RANGE (n < 1), SHAPE, DTYPE, CONTEXT (a head and its gradient). */
 DVT_API dvt_status dvt_backward_from(dvt_array *const *heads, dvt_array *const *head_grads, int n,
                                      bool retain_graph, bool create_graph);
 /* Gradients of the heads with respect to `vars`, as new arrays in out[0..n_vars); attached
    gradients are left alone. An unused variable gets zeros. vars must be attached, or recorded
-   results. */
+   results. Owns: the innermost scope owns out[]. Errors: as dvt_backward_from. */
 DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head_grads, int n,
                                  dvt_array *const *vars, int n_vars, bool retain_graph,
                                  bool create_graph, dvt_array **out);
@@ -3504,6 +3519,9 @@ DVTI_FN uint16_t dvti_f32_to_bf16(float x);
 DVTI_FN float dvti_bf16_to_f32(uint16_t x);
 DVTI_FN uint16_t dvti_f64_to_f16(double x);  /* rounds once */
 DVTI_FN uint16_t dvti_f64_to_bf16(double x); /* rounds once */
+/* The range of an integer dtype. */
+DVTI_FN int64_t dvti_int_lowest(dvt_dtype dtype);
+DVTI_FN int64_t dvti_int_largest(dvt_dtype dtype);
 /* The nearest value of a floating dtype, and the largest one below. */
 DVTI_FN double dvti_round_as(dvt_dtype dtype, double x);
 DVTI_FN double dvti_below(dvt_dtype dtype, double x);
@@ -4602,6 +4620,21 @@ DVT_API dvt_dtype dvt_promote(dvt_dtype a, dvt_dtype b) {
     if (a == DVT_I64 || b == DVT_I64)
         return DVT_I64;
     return DVT_I32;
+}
+
+DVTI_FN int64_t dvti_int_lowest(dvt_dtype dtype) {
+    return dtype == DVT_I8    ? INT8_MIN
+           : dtype == DVT_I32 ? INT32_MIN
+           : dtype == DVT_I64 ? INT64_MIN
+                              : 0;
+}
+
+DVTI_FN int64_t dvti_int_largest(dvt_dtype dtype) {
+    return dtype == DVT_I8     ? INT8_MAX
+           : dtype == DVT_U8   ? UINT8_MAX
+           : dtype == DVT_I32  ? INT32_MAX
+           : dtype == DVT_BOOL ? 1
+                               : INT64_MAX;
 }
 
 DVTI_FN dvti_class dvti_class_of(dvt_dtype dtype) {
@@ -10385,14 +10418,17 @@ DVT_API dvt_array *dvt_empty(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     return dvti_array_new("dvt_empty", shape, dtype, ctx);
 }
 
-/* The value as an integer: the fraction is dropped, what does not fit is clamped, NaN is 0. */
-static int64_t dvti_whole(double value) {
+/* The value as dvt_astype makes an integer of it: the fraction is dropped, what does not fit is clamped, NaN is 0. */
+static int64_t dvti_whole(double value, dvt_dtype dtype) {
+    int64_t lowest = dvti_int_lowest(dtype), largest = dvti_int_largest(dtype);
     if (value != value)
         return 0;
-    if (value >= 9223372036854775807.0)
-        return INT64_MAX;
-    if (value <= -9223372036854775808.0)
-        return INT64_MIN;
+    if (dtype == DVT_BOOL)
+        return value != 0;
+    if (value >= (double)largest)
+        return largest;
+    if (value <= (double)lowest)
+        return lowest;
     return (int64_t)value;
 }
 
@@ -10401,7 +10437,7 @@ static bool dvti_fill_with(const char *name, dvt_array *x, double value) {
     launch.out[0] = dvti_view_of(x);
     launch.n_out = 1;
     launch.f[0] = value;
-    launch.i[0] = x->dtype == DVT_BOOL ? value != 0 : dvti_whole(value);
+    launch.i[0] = dvti_whole(value, x->dtype);
     return dvt_shape_size(x->shape) == 0 || dvti_run(x->storage->device, &launch) == DVT_OK;
 }
 
@@ -11768,19 +11804,9 @@ static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean,
     return dvti_random(&launch, key, dtype == DVT_F64 ? 2 : 1, shape, dtype, ctx);
 }
 
-static int64_t dvti_int_lowest(dvt_dtype dtype) {
-    return dtype == DVT_I8    ? INT8_MIN
-           : dtype == DVT_U8  ? 0
-           : dtype == DVT_I32 ? INT32_MIN
-                              : INT64_MIN;
-}
-
 /* high is the first number that is not drawn, so it may be one above the dtype's largest. */
 static int64_t dvti_int_end(dvt_dtype dtype) {
-    return dtype == DVT_I8    ? INT8_MAX + 1
-           : dtype == DVT_U8  ? UINT8_MAX + 1
-           : dtype == DVT_I32 ? (int64_t)INT32_MAX + 1
-                              : INT64_MAX;
+    return dtype == DVT_I64 ? INT64_MAX : dvti_int_largest(dtype) + 1;
 }
 
 static dvt_array *dvti_randint(const char *name, const dvt_key *key, int64_t low, int64_t high,
@@ -13573,7 +13599,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 #line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
-/* Gradients of concat, take, take_along. */
+/* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/5_grad/grad_index.c"
 #endif
@@ -13589,9 +13615,28 @@ static void dvti_grad_concat(dvti_grad_call *call) {
     }
 }
 
+/* Indices have no gradient: they are integers, and never needed. */
 DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
-    if (call->node->op == DVTI_OP_concat)
+    int axis = (int)call->node->attr.i[0];
+    dvt_array *x = call->in[0], *index, *g = call->g;
+    if (call->node->op == DVTI_OP_concat) {
         dvti_grad_concat(call);
+        return;
+    }
+    index = call->in[1];
+    switch (call->node->op) {
+    case DVTI_OP_take:
+        call->out[0] = dvti_take_add(g, index, axis, x->shape.dim[axis]);
+        break;
+    case DVTI_OP_take_add:
+        call->out[0] = dvt_take(g, index, axis);
+        break;
+    case DVTI_OP_take_along:
+        call->out[0] = dvti_take_along_add(g, index, axis, x->shape.dim[axis]);
+        break;
+    default:
+        call->out[0] = dvt_take_along_axis(g, index, axis);
+    }
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
