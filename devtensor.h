@@ -561,8 +561,8 @@ DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dt
 /* From initialisers, in one line, the dtype being that of the C type:
        dvt_array *x = DVT_ARRAY2(dvt_gpu(0), float, 2, 3, {{1, 2, 3}, {4, 5, 6}});  */
 #define DVT_DTYPE_OF(T)                                                                            \
-    ((T)0.5 != (T)0   ? (sizeof(T) == 4 ? DVT_F32 : DVT_F64)                                       \
-     : (T)2 == (T)1   ? DVT_BOOL                                                                   \
+    ((T)2 == (T)1     ? DVT_BOOL                                                                   \
+     : (T)0.5 != (T)0 ? (sizeof(T) == 4 ? DVT_F32 : DVT_F64)                                       \
      : sizeof(T) == 1 ? ((T)-1 < (T)1 ? DVT_I8 : DVT_U8)                                           \
      : sizeof(T) == 4 ? DVT_I32                                                                    \
                       : DVT_I64)
