@@ -1,6 +1,7 @@
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
-   are read, and backward refuses values that were overwritten since they were recorded. It must name at least what the
-   gradient functions of 5_grad use; a test overwrites every value and looks for gradients that change in silence. */
+   are read, and backward refuses values that were overwritten since they were recorded. An operation that is not listed
+   reads everything; one that is must name at least what its gradient function in 5_grad uses: a test overwrites every value
+   and looks for gradients that change in silence. */
 #include "4_ops/dvt_op.h"
 
 #define DVTI_READS_X 1u
@@ -26,8 +27,26 @@ static unsigned dvti_reads_unary(dvti_op op) {
     case DVTI_OP_tanh:
     case DVTI_OP_sigmoid:
         return DVTI_READS_RESULT;
-    default:
+    case DVTI_OP_abs:
+    case DVTI_OP_square:
+    case DVTI_OP_relu:
+    case DVTI_OP_log:
+    case DVTI_OP_log2:
+    case DVTI_OP_log10:
+    case DVTI_OP_log1p:
+    case DVTI_OP_sin:
+    case DVTI_OP_cos:
+    case DVTI_OP_asin:
+    case DVTI_OP_acos:
+    case DVTI_OP_atan:
+    case DVTI_OP_sinh:
+    case DVTI_OP_cosh:
+    case DVTI_OP_softplus:
+    case DVTI_OP_erf:
+    case DVTI_OP_gelu:
         return DVTI_READS_X;
+    default:
+        return DVTI_READS_X | DVTI_READS_RESULT;
     }
 }
 
@@ -48,8 +67,12 @@ static unsigned dvti_reads_binary(dvti_op op, bool to_b) {
         return to_b ? DVTI_READS_A | DVTI_READS_RESULT : DVTI_READS_A | DVTI_READS_B;
     case DVTI_OP_hypot:
         return DVTI_READS_RESULT | (to_b ? DVTI_READS_B : DVTI_READS_A);
-    default:
+    case DVTI_OP_minimum:
+    case DVTI_OP_maximum:
+    case DVTI_OP_atan2:
         return DVTI_READS_A | DVTI_READS_B;
+    default:
+        return DVTI_READS_A | DVTI_READS_B | DVTI_READS_RESULT;
     }
 }
 
@@ -81,8 +104,20 @@ static unsigned dvti_reads_other(dvti_op op, int input) {
     case DVTI_OP_max_pool2d_data:
     case DVTI_OP_max_pool2d_pick:
         return DVTI_READS_B;
-    default: /* copies, views, sum, mean, concat, avg_pool2d: shapes are enough */
+    case DVTI_OP_copy: /* shapes are enough */
+    case DVTI_OP_reshape:
+    case DVTI_OP_transpose:
+    case DVTI_OP_slice:
+    case DVTI_OP_unslice:
+    case DVTI_OP_broadcast_to:
+    case DVTI_OP_sum:
+    case DVTI_OP_mean:
+    case DVTI_OP_concat:
+    case DVTI_OP_avg_pool2d:
+    case DVTI_OP_avg_pool2d_data:
         return 0;
+    default:
+        return ~0u;
     }
 }
 
