@@ -35,7 +35,10 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     case DVTI_K_POOL2D:
         dvti_ref_pool2d(launch);
         break;
-    default:
+    case DVTI_K_OPTIMIZER:
+        dvti_ref_optimizer(launch);
+        break;
+    case DVTI_K_COUNT:
         break;
     }
 }

@@ -1,2 +1,187 @@
-/* Layers as functions: linear, dropout, normalisations. */
+/* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
 #include "4_ops/dvt_op.h"
+
+DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
+    dvt_array *in[3], *y;
+    dvt_scope_guard scope;
+    in[0] = x;
+    in[1] = w;
+    in[2] = bias;
+    if (!dvti_check("dvt_linear", in, bias ? 3 : 2))
+        return NULL;
+    if (x->shape.ndim < 1 || w->shape.ndim != 2 ||
+        x->shape.dim[x->shape.ndim - 1] != w->shape.dim[1] ||
+        (bias && (bias->shape.ndim != 1 || bias->shape.dim[0] != w->shape.dim[0]))) {
+        dvti_fail(
+            DVT_ERR_SHAPE,
+            "dvt_linear: x is %s, w is %s and bias %s; expected (..., k), (units, k) and (units,)",
+            dvti_describe(x), dvti_describe(w), bias ? dvti_describe(bias) : "none");
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    y = dvt_matmul_t(x, w, false, true);
+    if (bias)
+        y = dvt_add(y, bias);
+    dvt_keep(y);
+    dvt_scope_end(&scope);
+    return y;
+}
+
+DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
+    dvt_scope_guard scope;
+    dvt_array *mask, *y;
+    if (!dvti_check("dvt_dropout", &x, 1))
+        return NULL;
+    if (!(p >= 0 && p < 1)) {
+        dvti_fail(DVT_ERR_RANGE, "dvt_dropout: p is %g; expected 0 <= p < 1", p);
+        return NULL;
+    }
+    if (!dvt_is_training() || p == 0)
+        return x;
+    scope = dvt_scope_begin();
+    mask = dvt_bernoulli(1 - p, x->shape, dvti_float_dtype(x->dtype), x->storage->ctx);
+    y = dvt_mul(x, dvt_mul_scalar(mask, 1 / (1 - p)));
+    dvt_keep(y);
+    dvt_scope_end(&scope);
+    return y;
+}
+
+/* ---- batch normalisation ---- */
+/* v (n) as an array that broadcasts along x's axis. */
+static dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis) {
+    dvt_shape shape = x->shape;
+    int i;
+    for (i = 0; i < shape.ndim; i++)
+        shape.dim[i] = i == axis ? x->shape.dim[axis] : 1;
+    return dvt_reshape(v, shape);
+}
+
+static bool dvti_batch_norm_ok(dvt_array *const *in, int axis) {
+    static const char *const names[] = {"x", "gamma", "beta", "running_mean", "running_var"};
+    dvt_array *x = in[0];
+    int i;
+    for (i = 1; i < 5; i++)
+        if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != x->shape.dim[axis]) {
+            dvti_fail(
+                DVT_ERR_SHAPE,
+                "dvt_batch_norm: %s is %s; expected shape (%lld,), the extent of axis %d of x (%s)",
+                names[i], dvti_describe(in[i]), (long long)x->shape.dim[axis], axis,
+                dvti_describe(x));
+            return false;
+        }
+    for (i = 0; i < 5; i++)
+        if (!dvt_dtype_is_float(in[i]->dtype)) {
+            dvti_fail(DVT_ERR_DTYPE, "dvt_batch_norm: %s is %s; expected a float dtype", names[i],
+                      dvti_describe(in[i]));
+            return false;
+        }
+    return true;
+}
+
+/* momentum * running + (1 - momentum) * batch. */
+static dvt_array *dvti_moved(dvt_array *running, dvt_array *batch, double momentum) {
+    dvt_array *share = dvt_mul_scalar(dvt_reshape(batch, running->shape), 1 - momentum);
+    return dvt_add(dvt_mul_scalar(running, momentum), share);
+}
+
+/* Outside of the tape; both values are there before either is written. */
+static bool dvti_move_running(dvt_array *const *running, dvt_array *mean, dvt_array *variance,
+                              double momentum) {
+    bool good = false;
+    DVT_RECORD_SCOPE(0, -1) {
+        dvt_array *m = dvti_moved(running[0], mean, momentum),
+                  *v = dvti_moved(running[1], variance, momentum);
+        good = m && v && dvt_copy_into(running[0], m) && dvt_copy_into(running[1], v);
+    }
+    return good;
+}
+
+DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta,
+                                  dvt_array *running_mean, dvt_array *running_var, int axis,
+                                  double momentum, double epsilon) {
+    dvt_array *in[5], *mean, *variance, *y = NULL;
+    dvt_scope_guard scope;
+    bool training = dvt_is_training();
+    in[0] = x;
+    in[1] = gamma;
+    in[2] = beta;
+    in[3] = running_mean;
+    in[4] = running_var;
+    if (!dvti_check("dvt_batch_norm", in, 5) ||
+        !dvti_axis("dvt_batch_norm", &axis, x->shape.ndim) || !dvti_batch_norm_ok(in, axis))
+        return NULL;
+    if (!(momentum >= 0 && momentum <= 1) || !(epsilon >= 0)) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "dvt_batch_norm: momentum %g and epsilon %g; expected 0 to 1, and 0 or more",
+                  momentum, epsilon);
+        return NULL;
+    }
+    if (training && (running_mean->broadcast || running_var->broadcast)) {
+        dvti_fail(DVT_ERR_VALUE, "dvt_batch_norm: running statistics are written, and a broadcast "
+                                 "view cannot be; copy it first");
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    if (training) {
+        dvt_axes others = DVT_ALL;
+        int i;
+        for (i = 0; i < x->shape.ndim; i++)
+            if (i != axis)
+                others.axis[others.n++] = i;
+        /* With no other axis each element is a batch of one: itself is its mean, and its variance is 0. */
+        mean = others.n ? dvt_mean(x, others, true) : x;
+        variance =
+            others.n ? dvt_mean(dvt_square(dvt_sub(x, mean)), others, true) : dvt_zeros_like(x);
+    } else {
+        mean = dvti_along(running_mean, x, axis);
+        variance = dvti_along(running_var, x, axis);
+    }
+    y = dvt_mul(dvt_sub(x, mean), dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
+    y = dvt_add(dvt_mul(y, dvti_along(gamma, x, axis)), dvti_along(beta, x, axis));
+    /* Last, so that a failure above leaves the statistics as they were. */
+    if (y && training && !dvti_move_running(in + 3, mean, variance, momentum))
+        y = NULL;
+    dvt_keep(y);
+    dvt_scope_end(&scope);
+    return y;
+}
+
+DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon) {
+    dvt_array *in[3], *mean, *centred, *variance, *y;
+    dvt_scope_guard scope;
+    int n = 1, i;
+    in[0] = x;
+    if (gamma)
+        in[n++] = gamma;
+    if (beta)
+        in[n++] = beta;
+    if (!dvti_check("dvt_layer_norm", in, n))
+        return NULL;
+    if (x->shape.ndim < 1 || !(epsilon >= 0)) {
+        dvti_fail(
+            x->shape.ndim < 1 ? DVT_ERR_SHAPE : DVT_ERR_RANGE,
+            "dvt_layer_norm: x is %s and epsilon %g; expected at least one axis, and 0 or more",
+            dvti_describe(x), epsilon);
+        return NULL;
+    }
+    for (i = 1; i < n; i++)
+        if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != x->shape.dim[x->shape.ndim - 1]) {
+            dvti_fail(DVT_ERR_SHAPE,
+                      "dvt_layer_norm: gamma or beta is %s; expected the shape of the last axis of "
+                      "x (%s)",
+                      dvti_describe(in[i]), dvti_describe(x));
+            return NULL;
+        }
+    scope = dvt_scope_begin();
+    mean = dvt_mean(x, DVT_AXES(-1), true);
+    centred = dvt_sub(x, mean);
+    variance = dvt_mean(dvt_square(centred), DVT_AXES(-1), true);
+    y = dvt_mul(centred, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
+    if (gamma)
+        y = dvt_mul(y, gamma);
+    if (beta)
+        y = dvt_add(y, beta);
+    dvt_keep(y);
+    dvt_scope_end(&scope);
+    return y;
+}
