@@ -93,4 +93,91 @@ static inline void golden_damage(const unsigned char *bytes, size_t n,
         }
 }
 
+/* A path for a file of this test, under the system's folder for temporary ones; remove() it. */
+static inline const char *golden_temporary(const char *name) {
+    static char path[512];
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/devtensor-test-%lld-%s", folder && *folder ? folder : "/tmp",
+             (long long)(dvt_seconds() * 1e6), name);
+    return path;
+}
+
+/* A whole file; free() it. NULL when it cannot be read. */
+static inline unsigned char *golden_file(const char *path, size_t *n) {
+    FILE *file = fopen(path, "rb");
+    unsigned char *bytes = (unsigned char *)malloc(1 << 20);
+    *n = file ? fread(bytes, 1, 1 << 20, file) : 0;
+    if (file) {
+        fclose(file);
+        return bytes;
+    }
+    free(bytes);
+    return NULL;
+}
+
+static inline int golden_write(const char *path, const void *bytes, size_t n) {
+    FILE *file = fopen(path, "wb");
+    int ok = file && fwrite(bytes, 1, n, file) == n;
+    return file ? fclose(file) == 0 && ok : 0;
+}
+
+/* The next call fails with that status, and its sentence contains these words. */
+#define CHECK_REFUSED(expression, status, words)                                                   \
+    do {                                                                                           \
+        dvt_clear_error();                                                                         \
+        (void)(expression);                                                                        \
+        dvt_test_check(dvt_error_code() == (status) && strstr(dvt_error(), words), __FILE__,       \
+                       __LINE__, "%s gave %s (%s), expected %s (...%s...)", #expression,           \
+                       dvt_status_name(dvt_error_code()), dvt_error(), dvt_status_name(status),    \
+                       words);                                                                     \
+        dvt_clear_error();                                                                         \
+    } while (0)
+
+/* ---- host memory that runs out ---- */
+static long golden_allocations_left; /* the one that counts down to 0 fails, and those behind it */
+
+static inline void *golden_alloc(void *user, size_t bytes) {
+    (void)user;
+    return golden_allocations_left-- > 0 ? malloc(bytes) : NULL;
+}
+
+static inline void *golden_resize(void *user, void *block, size_t bytes) {
+    (void)user;
+    return golden_allocations_left-- > 0 ? realloc(block, bytes) : NULL;
+}
+
+static inline void golden_release(void *user, void *block) {
+    (void)user;
+    free(block);
+}
+
+/* Runs `action`, which returns whether it succeeded, with the first allocation failing, then the second, ... until none
+   does. Each failure must be reported as HOST_MEMORY and leave nothing behind. Returns how many failed. */
+static inline int golden_out_of_memory(int (*action)(void)) {
+    dvt_allocator failing = {golden_alloc, golden_resize, golden_release, NULL};
+    long n;
+    for (n = 0; n < 500; n++) {
+        dvt_stats before = dvt_get_stats(), after;
+        int ok = 0;
+        dvt_clear_error();
+        DVT_SCOPE {
+            golden_allocations_left = n;
+            dvt_set_allocator(&failing);
+            ok = action();
+            dvt_set_allocator(NULL);
+        }
+        after = dvt_get_stats();
+        CHECK_INT(after.arrays, before.arrays);
+        CHECK_INT(after.blocks_of_memory, before.blocks_of_memory);
+        if (ok) {
+            CHECK_INT(dvt_error_code(), DVT_OK);
+            return (int)n;
+        }
+        CHECK_INT(dvt_error_code(), DVT_ERR_HOST_MEMORY);
+        dvt_clear_error();
+    }
+    CHECK(n < 500);
+    return -1;
+}
+
 #endif
