@@ -5183,10 +5183,7 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     case DVTI_K_POOL2D:
         dvti_ref_pool2d(launch);
         break;
-    case DVTI_K_OPTIMIZER:
-        dvti_ref_optimizer(launch);
-        break;
-    case DVTI_K_COUNT:
+    default:
         break;
     }
 }
@@ -8069,96 +8066,10 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 #line 35 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
-/* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
-
-   sgd       w <- w - a (g + d w);  with momentum u:  m <- u m - a (g + d w), w <- w + m;
-             Nesterov:  w <- w + u m - a (g + d w), with the new m. Source: MXNet; Sutskever et al., 2013
-   adam      h = g + d w;  m <- b1 m + (1 - b1) h,  v <- b2 v + (1 - b2) h h,  w <- w - a' m / (sqrt(v) + e)
-             with a' = a sqrt(1 - b2^t) / (1 - b1^t). Source: Kingma and Ba, 2014
-   adamw     the same with h = g, and w <- w - a' m / (sqrt(v) + e) - a d w. Source: Loshchilov and Hutter, 2017
-   rmsprop   h = g + d w;  n <- r n + (1 - r) h h,  w <- w - a h / sqrt(n + e). Source: Tieleman and Hinton, 2012
-             centered:  s <- r s + (1 - r) h,  m <- u m - a h / sqrt(n - s s + e),  w <- w + m. Source: Graves, 2013
-   adagrad   n <- n + g g,  w <- w - a (g / sqrt(n + e) + d w). Source: Duchi et al., 2011
-
-   Computed in float64 and rounded once per array: a step is bound by memory, and the result then depends on nothing else. */
+/* Optimiser steps. */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/ref/ref_optimizer.c"
+#line 2 "src/3_cpu/ref/ref_optimizer.c"
 #endif
-
-/* What one element's step reads and writes: the weight, and up to three state values. */
-typedef struct dvti_step_state {
-    double w, s[3];
-} dvti_step_state;
-
-static void dvti_step_sgd(const dvti_launch *l, dvti_step_state *e, double g) {
-    double rate = l->f[0], momentum = l->f[4], change = -rate * (g + l->f[1] * e->w);
-    if (momentum == 0) {
-        e->w += change;
-        return;
-    }
-    e->s[0] = momentum * e->s[0] + change;
-    e->w += l->i[0] ? momentum * e->s[0] + change : e->s[0];
-}
-
-static void dvti_step_adam(const dvti_launch *l, dvti_step_state *e, double g) {
-    double decay = l->f[1], b1 = l->f[4], b2 = l->f[5];
-    double h = l->op == DVTI_OP_adam ? g + decay * e->w : g;
-    e->s[0] = b1 * e->s[0] + (1 - b1) * h;
-    e->s[1] = b2 * e->s[1] + (1 - b2) * h * h;
-    e->w -= l->f[7] * e->s[0] / (sqrt(e->s[1]) + l->f[6]) +
-            (l->op == DVTI_OP_adamw ? l->f[0] * decay * e->w : 0);
-}
-
-static void dvti_step_rmsprop(const dvti_launch *l, dvti_step_state *e, double g) {
-    double rate = l->f[0], r = l->f[4], h = g + l->f[1] * e->w;
-    e->s[0] = r * e->s[0] + (1 - r) * h * h;
-    if (!l->i[0]) {
-        e->w -= rate * h / sqrt(e->s[0] + l->f[6]);
-        return;
-    }
-    e->s[1] = r * e->s[1] + (1 - r) * h;
-    /* The difference is a variance; rounding may leave it a little below 0. */
-    e->s[2] = l->f[5] * e->s[2] - rate * h / sqrt(fmax(e->s[0] - e->s[1] * e->s[1], 0) + l->f[6]);
-    e->w += e->s[2];
-}
-
-static void dvti_step_adagrad(const dvti_launch *l, dvti_step_state *e, double g) {
-    e->s[0] += g * g;
-    e->w -= l->f[0] * (g / sqrt(e->s[0] + l->f[6]) + l->f[1] * e->w);
-}
-
-static void dvti_optimizer_range(void *user, int64_t begin, int64_t end) {
-    const dvti_launch *l = (const dvti_launch *)user;
-    void (*step)(const dvti_launch *, dvti_step_state *, double) =
-        l->op == DVTI_OP_sgd       ? dvti_step_sgd
-        : l->op == DVTI_OP_rmsprop ? dvti_step_rmsprop
-        : l->op == DVTI_OP_adagrad ? dvti_step_adagrad
-                                   : dvti_step_adam;
-    double clip = l->f[3];
-    int64_t at;
-    for (at = begin; at < end; at++) {
-        dvti_step_state e;
-        double g = l->f[2] * dvti_load_f64(l->in[0].data, l->in[0].dtype, at);
-        int k;
-        if (clip > 0)
-            g = g > clip ? clip : g < -clip ? -clip : g;
-        e.w = dvti_load_f64(l->out[0].data, l->out[0].dtype, at);
-        for (k = 1; k < l->n_out; k++)
-            e.s[k - 1] = dvti_load_f64(l->out[k].data, l->out[k].dtype, at);
-        step(l, &e, g);
-        dvti_store_f64(l->out[0].data, l->out[0].dtype, at, e.w);
-        for (k = 1; k < l->n_out; k++)
-            dvti_store_f64(l->out[k].data, l->out[k].dtype, at, e.s[k - 1]);
-    }
-}
-
-DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
-    int64_t n = 1;
-    int i;
-    for (i = 0; i < launch->out[0].ndim; i++)
-        n *= launch->out[0].dim[i];
-    dvti_parallel_for(n, 16384, dvti_optimizer_range, (void *)(uintptr_t)launch);
-}
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 36 "src/devtensor_spine.h"
@@ -9641,11 +9552,10 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
-   are read, and backward refuses values that were overwritten since they were recorded. An operation that is not listed
-   reads everything; one that is must name at least what its gradient function in 5_grad uses: a test overwrites every value
-   and looks for gradients that change in silence. */
+   are read, and backward refuses values that were overwritten since they were recorded. It must name at least what the
+   gradient functions of 5_grad use; a test overwrites every value and looks for gradients that change in silence. */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/4_ops/dvt_reads.c"
+#line 4 "src/4_ops/dvt_reads.c"
 #endif
 
 #define DVTI_READS_X 1u
@@ -9671,26 +9581,8 @@ static unsigned dvti_reads_unary(dvti_op op) {
     case DVTI_OP_tanh:
     case DVTI_OP_sigmoid:
         return DVTI_READS_RESULT;
-    case DVTI_OP_abs:
-    case DVTI_OP_square:
-    case DVTI_OP_relu:
-    case DVTI_OP_log:
-    case DVTI_OP_log2:
-    case DVTI_OP_log10:
-    case DVTI_OP_log1p:
-    case DVTI_OP_sin:
-    case DVTI_OP_cos:
-    case DVTI_OP_asin:
-    case DVTI_OP_acos:
-    case DVTI_OP_atan:
-    case DVTI_OP_sinh:
-    case DVTI_OP_cosh:
-    case DVTI_OP_softplus:
-    case DVTI_OP_erf:
-    case DVTI_OP_gelu:
-        return DVTI_READS_X;
     default:
-        return DVTI_READS_X | DVTI_READS_RESULT;
+        return DVTI_READS_X;
     }
 }
 
@@ -9711,12 +9603,8 @@ static unsigned dvti_reads_binary(dvti_op op, bool to_b) {
         return to_b ? DVTI_READS_A | DVTI_READS_RESULT : DVTI_READS_A | DVTI_READS_B;
     case DVTI_OP_hypot:
         return DVTI_READS_RESULT | (to_b ? DVTI_READS_B : DVTI_READS_A);
-    case DVTI_OP_minimum:
-    case DVTI_OP_maximum:
-    case DVTI_OP_atan2:
-        return DVTI_READS_A | DVTI_READS_B;
     default:
-        return DVTI_READS_A | DVTI_READS_B | DVTI_READS_RESULT;
+        return DVTI_READS_A | DVTI_READS_B;
     }
 }
 
@@ -9748,20 +9636,8 @@ static unsigned dvti_reads_other(dvti_op op, int input) {
     case DVTI_OP_max_pool2d_data:
     case DVTI_OP_max_pool2d_pick:
         return DVTI_READS_B;
-    case DVTI_OP_copy: /* shapes are enough */
-    case DVTI_OP_reshape:
-    case DVTI_OP_transpose:
-    case DVTI_OP_slice:
-    case DVTI_OP_unslice:
-    case DVTI_OP_broadcast_to:
-    case DVTI_OP_sum:
-    case DVTI_OP_mean:
-    case DVTI_OP_concat:
-    case DVTI_OP_avg_pool2d:
-    case DVTI_OP_avg_pool2d_data:
+    default: /* copies, views, sum, mean, concat, avg_pool2d: shapes are enough */
         return 0;
-    default:
-        return ~0u;
     }
 }
 
@@ -11431,195 +11307,10 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 #line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
-/* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
+/* Layers as functions: linear, dropout, normalisations. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/4_ops/op_layers.c"
 #endif
-
-DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
-    dvt_array *in[3], *y;
-    dvt_scope_guard scope;
-    in[0] = x;
-    in[1] = w;
-    in[2] = bias;
-    if (!dvti_check("dvt_linear", in, bias ? 3 : 2))
-        return NULL;
-    if (x->shape.ndim < 1 || w->shape.ndim != 2 ||
-        x->shape.dim[x->shape.ndim - 1] != w->shape.dim[1] ||
-        (bias && (bias->shape.ndim != 1 || bias->shape.dim[0] != w->shape.dim[0]))) {
-        dvti_fail(
-            DVT_ERR_SHAPE,
-            "dvt_linear: x is %s, w is %s and bias %s; expected (..., k), (units, k) and (units,)",
-            dvti_describe(x), dvti_describe(w), bias ? dvti_describe(bias) : "none");
-        return NULL;
-    }
-    scope = dvt_scope_begin();
-    y = dvt_matmul_t(x, w, false, true);
-    if (bias)
-        y = dvt_add(y, bias);
-    dvt_keep(y);
-    dvt_scope_end(&scope);
-    return y;
-}
-
-DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
-    dvt_scope_guard scope;
-    dvt_array *mask, *y;
-    if (!dvti_check("dvt_dropout", &x, 1))
-        return NULL;
-    if (!(p >= 0 && p < 1)) {
-        dvti_fail(DVT_ERR_RANGE, "dvt_dropout: p is %g; expected 0 <= p < 1", p);
-        return NULL;
-    }
-    if (!dvt_is_training() || p == 0)
-        return x;
-    scope = dvt_scope_begin();
-    mask = dvt_bernoulli(1 - p, x->shape, dvti_float_dtype(x->dtype), x->storage->ctx);
-    y = dvt_mul(x, dvt_mul_scalar(mask, 1 / (1 - p)));
-    dvt_keep(y);
-    dvt_scope_end(&scope);
-    return y;
-}
-
-/* ---- batch normalisation ---- */
-/* v (n) as an array that broadcasts along x's axis. */
-static dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis) {
-    dvt_shape shape = x->shape;
-    int i;
-    for (i = 0; i < shape.ndim; i++)
-        shape.dim[i] = i == axis ? x->shape.dim[axis] : 1;
-    return dvt_reshape(v, shape);
-}
-
-static bool dvti_batch_norm_ok(dvt_array *const *in, int axis) {
-    static const char *const names[] = {"x", "gamma", "beta", "running_mean", "running_var"};
-    dvt_array *x = in[0];
-    int i;
-    for (i = 1; i < 5; i++)
-        if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != x->shape.dim[axis]) {
-            dvti_fail(
-                DVT_ERR_SHAPE,
-                "dvt_batch_norm: %s is %s; expected shape (%lld,), the extent of axis %d of x (%s)",
-                names[i], dvti_describe(in[i]), (long long)x->shape.dim[axis], axis,
-                dvti_describe(x));
-            return false;
-        }
-    for (i = 0; i < 5; i++)
-        if (!dvt_dtype_is_float(in[i]->dtype)) {
-            dvti_fail(DVT_ERR_DTYPE, "dvt_batch_norm: %s is %s; expected a float dtype", names[i],
-                      dvti_describe(in[i]));
-            return false;
-        }
-    return true;
-}
-
-/* momentum * running + (1 - momentum) * batch. */
-static dvt_array *dvti_moved(dvt_array *running, dvt_array *batch, double momentum) {
-    dvt_array *share = dvt_mul_scalar(dvt_reshape(batch, running->shape), 1 - momentum);
-    return dvt_add(dvt_mul_scalar(running, momentum), share);
-}
-
-/* Outside of the tape; both values are there before either is written. */
-static bool dvti_move_running(dvt_array *const *running, dvt_array *mean, dvt_array *variance,
-                              double momentum) {
-    bool good = false;
-    DVT_RECORD_SCOPE(0, -1) {
-        dvt_array *m = dvti_moved(running[0], mean, momentum),
-                  *v = dvti_moved(running[1], variance, momentum);
-        good = m && v && dvt_copy_into(running[0], m) && dvt_copy_into(running[1], v);
-    }
-    return good;
-}
-
-DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta,
-                                  dvt_array *running_mean, dvt_array *running_var, int axis,
-                                  double momentum, double epsilon) {
-    dvt_array *in[5], *mean, *variance, *y = NULL;
-    dvt_scope_guard scope;
-    bool training = dvt_is_training();
-    in[0] = x;
-    in[1] = gamma;
-    in[2] = beta;
-    in[3] = running_mean;
-    in[4] = running_var;
-    if (!dvti_check("dvt_batch_norm", in, 5) ||
-        !dvti_axis("dvt_batch_norm", &axis, x->shape.ndim) || !dvti_batch_norm_ok(in, axis))
-        return NULL;
-    if (!(momentum >= 0 && momentum <= 1) || !(epsilon >= 0)) {
-        dvti_fail(DVT_ERR_RANGE,
-                  "dvt_batch_norm: momentum %g and epsilon %g; expected 0 to 1, and 0 or more",
-                  momentum, epsilon);
-        return NULL;
-    }
-    if (training && (running_mean->broadcast || running_var->broadcast)) {
-        dvti_fail(DVT_ERR_VALUE, "dvt_batch_norm: running statistics are written, and a broadcast "
-                                 "view cannot be; copy it first");
-        return NULL;
-    }
-    scope = dvt_scope_begin();
-    if (training) {
-        dvt_axes others = DVT_ALL;
-        int i;
-        for (i = 0; i < x->shape.ndim; i++)
-            if (i != axis)
-                others.axis[others.n++] = i;
-        /* With no other axis each element is a batch of one: itself is its mean, and its variance is 0. */
-        mean = others.n ? dvt_mean(x, others, true) : x;
-        variance =
-            others.n ? dvt_mean(dvt_square(dvt_sub(x, mean)), others, true) : dvt_zeros_like(x);
-    } else {
-        mean = dvti_along(running_mean, x, axis);
-        variance = dvti_along(running_var, x, axis);
-    }
-    y = dvt_mul(dvt_sub(x, mean), dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
-    y = dvt_add(dvt_mul(y, dvti_along(gamma, x, axis)), dvti_along(beta, x, axis));
-    /* Last, so that a failure above leaves the statistics as they were. */
-    if (y && training && !dvti_move_running(in + 3, mean, variance, momentum))
-        y = NULL;
-    dvt_keep(y);
-    dvt_scope_end(&scope);
-    return y;
-}
-
-DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon) {
-    dvt_array *in[3], *mean, *centred, *variance, *y;
-    dvt_scope_guard scope;
-    int n = 1, i;
-    in[0] = x;
-    if (gamma)
-        in[n++] = gamma;
-    if (beta)
-        in[n++] = beta;
-    if (!dvti_check("dvt_layer_norm", in, n))
-        return NULL;
-    if (x->shape.ndim < 1 || !(epsilon >= 0)) {
-        dvti_fail(
-            x->shape.ndim < 1 ? DVT_ERR_SHAPE : DVT_ERR_RANGE,
-            "dvt_layer_norm: x is %s and epsilon %g; expected at least one axis, and 0 or more",
-            dvti_describe(x), epsilon);
-        return NULL;
-    }
-    for (i = 1; i < n; i++)
-        if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != x->shape.dim[x->shape.ndim - 1]) {
-            dvti_fail(DVT_ERR_SHAPE,
-                      "dvt_layer_norm: gamma or beta is %s; expected the shape of the last axis of "
-                      "x (%s)",
-                      dvti_describe(in[i]), dvti_describe(x));
-            return NULL;
-        }
-    scope = dvt_scope_begin();
-    mean = dvt_mean(x, DVT_AXES(-1), true);
-    centred = dvt_sub(x, mean);
-    variance = dvt_mean(dvt_square(centred), DVT_AXES(-1), true);
-    y = dvt_mul(centred, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
-    if (gamma)
-        y = dvt_mul(y, gamma);
-    if (beta)
-        y = dvt_add(y, beta);
-    dvt_keep(y);
-    dvt_scope_end(&scope);
-    return y;
-}
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 51 "src/devtensor_spine.h"
@@ -13690,64 +13381,13 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 #line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
-/* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
-   three operations are each other's gradients. Pooling is linear once the places of the maxima are known. */
+/* Gradients of convolution and pooling. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_grad/grad_conv.c"
+#line 2 "src/5_grad/grad_conv.c"
 #endif
 
-/* y = conv(x, w) + b. */
-static void dvti_grad_conv2d_forward(dvti_grad_call *call) {
-    const dvti_attr *attr = &call->node->attr;
-    dvt_array *x = call->in[0], *w = call->in[1];
-    if (call->need[0])
-        call->out[0] = dvti_conv2d_data(call->g, w, x->shape, attr);
-    if (call->need[1])
-        call->out[1] = dvti_conv2d_weight(x, call->g, w->shape, attr);
-    if (call->n_in == 3 && call->need[2])
-        call->out[2] = dvt_sum(call->g, DVT_AXES(0, 2, 3), false);
-}
-
 DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
-    const dvti_attr *attr = &call->node->attr;
-    dvt_array *a = call->in[0], *b = call->n_in > 1 ? call->in[1] : NULL, *g = call->g;
-    switch (call->node->op) {
-    case DVTI_OP_conv2d:
-        dvti_grad_conv2d_forward(call);
-        break;
-    case DVTI_OP_conv2d_data: /* a: gradient of y, b: weights; g: like the data */
-        if (call->need[0])
-            call->out[0] = dvti_conv2d(g, b, NULL, attr);
-        if (call->need[1])
-            call->out[1] = dvti_conv2d_weight(g, a, b->shape, attr);
-        break;
-    case DVTI_OP_conv2d_weight: /* a: data, b: gradient of y; g: like the weights */
-        if (call->need[0])
-            call->out[0] = dvti_conv2d_data(b, g, a->shape, attr);
-        if (call->need[1])
-            call->out[1] = dvti_conv2d(a, g, NULL, attr);
-        break;
-    case DVTI_OP_max_pool2d:
-        call->out[0] = dvti_max_pool2d_data(g, a, attr);
-        break;
-    case DVTI_OP_max_pool2d_data: /* a: gradient of y, b: data, which only says where */
-        if (call->need[0])
-            call->out[0] = dvti_max_pool2d_pick(g, b, attr);
-        if (call->need[1])
-            call->out[1] = dvt_zeros_like(b);
-        break;
-    case DVTI_OP_max_pool2d_pick: /* a: values, b: data, which only says where */
-        if (call->need[0])
-            call->out[0] = dvti_max_pool2d_data(g, b, attr);
-        if (call->need[1])
-            call->out[1] = dvt_zeros_like(b);
-        break;
-    case DVTI_OP_avg_pool2d:
-        call->out[0] = dvti_avg_pool2d_data(g, a->shape, attr);
-        break;
-    default: /* avg_pool2d_data */
-        call->out[0] = dvti_avg_pool2d(g, attr);
-    }
+    (void)call;
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -14390,33 +14030,7 @@ DVTI_FN dvt_array *dvti_stored_array(const char *function, const dvti_stored *st
    already). Owned by the innermost scope; NULL with the error set. */
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype);
 
-/* ---- deflate (RFC 1951) and gzip (RFC 1952) ---- */
-#define DVTI_INFLATE_LOOKUP 11
-#define DVTI_INFLATE_CODE 15
-
-typedef struct dvti_huffman {
-    uint16_t
-        lookup[1 << DVTI_INFLATE_LOOKUP]; /* symbol * 16 + length of its code; 0: longer, or none */
-    uint16_t count[DVTI_INFLATE_CODE + 1]; /* codes of each length */
-    uint16_t symbol[288];                  /* by length, then by value */
-} dvti_huffman;
-
-typedef struct dvti_inflater {
-    const unsigned char *in, *end;
-    uint64_t bits;
-    int n_bits;
-    unsigned char *out;
-    size_t n, capacity, limit;
-    size_t start;      /* of this member's output: matches do not reach before it */
-    const char *wrong; /* what is wrong with the data; NULL so far */
-    bool no_memory, full;
-    dvti_huffman literal, distance;
-} dvti_inflater;
-
-/* Appends what the deflated data at s->in hold, and goes past them. False with s->wrong set. */
-DVTI_FN bool dvti_inflate(dvti_inflater *s);
-DVTI_FN bool dvti_inflate_fail(dvti_inflater *s, const char *wrong);
-
+/* ---- gzip (RFC 1952) and deflate (RFC 1951) ---- */
 DVTI_FN bool dvti_is_gzip(const void *bytes, size_t size);
 /* All members, one after the other, in a block for dvti_free, of at most `limit` bytes. False with FORMAT or HOST_MEMORY
    set; `what` names the file in messages. */
@@ -15230,186 +14844,6 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #ifdef DEVTENSOR_LINES
 #line 69 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/5_io/dvt_gzip.c ==== */
-/* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
-#ifdef DEVTENSOR_LINES
-#line 2 "src/5_io/dvt_gzip.c"
-#endif
-
-/* ---- checksum: eight bytes at a time ---- */
-typedef struct dvti_crc {
-    uint32_t table[8][256];
-} dvti_crc;
-
-static void dvti_crc_build(dvti_crc *crc) {
-    uint32_t i, value;
-    int k;
-    for (i = 0; i < 256; i++) {
-        value = i;
-        for (k = 0; k < 8; k++)
-            value = value >> 1 ^ (value & 1 ? 0xedb88320u : 0);
-        crc->table[0][i] = value;
-    }
-    for (i = 0; i < 256; i++)
-        for (k = 1; k < 8; k++) {
-            value = crc->table[k - 1][i];
-            crc->table[k][i] = value >> 8 ^ crc->table[0][value & 255];
-        }
-}
-
-static uint32_t dvti_crc_of(const dvti_crc *crc, const unsigned char *at, size_t n) {
-    uint32_t value = 0xffffffffu;
-    for (; n >= 8; n -= 8, at += 8) {
-        uint32_t next =
-            (uint32_t)at[4] | (uint32_t)at[5] << 8 | (uint32_t)at[6] << 16 | (uint32_t)at[7] << 24;
-        value ^=
-            (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-        value = crc->table[7][value & 255] ^ crc->table[6][value >> 8 & 255] ^
-                crc->table[5][value >> 16 & 255] ^ crc->table[4][value >> 24] ^
-                crc->table[3][next & 255] ^ crc->table[2][next >> 8 & 255] ^
-                crc->table[1][next >> 16 & 255] ^ crc->table[0][next >> 24];
-    }
-    for (; n; n--)
-        value = value >> 8 ^ crc->table[0][(value ^ *at++) & 255];
-    return ~value;
-}
-
-/* ---- gzip members ---- */
-DVTI_FN bool dvti_is_gzip(const void *bytes, size_t size) {
-    const unsigned char *at = (const unsigned char *)bytes;
-    return size >= 2 && at[0] == 0x1f && at[1] == 0x8b;
-}
-
-static bool dvti_skip_text(dvti_source *in) {
-    const unsigned char *end = in->left ? (const unsigned char *)memchr(in->at, 0, in->left) : NULL;
-    return end && dvti_source_bytes(in, (uint64_t)(end - in->at) + 1) != NULL;
-}
-
-static bool dvti_gzip_header(dvti_inflater *s, const dvti_crc *crc) {
-    dvti_source in = dvti_source_begin(s->in, (size_t)(s->end - s->in));
-    unsigned magic = (unsigned)dvti_source_le(&in, 2), method = (unsigned)dvti_source_le(&in, 1);
-    unsigned flags = (unsigned)dvti_source_le(&in, 1);
-    dvti_source_bytes(&in, 6);
-    if (magic != 0x8b1f)
-        return dvti_inflate_fail(s, "something that is not gzip follows its end");
-    if (!in.failed && (method != 8 || flags & 0xe0))
-        return dvti_inflate_fail(s, "its header has an unknown method or flag");
-    if (flags & 4)
-        dvti_source_bytes(&in, dvti_source_le(&in, 2));
-    if ((flags & 8 && !dvti_skip_text(&in)) || (flags & 16 && !dvti_skip_text(&in)))
-        in.failed = true;
-    if (flags & 2 && !in.failed) {
-        uint32_t sum = dvti_crc_of(crc, s->in, (size_t)(in.at - s->in)) & 0xffffu;
-        if (dvti_source_le(&in, 2) != sum && !in.failed)
-            return dvti_inflate_fail(s, "the checksum of its header is wrong");
-    }
-    if (in.failed)
-        return dvti_inflate_fail(s, "it ends in the middle");
-    s->in = in.at;
-    return true;
-}
-
-static bool dvti_gzip_member(dvti_inflater *s, const dvti_crc *crc) {
-    uint32_t sum, length;
-    dvti_source in;
-    if (!dvti_gzip_header(s, crc) || !dvti_inflate(s))
-        return false;
-    in = dvti_source_begin(s->in, (size_t)(s->end - s->in));
-    sum = (uint32_t)dvti_source_le(&in, 4);
-    length = (uint32_t)dvti_source_le(&in, 4);
-    if (in.failed)
-        return dvti_inflate_fail(s, "it ends in the middle");
-    s->in = in.at;
-    if (length != (uint32_t)(s->n - s->start))
-        return dvti_inflate_fail(s, "it has another length than it says");
-    if (sum != dvti_crc_of(crc, s->out + s->start, s->n - s->start))
-        return dvti_inflate_fail(s, "its checksum is wrong");
-    return true;
-}
-
-static bool dvti_only_zeros(const unsigned char *at, const unsigned char *end) {
-    while (at < end && *at == 0)
-        at++;
-    return at == end;
-}
-
-static bool dvti_gunzip_members(dvti_inflater *s, const dvti_crc *crc) {
-    do
-        if (!dvti_gzip_member(s, crc))
-            return false;
-    while (!dvti_only_zeros(s->in, s->end)); /* tapes and disks pad with zeros */
-    return true;
-}
-
-/* The length that the last member gives for itself: room to begin with, when that is possible at all. */
-static size_t dvti_gzip_hint(const unsigned char *at, size_t size, size_t limit) {
-    dvti_source in = dvti_source_begin(at + (size < 4 ? 0 : size - 4), size < 4 ? size : 4);
-    uint64_t hint = dvti_source_le(&in, 4);
-    if (hint == 0 || hint / DVTI_DEFLATE_RATIO > size)
-        hint = 1; /* a block even when the output is empty */
-    return hint < limit ? (size_t)hint : limit;
-}
-
-static bool dvti_gunzip_begin(dvti_inflater *s, dvti_crc *crc, const void *bytes, size_t size,
-                              size_t limit) {
-    size_t room = dvti_gzip_hint((const unsigned char *)bytes, size, limit);
-    s->in = (const unsigned char *)bytes;
-    s->end = s->in + size;
-    s->limit = limit;
-    dvti_crc_build(crc);
-    s->out = (unsigned char *)dvti_alloc(room);
-    s->capacity = s->out ? room : 0;
-    s->no_memory = !s->out;
-    return s->out != NULL;
-}
-
-/* head: success is also when the limit was reached. */
-static bool dvti_gunzip_run(const char *function, const char *what, const void *bytes, size_t size,
-                            size_t limit, bool head, void **out, size_t *out_size) {
-    dvti_inflater *s = (dvti_inflater *)dvti_alloc_zero(sizeof *s);
-    dvti_crc *crc = (dvti_crc *)dvti_alloc(sizeof *crc);
-    bool ok = false;
-    *out = NULL;
-    *out_size = 0;
-    if (s && crc && dvti_gunzip_begin(s, crc, bytes, size, limit))
-        ok = dvti_gunzip_members(s, crc) || (head && s->full);
-    if (!s || !crc || s->no_memory)
-        dvti_fail_memory(function, (int64_t)(s ? s->n + 1 : sizeof *s));
-    else if (!ok)
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: the compressed data cannot be read: %s; fetch or write the file again",
-            function, what, s->wrong);
-    if (ok) {
-        *out = s->out;
-        *out_size = s->n;
-    } else if (s)
-        dvti_free(s->out);
-    dvti_free(s);
-    dvti_free(crc);
-    return ok;
-}
-
-DVTI_FN bool dvti_gunzip(const char *function, const char *what, const void *bytes, size_t size,
-                         size_t limit, void **out, size_t *out_size) {
-    return dvti_gunzip_run(function, what, bytes, size, limit, false, out, out_size);
-}
-
-/* One step of inflating writes less than 65536 bytes, so the limit is not met before n bytes are there. */
-DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void *bytes,
-                              size_t size, unsigned char *head, size_t n, size_t *got) {
-    void *out;
-    if (!dvti_gunzip_run(function, what, bytes, size, n + 65536, true, &out, got))
-        return false;
-    *got = DVTI_MIN(*got, n);
-    memcpy(head, out, *got);
-    dvti_free(out);
-    return true;
-}
-/* ==== end src/5_io/dvt_gzip.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
-#endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
    apart by content. */
@@ -15569,31 +15003,45 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
-/* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
-   counting. A fast loop decodes far from the ends of input and output, a careful one near them. */
+/* Reading gzip (RFC 1952) and deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones
+   are found by counting. The output is checked against the checksum and the length that the file gives. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/5_io/dvt_inflate.c"
 #endif
 
-#define DVTI_MAX_CODE DVTI_INFLATE_CODE
-#define DVTI_LOOKUP_BITS DVTI_INFLATE_LOOKUP
+#define DVTI_LOOKUP_BITS 11
+#define DVTI_MAX_CODE 15
+
+typedef struct dvti_huffman {
+    uint16_t
+        lookup[1 << DVTI_LOOKUP_BITS]; /* symbol * 16 + length of its code; 0: longer, or none */
+    uint16_t count[DVTI_MAX_CODE + 1]; /* codes of each length */
+    uint16_t symbol[288];              /* by length, then by value */
+} dvti_huffman;
+
+typedef struct dvti_inflater {
+    const unsigned char *in, *end;
+    uint64_t bits;
+    int n_bits;
+    unsigned char *out;
+    size_t n, capacity, limit;
+    size_t start;      /* of this member's output: matches do not reach before it */
+    const char *wrong; /* what is wrong with the data; NULL so far */
+    bool no_memory, full;
+    dvti_huffman literal, distance;
+} dvti_inflater;
 
 /* ---- bits ---- */
-/* Little-endian: the compiler makes one load of it. */
-static uint64_t dvti_load_64(const unsigned char *at) {
-    uint32_t low =
-        (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-    uint32_t high =
-        (uint32_t)at[4] | (uint32_t)at[5] << 8 | (uint32_t)at[6] << 16 | (uint32_t)at[7] << 24;
-    return (uint64_t)high << 32 | low;
-}
-
 static void dvti_refill(dvti_inflater *s) {
     if (s->end - s->in >= 8) {
-        s->bits |= dvti_load_64(s->in) << s->n_bits;
+        uint64_t word = 0;
+        int i;
+        for (i = 7; i >= 0; i--) /* one load, where the compiler sees it */
+            word = word << 8 | s->in[i];
+        s->bits |= word << s->n_bits;
         s->in += (63 - s->n_bits) >> 3;
         s->n_bits |= 56;
         return;
@@ -15604,7 +15052,7 @@ static void dvti_refill(dvti_inflater *s) {
     }
 }
 
-DVTI_FN bool dvti_inflate_fail(dvti_inflater *s, const char *wrong) {
+static bool dvti_inflate_fail(dvti_inflater *s, const char *wrong) {
     if (!s->wrong)
         s->wrong = wrong;
     return false;
@@ -15770,113 +15218,22 @@ static bool dvti_inflate_match(dvti_inflater *s, int symbol) {
     return !s->wrong && dvti_copy_match(s, distance, length);
 }
 
-/* The fast loop's room: 8 bytes of input for every refill, and of output three literals, the longest match and the 7
-   bytes that copying in words may write beyond it. */
-#define DVTI_FAST_IN 16
-#define DVTI_FAST_OUT (3 + 258 + 8)
-/* Fills the local bit buffer to 56 bits at least, as dvti_refill does; takes n bits from it. */
-#define DVTI_FILL (bits |= dvti_load_64(in) << n_bits, in += (63 - n_bits) >> 3, n_bits |= 56)
-#define DVTI_DROP(n) (bits >>= (n), n_bits -= (int)(n))
-#define DVTI_LOW(n) ((unsigned)bits & ((1u << (n)) - 1))
-
-/* Copies where 7 bytes beyond the match may be overwritten. */
-static void dvti_copy_fast(unsigned char *to, size_t distance, size_t length) {
-    const unsigned char *from = to - distance, *end = to + length;
-    if (distance >= 8)
-        for (; to < end; to += 8, from += 8)
-            memcpy(to, from, 8);
-    else if (distance == 1)
-        memset(to, *from, length);
-    else
-        while (to < end)
-            *to++ = *from++;
-}
-
-/* Decodes with everything in local variables, until it comes near an end, or to something that is rare or wrong: that is
-   left to the careful loop. True at the end of the block. */
-static bool dvti_inflate_fast(dvti_inflater *s) {
-    const uint16_t *literals = s->literal.lookup, *distances = s->distance.lookup;
-    const unsigned char *in = s->in;
-    unsigned char *out = s->out + s->n, *start = s->out + s->start;
-    uint64_t bits = s->bits;
-    int n_bits = s->n_bits;
-    bool ended = false;
-    while (s->end - in >= DVTI_FAST_IN && (size_t)(s->out + s->capacity - out) >= DVTI_FAST_OUT) {
-        unsigned entry, code, literal = 0, distance;
-        size_t length;
-        DVTI_FILL;
-        /* Three literals take 33 bits at most. */
-        entry = literals[DVTI_LOW(DVTI_LOOKUP_BITS)];
-        while (entry - 1 < 256 * 16 - 1 && literal++ < 3) {
-            *out++ = (unsigned char)(entry >> 4);
-            DVTI_DROP(entry & 15);
-            entry = literals[DVTI_LOW(DVTI_LOOKUP_BITS)];
-        }
-        if (entry - 1 < 256 * 16 - 1)
-            continue;
-        if (entry == 0 || entry >> 4 > 285)
-            break;
-        if (entry >> 4 == 256) {
-            DVTI_DROP(entry & 15);
-            ended = true;
-            break;
-        }
-        DVTI_FILL; /* 11 + 5 + 11 + 13 bits are needed */
-        {
-            uint64_t kept_bits = bits;
-            int kept = n_bits;
-            DVTI_DROP(entry & 15);
-            code = (entry >> 4) - 257;
-            length = dvti_length_base[code] + DVTI_LOW(dvti_length_extra[code]);
-            DVTI_DROP(dvti_length_extra[code]);
-            entry = distances[DVTI_LOW(DVTI_LOOKUP_BITS)];
-            code = entry >> 4;
-            distance = 0;
-            if (entry && code < 30) {
-                DVTI_DROP(entry & 15);
-                distance = dvti_distance_base[code] + DVTI_LOW(dvti_distance_extra[code]);
-                DVTI_DROP(dvti_distance_extra[code]);
-            }
-            if (distance == 0 || distance > (size_t)(out - start)) {
-                bits = kept_bits; /* the careful loop begins at the length again */
-                n_bits = kept;
-                break;
-            }
-        }
-        dvti_copy_fast(out, distance, length);
-        out += length;
-    }
-    s->in = in;
-    s->bits = bits;
-    s->n_bits = n_bits;
-    s->n = (size_t)(out - s->out);
-    return ended;
-}
-
-#undef DVTI_FAST_IN
-#undef DVTI_FAST_OUT
-#undef DVTI_FILL
-#undef DVTI_DROP
-#undef DVTI_LOW
-
-/* Literals up to a match, and the match; then the fast loop may go on. */
 static bool dvti_inflate_codes(dvti_inflater *s) {
     for (;;) {
-        int symbol = 0;
-        if (dvti_inflate_fast(s))
-            return true;
-        while (symbol < 256) {
+        int symbol;
+        if (s->n_bits < 48)
+            dvti_refill(s);
+        symbol = dvti_decode(s, &s->literal);
+        while (symbol >= 0 && symbol < 256) {
+            if (s->n >= s->capacity && !dvti_inflate_room(s, 1))
+                return false;
+            s->out[s->n++] = (unsigned char)symbol;
             if (s->n_bits < DVTI_MAX_CODE)
                 dvti_refill(s);
             symbol = dvti_decode(s, &s->literal);
-            if (symbol < 0)
-                return false;
-            if (symbol < 256) {
-                if (s->n >= s->capacity && !dvti_inflate_room(s, 1))
-                    return false;
-                s->out[s->n++] = (unsigned char)symbol;
-            }
         }
+        if (symbol < 0)
+            return false;
         if (symbol == 256)
             return true;
         if (!dvti_inflate_match(s, symbol))
@@ -15964,7 +15321,7 @@ static bool dvti_dynamic_codes(dvti_inflater *s) {
            dvti_inflate_fail(s, "its codes are not a tree");
 }
 
-DVTI_FN bool dvti_inflate(dvti_inflater *s) {
+static bool dvti_inflate(dvti_inflater *s) {
     unsigned last, type;
     s->start = s->n;
     do {
@@ -15985,11 +15342,178 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
     return true;
 }
 
-#undef DVTI_MAX_CODE
+/* ---- checksum: four bytes at a time ---- */
+typedef struct dvti_crc {
+    uint32_t table[4][256];
+} dvti_crc;
+
+static void dvti_crc_build(dvti_crc *crc) {
+    uint32_t i, value;
+    int k;
+    for (i = 0; i < 256; i++) {
+        value = i;
+        for (k = 0; k < 8; k++)
+            value = value >> 1 ^ (value & 1 ? 0xedb88320u : 0);
+        crc->table[0][i] = value;
+    }
+    for (i = 0; i < 256; i++)
+        for (k = 1; k < 4; k++) {
+            value = crc->table[k - 1][i];
+            crc->table[k][i] = value >> 8 ^ crc->table[0][value & 255];
+        }
+}
+
+static uint32_t dvti_crc_of(const dvti_crc *crc, const unsigned char *at, size_t n) {
+    uint32_t value = 0xffffffffu;
+    for (; n >= 4; n -= 4, at += 4) {
+        value ^=
+            (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+        value = crc->table[3][value & 255] ^ crc->table[2][value >> 8 & 255] ^
+                crc->table[1][value >> 16 & 255] ^ crc->table[0][value >> 24];
+    }
+    for (; n; n--)
+        value = value >> 8 ^ crc->table[0][(value ^ *at++) & 255];
+    return ~value;
+}
+
+/* ---- gzip members ---- */
+DVTI_FN bool dvti_is_gzip(const void *bytes, size_t size) {
+    const unsigned char *at = (const unsigned char *)bytes;
+    return size >= 2 && at[0] == 0x1f && at[1] == 0x8b;
+}
+
+static bool dvti_skip_text(dvti_source *in) {
+    const unsigned char *end = in->left ? (const unsigned char *)memchr(in->at, 0, in->left) : NULL;
+    return end && dvti_source_bytes(in, (uint64_t)(end - in->at) + 1) != NULL;
+}
+
+static bool dvti_gzip_header(dvti_inflater *s, const dvti_crc *crc) {
+    dvti_source in = dvti_source_begin(s->in, (size_t)(s->end - s->in));
+    unsigned magic = (unsigned)dvti_source_le(&in, 2), method = (unsigned)dvti_source_le(&in, 1);
+    unsigned flags = (unsigned)dvti_source_le(&in, 1);
+    dvti_source_bytes(&in, 6);
+    if (magic != 0x8b1f)
+        return dvti_inflate_fail(s, "something that is not gzip follows its end");
+    if (!in.failed && (method != 8 || flags & 0xe0))
+        return dvti_inflate_fail(s, "its header has an unknown method or flag");
+    if (flags & 4)
+        dvti_source_bytes(&in, dvti_source_le(&in, 2));
+    if ((flags & 8 && !dvti_skip_text(&in)) || (flags & 16 && !dvti_skip_text(&in)))
+        in.failed = true;
+    if (flags & 2 && !in.failed) {
+        uint32_t sum = dvti_crc_of(crc, s->in, (size_t)(in.at - s->in)) & 0xffffu;
+        if (dvti_source_le(&in, 2) != sum && !in.failed)
+            return dvti_inflate_fail(s, "the checksum of its header is wrong");
+    }
+    if (in.failed)
+        return dvti_inflate_fail(s, "it ends in the middle");
+    s->in = in.at;
+    return true;
+}
+
+static bool dvti_gzip_member(dvti_inflater *s, const dvti_crc *crc) {
+    uint32_t sum, length;
+    dvti_source in;
+    if (!dvti_gzip_header(s, crc) || !dvti_inflate(s))
+        return false;
+    in = dvti_source_begin(s->in, (size_t)(s->end - s->in));
+    sum = (uint32_t)dvti_source_le(&in, 4);
+    length = (uint32_t)dvti_source_le(&in, 4);
+    if (in.failed)
+        return dvti_inflate_fail(s, "it ends in the middle");
+    s->in = in.at;
+    if (length != (uint32_t)(s->n - s->start))
+        return dvti_inflate_fail(s, "it has another length than it says");
+    if (sum != dvti_crc_of(crc, s->out + s->start, s->n - s->start))
+        return dvti_inflate_fail(s, "its checksum is wrong");
+    return true;
+}
+
+static bool dvti_only_zeros(const unsigned char *at, const unsigned char *end) {
+    while (at < end && *at == 0)
+        at++;
+    return at == end;
+}
+
+static bool dvti_gunzip_members(dvti_inflater *s, const dvti_crc *crc) {
+    do
+        if (!dvti_gzip_member(s, crc))
+            return false;
+    while (!dvti_only_zeros(s->in, s->end)); /* tapes and disks pad with zeros */
+    return true;
+}
+
+/* The length that the last member gives for itself: room to begin with, when that is possible at all. */
+static size_t dvti_gzip_hint(const unsigned char *at, size_t size, size_t limit) {
+    dvti_source in = dvti_source_begin(at + (size < 4 ? 0 : size - 4), size < 4 ? size : 4);
+    uint64_t hint = dvti_source_le(&in, 4);
+    if (hint == 0 || hint / DVTI_DEFLATE_RATIO > size)
+        hint = 1; /* a block even when the output is empty */
+    return hint < limit ? (size_t)hint : limit;
+}
+
+static bool dvti_gunzip_begin(dvti_inflater *s, dvti_crc *crc, const void *bytes, size_t size,
+                              size_t limit) {
+    size_t room = dvti_gzip_hint((const unsigned char *)bytes, size, limit);
+    s->in = (const unsigned char *)bytes;
+    s->end = s->in + size;
+    s->limit = limit;
+    dvti_crc_build(crc);
+    s->out = (unsigned char *)dvti_alloc(room);
+    s->capacity = s->out ? room : 0;
+    s->no_memory = !s->out;
+    return s->out != NULL;
+}
+
+/* head: success is also when the limit was reached. */
+static bool dvti_gunzip_run(const char *function, const char *what, const void *bytes, size_t size,
+                            size_t limit, bool head, void **out, size_t *out_size) {
+    dvti_inflater *s = (dvti_inflater *)dvti_alloc_zero(sizeof *s);
+    dvti_crc *crc = (dvti_crc *)dvti_alloc(sizeof *crc);
+    bool ok = false;
+    *out = NULL;
+    *out_size = 0;
+    if (s && crc && dvti_gunzip_begin(s, crc, bytes, size, limit))
+        ok = dvti_gunzip_members(s, crc) || (head && s->full);
+    if (!s || !crc || s->no_memory)
+        dvti_fail_memory(function, (int64_t)(s ? s->n + 1 : sizeof *s));
+    else if (!ok)
+        dvti_fail(
+            DVT_ERR_FORMAT,
+            "%s: %.300s: the compressed data cannot be read: %s; fetch or write the file again",
+            function, what, s->wrong);
+    if (ok) {
+        *out = s->out;
+        *out_size = s->n;
+    } else if (s)
+        dvti_free(s->out);
+    dvti_free(s);
+    dvti_free(crc);
+    return ok;
+}
+
+DVTI_FN bool dvti_gunzip(const char *function, const char *what, const void *bytes, size_t size,
+                         size_t limit, void **out, size_t *out_size) {
+    return dvti_gunzip_run(function, what, bytes, size, limit, false, out, out_size);
+}
+
+/* One step of inflating writes less than 65536 bytes, so the limit is not met before n bytes are there. */
+DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void *bytes,
+                              size_t size, unsigned char *head, size_t n, size_t *got) {
+    void *out;
+    if (!dvti_gunzip_run(function, what, bytes, size, n + 65536, true, &out, got))
+        return false;
+    *got = DVTI_MIN(*got, n);
+    memcpy(head, out, *got);
+    dvti_free(out);
+    return true;
+}
+
 #undef DVTI_LOOKUP_BITS
+#undef DVTI_MAX_CODE
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -16341,7 +15865,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -16748,7 +16272,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -17216,7 +16740,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -17492,7 +17016,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -17995,7 +17519,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -18258,7 +17782,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -18433,7 +17957,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -18807,7 +18331,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -19048,7 +18572,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -19278,7 +18802,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -19527,7 +19051,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -19699,7 +19223,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -20099,7 +19623,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -20479,7 +20003,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -20682,7 +20206,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -20832,7 +20356,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -21027,7 +20551,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -21381,7 +20905,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -21511,7 +21035,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -21891,7 +21415,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -22153,7 +21677,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -22579,7 +22103,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -22767,7 +22291,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -22923,7 +22447,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const dvt_optimizer *optimizer, double
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -23171,7 +22695,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -23430,7 +22954,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -23568,7 +23092,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -23629,7 +23153,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -23894,7 +23418,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -24119,7 +23643,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -24418,7 +23942,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -55,10 +55,6 @@ typedef struct dvti_storage {
 
 struct dvti_node;
 
-/* The first who counts `site` up from NONE writes file and line, then makes it KNOWN; who comes too late may count it further. */
-#define DVTI_SITE_NONE 0
-#define DVTI_SITE_KNOWN ((int64_t)1 << 32)
-
 struct dvt_array {
     dvti_object object;
     dvti_storage *storage;
@@ -72,7 +68,6 @@ struct dvt_array {
     dvt_grad_req grad_req;
     bool attached;
     bool grad_fresh;  /* backward has written grad since the trainer last looked */
-    dvti_atomic site; /* DVTI_SITE_...: threads that share x may all pass it through a noting call */
     const char *file; /* where the creating call stands, when known */
     int line;
 };

@@ -1,46 +1,30 @@
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
 #include "6_nn/dvt_nn_internal.h"
 
-/* ---- names: a counter per kind, for the whole process. A table of fixed size: kinds that find no room share one counter, so
-   that their names are unique all the same. ---- */
-typedef struct dvti_kind_counter {
-    char stem[40];
-    int64_t next;
-} dvti_kind_counter;
-
-static dvti_mutex dvti_kind_lock = DVTI_MUTEX_INIT;
-static dvti_kind_counter dvti_kinds[64];
-static int64_t dvti_kinds_other;
-
-static int64_t dvti_block_number(const char *stem) {
-    int64_t number;
-    int i;
-    dvti_mutex_lock(&dvti_kind_lock);
-    for (i = 0; i < DVTI_LENGTH(dvti_kinds); i++)
-        if (!dvti_kinds[i].stem[0] || strcmp(dvti_kinds[i].stem, stem) == 0)
-            break;
-    if (i < DVTI_LENGTH(dvti_kinds) && strlen(stem) < sizeof dvti_kinds[i].stem) {
-        memcpy(dvti_kinds[i].stem, stem, strlen(stem) + 1);
-        number = dvti_kinds[i].next++;
-    } else
-        number = dvti_kinds_other++;
-    dvti_mutex_unlock(&dvti_kind_lock);
-    return number;
+/* ---- making ---- */
+/* Parameters that others hold live on, with their names. */
+static void dvti_block_leave(dvt_block *block) {
+    size_t i;
+    for (i = 0; i < block->n_param; i++)
+        if (dvti_atomic_load(&block->param[i]->object.references) > 1)
+            dvti_block_name(block);
+    for (i = 0; i < block->n_param; i++) {
+        block->param[i]->block = NULL;
+        dvt_release(block->param[i]);
+    }
 }
 
-/* ---- making ---- */
 static void dvti_block_destroy(void *object) {
     dvt_block *block = (dvt_block *)object;
     size_t i;
     for (i = 0; i < block->n_child; i++)
         dvt_release(block->child[i]);
-    for (i = 0; i < block->n_param; i++)
-        dvt_release(block->param[i]);
+    dvti_block_leave(block);
     if (block->desc.release)
         block->desc.release(block->desc.user);
     dvti_free(block->child);
     dvti_free(block->param);
-    dvti_free(block->prefix);
+    dvti_free(block->stem);
     dvti_free((void *)block->desc.kind);
     dvti_free(block);
 }
@@ -48,21 +32,20 @@ static void dvti_block_destroy(void *object) {
 /* On failure desc->user stays the caller's. */
 static dvt_block *dvti_block_create(const char *function, const dvt_block_desc *desc,
                                     const char *stem) {
-    size_t bytes = strlen(stem) + 24;
     dvt_block *block = (dvt_block *)dvti_alloc_zero(sizeof *block);
-    char *kind = dvti_strdup(desc->kind), *prefix = (char *)dvti_alloc(bytes);
-    if (!block || !kind || !prefix)
-        dvti_fail_memory(function, (int64_t)(sizeof *block + strlen(desc->kind) + bytes));
+    char *kind = dvti_strdup(desc->kind), *own_stem = dvti_strdup(stem);
+    if (!block || !kind || !own_stem)
+        dvti_fail_memory(function, (int64_t)(sizeof *block + strlen(desc->kind) + strlen(stem)));
     else if (dvti_object_begin(block, dvti_block_destroy, function)) {
-        snprintf(prefix, bytes, "%s%lld_", stem, (long long)dvti_block_number(stem));
         block->desc = *desc;
         block->desc.kind = kind;
-        block->prefix = prefix;
+        block->stem = own_stem;
+        dvti_atomic_store(&block->number, -1);
         return block;
     }
     dvti_free(block);
     dvti_free(kind);
-    dvti_free(prefix);
+    dvti_free(own_stem);
     return NULL;
 }
 
@@ -152,7 +135,7 @@ DVT_API dvt_param *dvt_block_add_param(dvt_block *self, const char *name, dvt_sh
         dvti_fail_memory(function, (int64_t)(sizeof *self->param * (self->n_param + 1)));
         return NULL;
     }
-    p = dvti_param_new(function, self->prefix, name, shape, dtype, init);
+    p = dvti_param_new(function, self, name, shape, dtype, init);
     if (p)
         self->param[self->n_param++] = p;
     return p;
@@ -226,8 +209,10 @@ static dvt_status dvti_block_adopt(const char *function, dvt_block *self, dvt_bl
                    sizeof *self->child))
         return dvti_fail_memory(function,
                                 (int64_t)(sizeof *self->child * (self->n_child + (size_t)n)));
-    for (i = 0; i < n; i++)
+    for (i = 0; i < n; i++) {
+        dvti_block_name(child[i]);
         self->child[self->n_child++] = (dvt_block *)dvt_retain(child[i]);
+    }
     return DVT_OK;
 }
 

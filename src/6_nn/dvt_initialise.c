@@ -75,7 +75,7 @@ DVTI_FN bool dvti_init_check(const char *function, const dvt_param *p, dvt_init 
         dvti_fail(DVT_ERR_SHAPE,
                   "%s: Xavier initializer cannot be applied to vector %s. It requires at least 2D; "
                   "give this parameter values of its own with dvt_param_set_init",
-                  function, p->name);
+                  function, dvti_param_name(p));
         return false;
     }
     return true;
@@ -140,7 +140,7 @@ static bool dvti_param_finish_locked(const char *function, dvt_param *p) {
                   "%s: Cannot initialize Parameter '%s' because its shape %s has unknown extents; "
                   "give in_units, in_channels and the like, or set it in the block's infer "
                   "function with dvt_param_set_shape",
-                  function, p->name, dvti_shape_text(p->shape));
+                  function, dvti_param_name(p), dvti_shape_text(p->shape));
         return false;
     }
     if (!(plan = dvti_plans_new(function, 1)))
@@ -171,7 +171,7 @@ static bool dvti_plan_initialise(const char *function, dvti_plan *plan, dvt_para
         dvti_log(DVT_LOG_WARNING,
                  "%s: Parameter '%s' is already initialized, ignoring. Set force_reinit to "
                  "initialize it again",
-                 function, p->name);
+                 function, dvti_param_name(p));
         return true;
     }
     plan->param = p;

@@ -108,7 +108,8 @@ static int dvti_old_compare(const dvti_old_name *a, const dvti_old_name *b) {
     return i < a->layer ? 1 : k < b->layer ? -1 : 0;
 }
 
-static void dvti_old_rank(dvti_old_name *name, size_t n) {
+/* The rank of every name's layer among those of its kind: by where they stand in a net, by their numbers in a file. */
+static void dvti_old_rank(dvti_old_name *name, size_t n, bool by_place) {
     size_t i, k;
     for (i = 0; i < n; i++) {
         name[i].first = name[i].short_name != NULL;
@@ -119,7 +120,8 @@ static void dvti_old_rank(dvti_old_name *name, size_t n) {
     for (i = 0; i < n; i++)
         for (k = 0; k < n; k++)
             if (name[k].first && dvti_old_same_kind(&name[i], &name[k]) &&
-                dvti_old_compare(&name[k], &name[i]) < 0)
+                (by_place ? k <= i && dvti_old_compare(&name[k], &name[i]) != 0
+                          : dvti_old_compare(&name[k], &name[i]) < 0))
                 name[i].rank++;
 }
 
@@ -135,8 +137,8 @@ static bool dvti_match_by_order(dvti_load *load) {
         dvti_old_split(load, load->named.item[i].name, &net[i]);
     for (k = 0; k < m; k++)
         dvti_old_split(load, dvti_plain_name(load, (int)k), &file[k]);
-    dvti_old_rank(net, n);
-    dvti_old_rank(file, m);
+    dvti_old_rank(net, n, true);
+    dvti_old_rank(file, m, false);
     for (i = 0; i < n; i++) {
         load->from[i] = -1;
         for (k = 0; k < m; k++)
@@ -165,9 +167,10 @@ static bool dvti_named_flat(dvti_load *load) {
         char *name;
         for (k = 0; k < kept && list->item[k].param != list->item[i].param; k++)
             continue;
-        name = k == kept ? dvti_strdup(list->item[i].param->name) : NULL;
+        name = k == kept ? dvti_strdup(dvti_param_name(list->item[i].param)) : NULL;
         if (k == kept && !name) {
-            dvti_fail_memory("dvt_load_parameters", (int64_t)strlen(list->item[i].param->name));
+            dvti_fail_memory("dvt_load_parameters",
+                             (int64_t)strlen(dvti_param_name(list->item[i].param)));
             memmove(list->item + kept, list->item + i, (list->count - i) * sizeof *list->item);
             list->count -= i - kept;
             return false;

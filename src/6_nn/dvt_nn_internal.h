@@ -14,8 +14,9 @@ typedef enum dvti_param_state {
 
 struct dvt_param {
     dvti_object object;
-    char *name;             /* "dense0_weight" */
-    const char *short_name; /* "weight", inside name */
+    char *name_text;        /* read it with dvti_param_name */
+    const char *short_name; /* "weight" */
+    dvt_block *block;       /* that gives the name its number; NULL when that is gone */
     dvt_shape shape;        /* extents of 0 are not known yet */
     dvt_dtype dtype;
     dvt_init own;  /* dvt_param_set_init and descriptors; kind DVT_INIT_DEFAULT: none */
@@ -38,7 +39,8 @@ struct dvt_params {
 struct dvt_block {
     dvti_object object;
     dvt_block_desc desc; /* its kind is our own text */
-    char *prefix;        /* "dense0_" */
+    char *stem;          /* "dense": its parameters are called "dense0_..." */
+    dvti_atomic number;  /* -1 until somebody needs it */
     dvt_block **child;   /* retained */
     size_t n_child, child_capacity;
     dvt_param **param; /* owned */
@@ -52,8 +54,16 @@ DVTI_FN bool dvti_shape_known(dvt_shape shape);
 /* Two shapes agree wherever the first is known. */
 DVTI_FN bool dvti_shape_accepts(dvt_shape known, dvt_shape given);
 /* A parameter with one reference, that of the block which registers it. NULL with HOST_MEMORY. */
-DVTI_FN dvt_param *dvti_param_new(const char *function, const char *prefix, const char *short_name,
+DVTI_FN dvt_param *dvti_param_new(const char *function, dvt_block *block, const char *short_name,
                                   dvt_shape shape, dvt_dtype dtype, dvt_init own);
+/* "dense0_weight". Blocks get their numbers late, when they are added to another or when a name is asked for: C evaluates the
+   arguments of DVT_ADD(net, dvt_dense(..), dvt_dense(..)) in any order, and numbers should follow the net's. */
+DVTI_FN const char *dvti_param_name(const dvt_param *p);
+DVTI_FN void dvti_block_name(dvt_block *block);
+/* Writes p's name if its block has a number. */
+DVTI_FN void dvti_param_write_name(dvt_param *p);
+/* The most characters that dvti_param_name needs, with the final 0. */
+DVTI_FN size_t dvti_param_name_size(const dvt_block *block, const char *short_name);
 /* The mean of the copies, in main memory, in the parameter's dtype; exact where all copies are equal. */
 DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p);
 /* The contexts of a list, defaults resolved and each once (empty: the default context). False with RANGE or NO_DEVICE. */

@@ -23,25 +23,27 @@ static void dvti_param_destroy(void *object) {
     int i;
     for (i = 0; i < p->ctxs.n; i++)
         dvt_release(p->copy[i]);
-    dvti_free(p->name);
+    dvti_free(p->name_text);
     dvti_free(p);
 }
 
-DVTI_FN dvt_param *dvti_param_new(const char *function, const char *prefix, const char *short_name,
+DVTI_FN dvt_param *dvti_param_new(const char *function, dvt_block *block, const char *short_name,
                                   dvt_shape shape, dvt_dtype dtype, dvt_init own) {
-    size_t bytes = strlen(prefix) + strlen(short_name) + 1;
+    size_t room = dvti_param_name_size(block, short_name), bytes = room + strlen(short_name) + 1;
     dvt_param *p = (dvt_param *)dvti_alloc_zero(sizeof *p);
-    char *name = (char *)dvti_alloc(bytes);
-    if (!p || !name) {
+    char *text = (char *)dvti_alloc_zero(bytes);
+    if (!p || !text) {
         dvti_free(p);
-        dvti_free(name);
+        dvti_free(text);
         dvti_fail_memory(function, (int64_t)(sizeof *p + bytes));
         return NULL;
     }
-    snprintf(name, bytes, "%s%s", prefix, short_name);
+    memcpy(text + room, short_name, strlen(short_name));
     dvti_object_begin_unowned(p, dvti_param_destroy);
-    p->name = name;
-    p->short_name = name + strlen(prefix);
+    p->name_text = text;
+    p->short_name = text + room;
+    p->block = block;
+    dvti_param_write_name(p);
     p->shape = shape;
     p->dtype = dtype;
     p->own = own;
@@ -77,7 +79,7 @@ DVTI_FN bool dvti_shape_accepts(dvt_shape known, dvt_shape given) {
 
 DVT_API const char *dvt_param_name(const dvt_param *p) {
     if (p)
-        return p->name;
+        return dvti_param_name(p);
     dvti_null("dvt_param_name", "p");
     return "";
 }
@@ -111,13 +113,13 @@ static void dvti_param_not_ready(const char *function, const dvt_param *p) {
             "(its shape is %s): its values are set during the first forward pass. Pass one batch "
             "of data through the network before reading parameters, or give in_units, in_channels "
             "and the like when making the layers",
-            function, p->name, dvti_shape_text(p->shape));
+            function, dvti_param_name(p), dvti_shape_text(p->shape));
     else
         dvti_fail(DVT_ERR_UNINITIALIZED,
                   "%s: Parameter '%s' has not been initialized; call dvt_initialize on the whole "
                   "net, or dvt_params_initialize on what dvt_collect_params gives, which includes "
                   "the parameters of children",
-                  function, p->name);
+                  function, dvti_param_name(p));
 }
 
 /* The copy on ctx; NULL with the error set. */
@@ -142,7 +144,7 @@ static dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx)
               "%s: Parameter '%s' was not initialized on context %s. It was only initialized on "
               "%s. Copy the input with dvt_as_in_ctx, or move the parameters with "
               "dvt_params_reset_ctx",
-              function, p->name, dvt_ctx_name(ctx), list);
+              function, dvti_param_name(p), dvt_ctx_name(ctx), list);
     return NULL;
 }
 
@@ -156,7 +158,7 @@ DVT_API dvt_array *dvt_param_grad(dvt_param *p, dvt_ctx ctx) {
         dvti_fail(DVT_ERR_GRAD,
                   "dvt_param_grad: Cannot get gradient array for Parameter '%s' because "
                   "grad_req='null'; set another with dvt_param_set_grad_req%s",
-                  p->name, p->fixed ? " (this one never has a gradient)" : "");
+                  dvti_param_name(p), p->fixed ? " (this one never has a gradient)" : "");
         return NULL;
     }
     copy = dvti_param_on("dvt_param_grad", p, ctx);
@@ -229,7 +231,7 @@ DVT_API dvt_status dvt_param_set_shape(dvt_param *p, dvt_shape shape) {
             DVT_ERR_SHAPE,
             "dvt_param_set_shape: Parameter '%s' has shape %s and is given %s; expected the same "
             "number of axes, and the same extents where they are known (not 0)",
-            p->name, dvti_shape_text(p->shape), dvti_shape_text(shape));
+            dvti_param_name(p), dvti_shape_text(p->shape), dvti_shape_text(shape));
     else if (!dvti_param_ready(p))
         p->shape = shape;
     dvti_params_unlock();
@@ -251,7 +253,7 @@ static dvt_status dvti_param_factor(const char *function, dvt_param *p, double f
     if (!(factor - factor == 0))
         return dvti_fail(DVT_ERR_RANGE,
                          "%s: factor is %g for Parameter '%s'; expected a finite number", function,
-                         factor, p->name);
+                         factor, dvti_param_name(p));
     *(decay ? &p->wd_mult : &p->lr_mult) = factor;
     return DVT_OK;
 }
@@ -359,7 +361,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
         return dvti_fail(
             DVT_ERR_SHAPE,
             "dvt_param_set_data: Parameter '%s' has shape %s and x is %s; expected equal shapes",
-            p->name, dvti_shape_text(p->shape), dvti_describe(x));
+            dvti_param_name(p), dvti_shape_text(p->shape), dvti_describe(x));
     if (dvti_atomic_load(&p->state) == DVTI_PARAM_NEW) {
         dvti_param_not_ready("dvt_param_set_data", p);
         return dvt_error_code();

@@ -38,7 +38,7 @@ DVTI_FN bool dvti_params_add(const char *function, dvt_params *params, dvt_param
 static bool dvti_params_collect(dvt_params *params, dvt_block *block, dvti_pattern *pattern) {
     size_t i;
     for (i = 0; i < block->n_param; i++)
-        if ((!pattern || dvti_pattern_match(pattern, block->param[i]->name)) &&
+        if ((!pattern || dvti_pattern_match(pattern, dvti_param_name(block->param[i]))) &&
             !dvti_params_add("dvt_collect_params", params, block->param[i]))
             return false;
     for (i = 0; i < block->n_child; i++)
@@ -102,7 +102,7 @@ DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
 }
 
 static const char *dvti_params_name_at(const void *user, int i) {
-    return ((const dvt_params *)user)->item[i]->name;
+    return dvti_param_name(((const dvt_params *)user)->item[i]);
 }
 
 DVT_API dvt_param *dvt_params_find(dvt_params *params, const char *name) {
@@ -113,7 +113,7 @@ DVT_API dvt_param *dvt_params_find(dvt_params *params, const char *name) {
         return NULL;
     }
     for (i = 0; i < params->count; i++)
-        if (strcmp(params->item[i]->name, name) == 0)
+        if (strcmp(dvti_param_name(params->item[i]), name) == 0)
             return params->item[i];
     dvti_fail(DVT_ERR_NAME, "dvt_params_find: no parameter is called '%.100s'; there are %s", name,
               dvti_brief(known, sizeof known, (int)params->count, dvti_params_name_at, params));
@@ -134,7 +134,7 @@ DVT_API dvt_status dvt_params_reset_ctx(dvt_params *params, dvt_ctx_list given) 
             return dvti_fail(DVT_ERR_UNINITIALIZED,
                              "%s: Cannot reset context for Parameter '%s' because it has not been "
                              "initialized; call dvt_initialize first",
-                             function, params->item[i]->name);
+                             function, dvti_param_name(params->item[i]));
     if (!dvti_ctxs_resolve(function, given, &ctxs) ||
         !(plans = dvti_plans_new(function, params->count)))
         return dvt_error_code();

@@ -86,9 +86,9 @@ static void dvti_copy_exchange(dvt_array *kept, dvt_array *fresh) {
 
 static void dvti_copy_renew(dvt_array *kept, dvt_array *fresh) {
     dvti_copy_exchange(kept, fresh);
-    if (kept->grad && fresh->grad)
+    if (kept->grad && fresh->grad && !kept->grad->node)
         dvti_copy_exchange(kept->grad, fresh->grad);
-    else {
+    else { /* none before or none now, or one that belongs to a recorded computation */
         dvt_array *grad = kept->grad;
         kept->grad = fresh->grad;
         fresh->grad = grad;

@@ -100,8 +100,8 @@ static bool dvti_load_check(const dvti_load *load, const dvt_param *p, const cha
                   "dvt_load_parameters: Failed loading Parameter '%s' from saved params: shape "
                   "incompatible expected %s vs saved %s (%s in '%s'); load it into a net of the "
                   "same layers",
-                  p->name, dvti_shape_text(p->shape), dvti_shape_text(saved->shape), name,
-                  load->path);
+                  dvti_param_name(p), dvti_shape_text(p->shape), dvti_shape_text(saved->shape),
+                  name, load->path);
         return false;
     }
     if (p->dtype != saved->dtype && !load->options.cast_dtype) {
@@ -109,7 +109,7 @@ static bool dvti_load_check(const dvti_load *load, const dvt_param *p, const cha
                   "dvt_load_parameters: Failed loading Parameter '%s' from saved params: dtype "
                   "incompatible expected %s vs saved %s. Set cast_dtype to cast the dtype of saved "
                   "params",
-                  p->name, dvt_dtype_name(p->dtype), dvt_dtype_name(saved->dtype));
+                  dvti_param_name(p), dvt_dtype_name(p->dtype), dvt_dtype_name(saved->dtype));
         return false;
     }
     return true;

@@ -1,0 +1,480 @@
+/* Parameters in files: structural names, averages, onto any contexts, all or nothing, and files of the old kind. */
+#include "dvt_test.h"
+#if !defined(DEVTENSOR_NO_NN) && !defined(DEVTENSOR_NO_FILES)
+
+static char path[600];
+
+static void open_file(const char *name) {
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/devtensor-test-%lld-%s", folder && *folder ? folder : "/tmp",
+             (long long)(dvt_seconds() * 1e6), name);
+}
+
+static void remove_file(void) {
+    CHECK(remove(path) == 0);
+}
+
+static dvt_init default_init(void) {
+    dvt_init init;
+    memset(&init, 0, sizeof init);
+    return init;
+}
+
+static dvt_ctx_list no_contexts(void) {
+    dvt_ctx_list list;
+    memset(&list, 0, sizeof list);
+    return list;
+}
+
+static int error_has(const char *part) {
+    return dvt_test_check(strstr(dvt_error(), part) != NULL, __FILE__, __LINE__,
+                          "the error is <<%s>>, expected <<%s>> in it", dvt_error(), part);
+}
+
+/* Two layers with a pool between them, which takes a number too. */
+static dvt_block *small_net(void) {
+    dvt_block *net = dvt_sequential();
+    DVT_ADD(net, dvt_conv2d_block(2, 2, DVT_RELU), dvt_max_pool2d_block(2, 2),
+            dvt_dense(3, DVT_LINEAR));
+    return net;
+}
+
+static dvt_array *small_input(dvt_ctx ctx) {
+    return dvt_mul_scalar(dvt_reshape(dvt_arange(0, 50, 1, DVT_F32, ctx), DVT_SHAPE(2, 1, 5, 5)),
+                          0.1);
+}
+
+static dvt_block *ready_net(dvt_ctx ctx) {
+    dvt_block *net = small_net();
+    dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx), false);
+    CHECK(dvt_forward(net, small_input(ctx)) != NULL);
+    return net;
+}
+
+static int same_output(dvt_block *a, dvt_ctx on_a, dvt_block *b, dvt_ctx on_b) {
+    double *x = dvt_test_values(dvt_forward(a, small_input(on_a)));
+    double *y = dvt_test_values(dvt_forward(b, small_input(on_b)));
+    int same = x && y && memcmp(x, y, 6 * sizeof *x) == 0;
+    free(x);
+    free(y);
+    return same;
+}
+
+/* ---- there and back ---- */
+DVT_TEST(files_round_trip_over_contexts) {
+    dvt_block *net, *again = small_net();
+    dvt_array_list *list;
+    dvt_array *held;
+    CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
+    open_file("round.params");
+    net = ready_net(dvt_gpu(0));
+    CHECK_INT(dvt_save_parameters(net, path), DVT_OK);
+    list = dvt_load_params(path, dvt_cpu());
+    CHECK_INT(dvt_array_list_len(list), 4);
+    CHECK(dvt_shape_equal(dvt_shape_of(dvt_array_list_find(list, "0.weight")),
+                          DVT_SHAPE(2, 1, 2, 2)));
+    CHECK(dvt_array_list_find(list, "0.bias") != NULL);
+    CHECK(dvt_shape_equal(dvt_shape_of(dvt_array_list_find(list, "2.weight")), DVT_SHAPE(3, 8)));
+    CHECK(dvt_array_list_find(list, "2.bias") != NULL);
+    /* into a net that was never initialised, on two other contexts */
+    CHECK_INT(dvt_load_parameters(again, path, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(1)), NULL), DVT_OK);
+    CHECK(same_output(net, dvt_gpu(0), again, dvt_cpu()));
+    CHECK(same_output(net, dvt_gpu(0), again, dvt_gpu(1)));
+    CHECK(dvt_param_grad(dvt_block_param(dvt_block_at(again, 2), "weight"), dvt_gpu(1)) != NULL);
+    /* without a list: where the parameters are; the arrays stay the same objects */
+    held = dvt_block_data(dvt_block_at(again, 0), "weight", dvt_gpu(1));
+    dvt_fill(held, 7);
+    CHECK_INT(dvt_load_parameters(again, path, no_contexts(), NULL), DVT_OK);
+    CHECK(dvt_block_data(dvt_block_at(again, 0), "weight", dvt_gpu(1)) == held);
+    CHECK(same_output(net, dvt_gpu(0), again, dvt_gpu(1)));
+    /* and onto one context only */
+    CHECK_INT(dvt_load_parameters(again, path, DVT_CONTEXTS(dvt_gpu(0)), NULL), DVT_OK);
+    CHECK_INT(dvt_param_ctxs(dvt_block_param(dvt_block_at(again, 0), "weight")).n, 1);
+    CHECK(same_output(net, dvt_gpu(0), again, dvt_gpu(0)));
+    remove_file();
+    dvt_release_all();
+    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
+}
+
+DVT_TEST(files_complete_deferred_initialisation) {
+    dvt_block *net = ready_net(dvt_cpu()), *deferred = small_net(), *bare = small_net();
+    CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
+    open_file("deferred.params");
+    CHECK_INT(dvt_save_parameters(net, path), DVT_OK);
+    dvt_initialize(deferred, default_init(), DVT_CONTEXTS(dvt_gpu(0)), false);
+    CHECK_INT(dvt_load_parameters(deferred, path, no_contexts(), NULL), DVT_OK);
+    CHECK(dvt_block_data(dvt_block_at(deferred, 2), "weight", dvt_gpu(0)) != NULL);
+    CHECK(same_output(net, dvt_cpu(), deferred, dvt_gpu(0)));
+    DVT_WITH_CTX(dvt_gpu(0)) {
+        CHECK_INT(dvt_load_parameters(bare, path, no_contexts(), NULL), DVT_OK);
+    }
+    CHECK(same_output(net, dvt_cpu(), bare, dvt_gpu(0)));
+    remove_file();
+    dvt_release_all();
+    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
+}
+
+DVT_TEST(files_hold_the_average) {
+    dvt_block *net = dvt_dense(1, DVT_LINEAR);
+    dvt_array_list *list;
+    open_file("average.params");
+    CHECK_INT(dvt_save_parameters(net, path), DVT_ERR_UNINITIALIZED);
+    dvt_clear_error();
+    dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1)), false);
+    CHECK_INT(dvt_save_parameters(net, path), DVT_ERR_UNINITIALIZED);
+    error_has("deferred");
+    dvt_clear_error();
+    CHECK(dvt_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_cpu())) != NULL);
+    dvt_fill(dvt_block_data(net, "weight", dvt_cpu_id(1)), 4);
+    CHECK_INT(dvt_save_parameters(net, path), DVT_OK);
+    list = dvt_load_params(path, dvt_cpu());
+    CHECK_VALUES(dvt_array_list_find(list, "weight"), 0, 2.5, 2.5);
+    remove_file();
+}
+
+/* One layer alone has names without a dot, as the old kind has. */
+DVT_TEST(files_of_one_layer) {
+    static const double values[] = {1, 2, 3};
+    dvt_block *net = dvt_dense(1, DVT_LINEAR), *again = dvt_dense(1, DVT_LINEAR);
+    open_file("one.params");
+    dvt_initialize(net, default_init(), no_contexts(), false);
+    CHECK_INT(dvt_param_set_data(dvt_block_param(net, "weight"),
+                                 dvt_from_host(values, DVT_SHAPE(1, 3), DVT_F64, dvt_cpu())),
+              DVT_OK);
+    CHECK_INT(dvt_save_parameters(net, path), DVT_OK);
+    CHECK_INT(dvt_load_parameters(again, path, no_contexts(), NULL), DVT_OK);
+    CHECK_VALUES(dvt_block_data(again, "weight", dvt_cpu()), 0, 1, 2, 3);
+    remove_file();
+}
+
+/* A shared layer stands in the file under both names, and either is enough. */
+DVT_TEST(files_of_shared_layers) {
+    dvt_block *net = dvt_sequential(), *shared = dvt_dense(2, DVT_LINEAR), *plain;
+    dvt_array_list *list;
+    dvt_array *arrays[2];
+    const char *names[] = {"1.weight", "1.bias"};
+    DVT_ADD(net, shared, shared);
+    open_file("shared.params");
+    dvt_initialize(net, dvt_init_one(), no_contexts(), false);
+    dvt_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_cpu()));
+    CHECK_INT(dvt_save_parameters(net, path), DVT_OK);
+    list = dvt_load_params(path, dvt_cpu());
+    CHECK_INT(dvt_array_list_len(list), 4);
+    plain = dvt_sequential();
+    DVT_ADD(plain, dvt_dense(2, DVT_LINEAR), dvt_dense(2, DVT_LINEAR));
+    CHECK_INT(dvt_load_parameters(plain, path, no_contexts(), NULL), DVT_OK);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(plain, 1), "weight", dvt_cpu()), 0, 1, 1, 1, 1);
+    arrays[0] = dvt_full(DVT_SHAPE(2, 2), 5, DVT_F32, dvt_cpu());
+    arrays[1] = dvt_full(DVT_SHAPE(2), 6, DVT_F32, dvt_cpu());
+    CHECK_INT(dvt_save_params(path, arrays, names, 2), DVT_OK);
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_OK);
+    CHECK_VALUES(dvt_block_data(shared, "weight", dvt_cpu()), 0, 5, 5, 5, 5);
+    CHECK_VALUES(dvt_block_data(shared, "bias", dvt_cpu()), 0, 6, 6);
+    remove_file();
+}
+
+/* ---- what does not fit ---- */
+typedef struct entry {
+    const char *name;
+    dvt_shape shape;
+    double value;
+} entry;
+
+static void write_file(const entry *entries, int n, dvt_dtype dtype) {
+    dvt_array *arrays[32];
+    const char *names[32];
+    int i;
+    for (i = 0; i < n; i++) {
+        arrays[i] = dvt_full(entries[i].shape, entries[i].value, dtype, dvt_cpu());
+        names[i] = entries[i].name;
+    }
+    CHECK_INT(dvt_save_params(path, arrays, names, n), DVT_OK);
+}
+
+static dvt_block *two_dense(void) {
+    dvt_block *net = dvt_sequential();
+    DVT_ADD(net, dvt_dense(2, DVT_LINEAR), dvt_dense(1, DVT_LINEAR));
+    dvt_initialize(net, dvt_init_one(), no_contexts(), false);
+    dvt_forward(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu()));
+    return net;
+}
+
+static void check_untouched(dvt_block *net) {
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_cpu()), 0, 1, 1, 1, 1, 1, 1);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "bias", dvt_cpu()), 0, 0, 0);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "weight", dvt_cpu()), 0, 1, 1);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 0);
+}
+
+DVT_TEST(files_missing_and_extra) {
+    const entry entries[] = {{"0.weight", DVT_SHAPE(2, 3), 5},
+                             {"1.weight", DVT_SHAPE(1, 2), 6},
+                             {"1.bias", DVT_SHAPE(1), 7},
+                             {"2.weight", DVT_SHAPE(9), 8}};
+    dvt_load_options options;
+    dvt_block *net = two_dense();
+    memset(&options, 0, sizeof options);
+    open_file("missing.params");
+    write_file(entries, 4, DVT_F32);
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_NAME);
+    error_has("Parameter '0.bias' is missing in file '");
+    error_has("which contains parameters: '0.weight', '1.weight', '1.bias', '2.weight'. Set "
+              "allow_missing to ignore missing parameters");
+    dvt_clear_error();
+    check_untouched(net);
+    options.allow_missing = true;
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), &options), DVT_ERR_NAME);
+    error_has("Parameter '2.weight' loaded from file '");
+    error_has("is not present in the net, which contains parameters '0.weight', '0.bias', "
+              "'1.weight', '1.bias'. Set ignore_extra to ignore it");
+    dvt_clear_error();
+    check_untouched(net);
+    options.ignore_extra = true;
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), &options), DVT_OK);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_cpu()), 0, 5, 5, 5, 5, 5, 5);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "bias", dvt_cpu()), 0, 0, 0);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 7);
+    remove_file();
+}
+
+DVT_TEST(files_of_other_shapes_and_dtypes) {
+    entry entries[] = {{"0.weight", DVT_SHAPE(2, 3), 5},
+                       {"0.bias", DVT_SHAPE(2), 5},
+                       {"1.weight", DVT_SHAPE(1, 2), 6},
+                       {"1.bias", DVT_SHAPE(3), 7}};
+    dvt_load_options options;
+    dvt_block *net = two_dense();
+    memset(&options, 0, sizeof options);
+    open_file("shape.params");
+    write_file(entries, 4, DVT_F32);
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_SHAPE);
+    error_has("Failed loading Parameter 'dense");
+    error_has("from saved params: shape incompatible expected (1,) vs saved (3,)");
+    dvt_clear_error();
+    check_untouched(net);
+    entries[3].shape = DVT_SHAPE(1, 1);
+    write_file(entries, 4, DVT_F32);
+    CHECK_ERROR(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_SHAPE);
+    entries[3].shape = DVT_SHAPE(1);
+    write_file(entries, 4, DVT_F64);
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_DTYPE);
+    error_has("dtype incompatible expected float32 vs saved float64. Set cast_dtype to cast the "
+              "dtype of saved params");
+    dvt_clear_error();
+    check_untouched(net);
+    options.cast_dtype = true;
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), &options), DVT_OK);
+    CHECK_INT(dvt_dtype_of(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu())), DVT_F32);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 7);
+    remove_file();
+}
+
+DVT_TEST(files_errors) {
+    dvt_block *net = two_dense();
+    dvt_array *x = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu());
+    FILE *file;
+    open_file("errors.params");
+    CHECK_ERROR(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_IO);
+    CHECK_ERROR(dvt_load_parameters(NULL, path, no_contexts(), NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_load_parameters(net, NULL, no_contexts(), NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_save_parameters(NULL, path), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_save_parameters(net, NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_save_parameters(net, "/no/such/folder/x.params"), DVT_ERR_IO);
+    CHECK_ERROR(dvt_load_parameters(net, path, DVT_CONTEXTS(dvt_gpu(9)), NULL), DVT_ERR_NO_DEVICE);
+    file = fopen(path, "wb");
+    fputs("this is no parameter file", file);
+    fclose(file);
+    CHECK_ERROR(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_FORMAT);
+    CHECK_INT(dvt_save_params(path, &x, NULL, 1), DVT_OK); /* arrays without names */
+    CHECK_ERROR(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_NAME);
+    check_untouched(net);
+    remove_file();
+}
+
+/* A device without room: nothing changes, not even what would have fitted. */
+DVT_TEST(files_onto_a_full_device) {
+    dvt_block *net = ready_net(dvt_cpu()), *again = small_net();
+    open_file("full.params");
+    CHECK_INT(dvt_set_virtual_gpus(1, 200), DVT_OK);
+    CHECK_INT(dvt_save_parameters(net, path), DVT_OK);
+    CHECK_ERROR(dvt_load_parameters(again, path, DVT_CONTEXTS(dvt_cpu(), dvt_gpu(0)), NULL),
+                DVT_ERR_DEVICE_MEMORY);
+    CHECK_ERROR(dvt_block_data(dvt_block_at(again, 0), "bias", dvt_cpu()), DVT_ERR_UNINITIALIZED);
+    CHECK(dvt_param_shape(dvt_block_param(dvt_block_at(again, 2), "weight")).dim[1] == 0);
+    CHECK_INT(dvt_load_parameters(again, path, DVT_CONTEXTS(dvt_cpu()), NULL), DVT_OK);
+    remove_file();
+    dvt_release_all();
+    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
+}
+
+/* ---- files of the old kind ---- */
+/* Whatever numbers the names had in the process that wrote them: layers of one kind in their order. */
+static void check_old(const entry *entries) {
+    dvt_block *net = dvt_sequential();
+    DVT_ADD(net, dvt_conv2d_block(1, 1, DVT_LINEAR), dvt_batch_norm_block(),
+            dvt_dense(2, DVT_LINEAR), dvt_dense(1, DVT_LINEAR));
+    write_file(entries, 10, DVT_F32);
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_OK);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_cpu()), 0, 1);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "bias", dvt_cpu()), 0, 2);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "gamma", dvt_cpu()), 0, 3);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "running_mean", dvt_cpu()), 0, 5);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "running_var", dvt_cpu()), 0, 6);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 2), "weight", dvt_cpu()), 0, 7, 7);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 2), "bias", dvt_cpu()), 0, 8, 8);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 3), "weight", dvt_cpu()), 0, 9, 9);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 3), "bias", dvt_cpu()), 0, 10);
+    remove_file();
+}
+
+DVT_TEST(files_old_names) {
+    const entry plain[] = {
+        {"conv0_weight", DVT_SHAPE(1, 1, 1, 1), 1},   {"conv0_bias", DVT_SHAPE(1), 2},
+        {"batchnorm0_gamma", DVT_SHAPE(1), 3},        {"batchnorm0_beta", DVT_SHAPE(1), 4},
+        {"batchnorm0_running_mean", DVT_SHAPE(1), 5}, {"batchnorm0_running_var", DVT_SHAPE(1), 6},
+        {"dense0_weight", DVT_SHAPE(2, 1), 7},        {"dense0_bias", DVT_SHAPE(2), 8},
+        {"dense1_weight", DVT_SHAPE(1, 2), 9},        {"dense1_bias", DVT_SHAPE(1), 10}};
+    const entry exported[] = {{"arg:net3_dense10_bias", DVT_SHAPE(1), 10},
+                              {"arg:net3_dense9_weight", DVT_SHAPE(2, 1), 7},
+                              {"arg:net3_dense10_weight", DVT_SHAPE(1, 2), 9},
+                              {"arg:net3_dense9_bias", DVT_SHAPE(2), 8},
+                              {"aux:net3_batchnorm4_running_var", DVT_SHAPE(1), 6},
+                              {"aux:net3_batchnorm4_running_mean", DVT_SHAPE(1), 5},
+                              {"arg:net3_batchnorm4_gamma", DVT_SHAPE(1), 3},
+                              {"arg:net3_batchnorm4_beta", DVT_SHAPE(1), 4},
+                              {"arg:net3_conv7_bias", DVT_SHAPE(1), 2},
+                              {"arg:net3_conv7_weight", DVT_SHAPE(1, 1, 1, 1), 1}};
+    open_file("old.params");
+    check_old(plain);
+    check_old(exported);
+}
+
+DVT_TEST(files_old_names_that_are_the_same) {
+    dvt_block *net = two_dense();
+    dvt_params *params = dvt_collect_params(net, NULL);
+    entry entries[4];
+    int i;
+    open_file("same.params");
+    for (i = 0; i < 4; i++) { /* backwards */
+        dvt_param *p = dvt_params_at(params, 3 - i);
+        entries[i].name = dvt_param_name(p);
+        entries[i].shape = dvt_param_shape(p);
+        entries[i].value = 3 - i;
+    }
+    write_file(entries, 4, DVT_F32);
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_OK);
+    for (i = 0; i < 4; i++)
+        CHECK_CLOSE(
+            dvt_item(dvt_max(dvt_param_data(dvt_params_at(params, i), dvt_cpu()), DVT_ALL, false)),
+            i, 0);
+    remove_file();
+}
+
+DVT_TEST(files_old_names_that_do_not_fit) {
+    const entry entries[] = {{"dense4_weight", DVT_SHAPE(2, 3), 1},
+                             {"dense4_bias", DVT_SHAPE(2), 2},
+                             {"dense5_weight", DVT_SHAPE(1, 2), 3}};
+    dvt_load_options options;
+    dvt_block *net = two_dense();
+    memset(&options, 0, sizeof options);
+    open_file("unfit.params");
+    write_file(entries, 3, DVT_F32);
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_NAME);
+    error_has("_bias' is missing in file");
+    dvt_clear_error();
+    check_untouched(net);
+    options.allow_missing = true;
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), &options), DVT_OK);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "weight", dvt_cpu()), 0, 3, 3);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 0);
+    remove_file();
+}
+
+/* ---- every allocation fails once ---- */
+static long allocations, failing, blocks_alive;
+
+static bool fails_now(void) {
+    return ++allocations == failing;
+}
+
+static void *failing_alloc(void *user, size_t bytes) {
+    (void)user;
+    if (fails_now())
+        return NULL;
+    blocks_alive++;
+    return malloc(bytes);
+}
+
+static void *failing_resize(void *user, void *block, size_t bytes) {
+    (void)user;
+    return fails_now() ? NULL : realloc(block, bytes);
+}
+
+static void counting_release(void *user, void *block) {
+    (void)user;
+    blocks_alive--;
+    free(block);
+}
+
+/* The net's parameters are as before or as in the file, never between. */
+static bool save_and_load(dvt_block *net, dvt_block *into, const char *old_file) {
+    bool good = false;
+    DVT_SCOPE {
+        good = dvt_save_parameters(net, path) == DVT_OK &&
+               dvt_load_parameters(into, path, DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1)), NULL) ==
+                   DVT_OK &&
+               dvt_load_parameters(into, old_file, DVT_CONTEXTS(dvt_cpu()), NULL) == DVT_OK;
+    }
+    return good;
+}
+
+DVT_TEST(files_every_allocation_fails) {
+    const entry old_entries[] = {{"dense40_weight", DVT_SHAPE(2, 3), 5},
+                                 {"dense40_bias", DVT_SHAPE(2), 5},
+                                 {"dense41_weight", DVT_SHAPE(1, 2), 5},
+                                 {"dense41_bias", DVT_SHAPE(1), 5}};
+    dvt_block *net = two_dense(), *into = two_dense();
+    dvt_params *params = dvt_collect_params(into, NULL);
+    dvt_allocator allocator;
+    char old_file[600];
+    long at, alive;
+    bool good = false;
+    memset(&allocator, 0, sizeof allocator);
+    allocator.alloc = failing_alloc;
+    allocator.resize = failing_resize;
+    allocator.release = counting_release;
+    open_file("old-failing.params");
+    snprintf(old_file, sizeof old_file, "%s", path);
+    write_file(old_entries, 4, DVT_F32);
+    open_file("failing.params");
+    CHECK(save_and_load(net, into, old_file));
+    dvt_set_allocator(&allocator);
+    for (at = 1; at < 5000; at++) {
+        double first, last;
+        dvt_params_initialize(params, dvt_init_constant(9), DVT_CONTEXTS(dvt_cpu()), true);
+        alive = blocks_alive;
+        allocations = 0;
+        failing = at;
+        good = save_and_load(net, into, old_file);
+        failing = 0;
+        if (!good)
+            dvt_test_check(dvt_error_code() == DVT_ERR_HOST_MEMORY, __FILE__, __LINE__,
+                           "allocation %ld: %s", at, dvt_error());
+        dvt_clear_error();
+        first = dvt_item_at(dvt_param_data(dvt_params_at(params, 0), dvt_cpu()), DVT_SHAPE(0, 0));
+        last = dvt_item_at(dvt_param_data(dvt_params_at(params, 2), dvt_cpu()), DVT_SHAPE(0, 1));
+        CHECK_CLOSE(first, last, 0);
+        dvt_params_reset_ctx(params, DVT_CONTEXTS(dvt_cpu()));
+        dvt_test_check(blocks_alive == alive, __FILE__, __LINE__,
+                       "allocation %ld: %ld blocks are left", at, blocks_alive - alive);
+        if (allocations < at)
+            break;
+    }
+    dvt_set_allocator(NULL);
+    CHECK(good);
+    dvt_test_check(at > 50 && at < 5000, __FILE__, __LINE__, "%ld allocations", at);
+    remove(path);
+    CHECK(remove(old_file) == 0);
+}
+
+#endif
