@@ -204,9 +204,10 @@ DVT_API dvt_array *dvt_block_data(dvt_block *block, const char *name, dvt_ctx ct
 DVT_API const char *dvt_block_kind(const dvt_block *block);
 DVT_API void *dvt_block_user(const dvt_block *block);
 
-/* Sets the initial values on every context of the list (each once; an empty list: the default
-   context), or remembers to do so once shapes are known. Values are drawn once, on cpu(0), and
-   copied: all copies have the same bits. Already initialised parameters are left alone with a
+/* Sets the initial values on every context of the list (an empty list: the default context), or
+   remembers to do so once shapes are known. A context that is named twice has one copy, and the
+   gradients of its parts add up between two steps of a trainer. Values are drawn once, on cpu(0),
+   and copied: all copies have the same bits. Already initialised parameters are left alone with a
    warning unless force_reinit. Source of the order: a parameter's own rule first, then init, then
    Uniform(0.07). */
 DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs,

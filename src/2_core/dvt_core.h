@@ -68,6 +68,7 @@ struct dvt_array {
     dvt_grad_req grad_req;
     bool attached;
     bool grad_fresh;  /* backward has written grad since the trainer last looked */
+    bool grad_sums;   /* while it is fresh, another backward adds to it (see dvt_param.sums) */
     const char *file; /* where the creating call stands, when known */
     int line;
 };

@@ -100,6 +100,11 @@ DVT_API dvt_status dvt_zero_grad(dvt_array *x) {
 }
 
 /* ---- after a backward pass ---- */
+/* Added to what is there, not written over it: as asked for, or because another part of the same batch has been here. */
+static bool dvti_leaf_adds(const dvt_array *x) {
+    return x->grad_req == DVT_GRAD_ADD || (x->grad_sums && x->grad_fresh);
+}
+
 /* What becomes of a leaf's gathered gradient: written into the array that exists, or a new array in its place. Everything that
    needs memory happens here, before the first attached gradient changes. */
 static bool dvti_prepare_leaf(const char *name, dvti_slot *slot, bool create_graph) {
@@ -109,8 +114,7 @@ static bool dvti_prepare_leaf(const char *name, dvti_slot *slot, bool create_gra
     if (slot->in_place)
         return true;
     scope = dvt_scope_begin();
-    grad = slot->leaf->grad_req == DVT_GRAD_ADD && old ? dvt_add(old, slot->grad)
-                                                       : dvt_copy(slot->grad);
+    grad = dvti_leaf_adds(slot->leaf) && old ? dvt_add(old, slot->grad) : dvt_copy(slot->grad);
     if (grad)
         dvti_scope_take(grad);
     dvt_scope_end(&scope);
@@ -126,7 +130,7 @@ static bool dvti_prepare_leaf(const char *name, dvti_slot *slot, bool create_gra
 /* Into the array that exists: a launch, no new memory. */
 static bool dvti_write_leaf(const char *name, dvti_slot *slot) {
     dvt_array *x = slot->leaf;
-    if (x->grad_req == DVT_GRAD_ADD)
+    if (dvti_leaf_adds(x))
         return dvt_add_(x->grad, slot->grad) != NULL;
     if (dvti_copy_elements(name, x->grad, slot->grad) != DVT_OK)
         return false;

@@ -149,6 +149,7 @@ static bool dvti_param_finish_locked(const char *function, dvt_param *p) {
     plan->init = p->pending;
     plan->shape = p->shape;
     plan->ctxs = p->ctxs;
+    plan->sums = p->sums;
     good = dvti_plan_draw(function, plan);
     if (good)
         dvti_plan_commit_locked(plan);
@@ -192,8 +193,10 @@ static dvt_status dvti_initialise(const char *function, dvt_params *params, dvt_
     if (!dvti_init_check(function, NULL, init) || !dvti_ctxs_resolve(function, given, &ctxs) ||
         !(plans = dvti_plans_new(function, params->count)))
         return dvt_error_code();
-    for (i = 0; good && i < params->count; i++)
+    for (i = 0; good && i < params->count; i++) {
+        plans[i].sums = dvti_ctxs_repeat(&given);
         good = dvti_plan_initialise(function, &plans[i], params->item[i], init, &ctxs, force);
+    }
     if (good)
         dvti_plans_commit(plans, params->count);
     dvti_plans_drop(plans, params->count);

@@ -24,6 +24,7 @@ struct dvt_param {
     bool fixed;    /* never has a gradient: running statistics, integers */
     dvt_grad_req grad_req;
     double lr_mult, wd_mult;
+    bool sums;         /* the list named a context twice: backwards between two steps add up */
     dvti_atomic state; /* dvti_param_state; what follows may be read once it says so */
     dvt_init pending;  /* deferred: what to draw */
     dvt_ctx_list ctxs; /* deferred and ready: each once, in the order given */
@@ -68,6 +69,8 @@ DVTI_FN size_t dvti_param_name_size(const dvt_block *block, const char *short_na
 DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p);
 /* The contexts of a list, defaults resolved and each once (empty: the default context). False with RANGE or NO_DEVICE. */
 DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx_list *out);
+/* Is a context of the list in it more than once? Each of the parts that are computed there then adds to the one copy. */
+DVTI_FN bool dvti_ctxs_repeat(const dvt_ctx_list *given);
 /* One line for messages: "a, b, c, ... (12 in all)". name(user, i) gives the texts. */
 DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
                                const char *(*name)(const void *user, int i), const void *user);
@@ -76,6 +79,7 @@ DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
 typedef struct dvti_plan {
     dvt_param *param; /* NULL: nothing to do */
     bool deferred;    /* only remember init and contexts */
+    bool sums;        /* becomes the parameter's */
     dvt_init init;
     dvt_shape shape;
     dvt_ctx_list ctxs;
@@ -177,6 +181,7 @@ typedef struct dvti_load {
     const char *path;
     dvt_load_options options;
     dvt_ctx_list ctxs; /* n 0: where the parameters are */
+    bool sums;         /* see dvti_plan */
     dvt_array_list *file;
     dvti_named_list named; /* what the net has, and for each which array of the file (-1: none) */
     int *from;

@@ -344,6 +344,7 @@ static dvt_status dvti_param_complete(dvt_param *p, dvt_array *x) {
     plan->param = p;
     plan->shape = x->shape;
     plan->ctxs = p->ctxs;
+    plan->sums = p->sums;
     status = dvti_plan_fill(plan, x) ? DVT_OK : dvt_error_code();
     if (status == DVT_OK)
         dvti_plans_commit(plan, 1);

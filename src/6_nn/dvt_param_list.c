@@ -142,6 +142,7 @@ DVT_API dvt_status dvt_params_reset_ctx(dvt_params *params, dvt_ctx_list given) 
         dvti_plan *plan = &plans[i];
         plan->param = params->item[i];
         plan->ctxs = ctxs;
+        plan->sums = dvti_ctxs_repeat(&given);
         plan->init = plan->param->pending;
         plan->shape = plan->param->shape;
         plan->deferred = !dvti_param_ready(plan->param);

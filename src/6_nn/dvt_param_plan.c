@@ -37,6 +37,15 @@ DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx
     return true;
 }
 
+DVTI_FN bool dvti_ctxs_repeat(const dvt_ctx_list *given) {
+    int i, k;
+    for (i = 0; i < given->n; i++)
+        for (k = 0; k < i; k++)
+            if (dvt_ctx_equal(given->ctx[i], given->ctx[k]))
+                return true;
+    return false;
+}
+
 DVTI_FN dvti_plan *dvti_plans_new(const char *function, size_t n) {
     dvti_plan *plans = NULL;
     if (n <= SIZE_MAX / sizeof *plans)
@@ -67,6 +76,7 @@ DVTI_FN bool dvti_plan_fill(dvti_plan *plan, dvt_array *values) {
                         dvt_attach_grad(copy, plan->param->grad_req) == DVT_OK);
         if (good) {
             dvti_scope_take(copy);
+            copy->grad_sums = plan->sums;
             plan->copy[i] = copy;
         }
     }
@@ -96,6 +106,7 @@ static void dvti_copy_renew(dvt_array *kept, dvt_array *fresh) {
     kept->grad_req = fresh->grad_req;
     kept->attached = fresh->attached;
     kept->grad_fresh = false;
+    kept->grad_sums = fresh->grad_sums;
 }
 
 static void dvti_plan_commit_values(dvti_plan *plan) {
@@ -118,6 +129,7 @@ static void dvti_plan_commit_values(dvti_plan *plan) {
         dvt_release(p->copy[k]);
     memcpy(p->copy, now, sizeof now);
     p->ctxs = plan->ctxs;
+    p->sums = plan->sums;
     p->shape = plan->shape;
     dvti_atomic_store(&p->state, DVTI_PARAM_READY);
 }
@@ -131,6 +143,7 @@ DVTI_FN void dvti_plan_commit_locked(dvti_plan *plan) {
     }
     plan->param->pending = plan->init;
     plan->param->ctxs = plan->ctxs;
+    plan->param->sums = plan->sums;
     dvti_atomic_store(&plan->param->state, DVTI_PARAM_DEFERRED);
 }
 

@@ -133,6 +133,7 @@ static bool dvti_load_plan(const dvti_load *load, size_t i, dvti_plan *plan) {
         return true;
     plan->param = p;
     plan->shape = saved->shape;
+    plan->sums = load->ctxs.n ? load->sums : p->sums;
     if (load->ctxs.n)
         plan->ctxs = load->ctxs;
     else if (p->ctxs.n)
@@ -179,6 +180,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
         load.options = *options;
     if (ctxs.n && !dvti_ctxs_resolve("dvt_load_parameters", ctxs, &load.ctxs))
         return dvt_error_code();
+    load.sums = dvti_ctxs_repeat(&ctxs);
     scope = dvt_scope_begin();
     status = dvti_load_run(&load, net);
     dvt_scope_end(&scope);
