@@ -18,9 +18,6 @@ CONFIGS = release debug asan ubsan tsan cxx split spine nothreads nonn nofiles n
 SANITIZE_asan = -fsanitize=address -fno-omit-frame-pointer
 SANITIZE_ubsan = -fsanitize=undefined -fno-sanitize-recover=all
 SANITIZE_tsan = -fsanitize=thread
-# Tests ask for more memory than there is: that must be an answer, not the end.
-export ASAN_OPTIONS = allocator_may_return_null=1
-export TSAN_OPTIONS = allocator_may_return_null=1
 ifeq ($(config),debug)
   FLAGS = -O0 -g
 else ifneq ($(SANITIZE_$(config)),)

@@ -67,6 +67,7 @@
 #include "5_io/dvt_array_list.c"
 #include "5_io/dvt_files.c"
 #include "5_io/dvt_float_text.c"
+#include "5_io/dvt_gzip.c"
 #include "5_io/dvt_idx.c"
 #include "5_io/dvt_inflate.c"
 #include "5_io/dvt_npy.c"

@@ -2,6 +2,24 @@
 #include "dvt_test.h"
 #include <stdarg.h>
 
+/* Sizes that no machine has must come back as errors under the sanitizers too. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+const char *__asan_default_options(void);
+const char *__tsan_default_options(void);
+
+const char *__asan_default_options(void) {
+    return "allocator_may_return_null=1";
+}
+
+const char *__tsan_default_options(void) {
+    return "allocator_may_return_null=1";
+}
+#ifdef __cplusplus
+}
+#endif
+
 static dvt_test *first_test;
 static long checks, failed_checks_of_test;
 static const char *skip_reason;

@@ -104,7 +104,8 @@ DVT_API dvt_transform *dvt_to_tensor(void);
 DVT_API dvt_transform *dvt_normalize(const double *mean, const double *deviation, int n);
 /* One after the other. */
 DVT_API dvt_transform *dvt_compose(dvt_transform *const *transforms, int n);
-/* One of your own: returns the result in the current scope, or NULL. Called from loader threads. */
+/* One of your own: returns the result in the current scope, or NULL. Called from loader threads, so
+   user must live as long as loaders that use it. */
 DVT_API dvt_transform *dvt_transform_new(dvt_array *(*apply)(void *user, dvt_array *x), void *user);
 DVT_API dvt_array *dvt_transform_apply(dvt_transform *transform, dvt_array *x);
 /* A dataset whose first part of each sample passes through the transform. */

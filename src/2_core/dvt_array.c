@@ -119,7 +119,7 @@ DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape) {
 
 DVTI_FN const char *dvti_site_text(const dvt_array *x) {
     char *buffer;
-    if (!x->file)
+    if (dvti_atomic_load(&x->site) < DVTI_SITE_KNOWN)
         return "";
     buffer = dvti_name_buffer();
     snprintf(buffer, DVTI_NAME_SIZE, "%s:%d", x->file, x->line);
@@ -131,7 +131,7 @@ DVTI_FN const char *dvti_describe(const dvt_array *x) {
     dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
     dvti_text_add(&text, "%s %s on %s", dvt_dtype_name(x->dtype), dvti_shape_text(x->shape),
                   dvt_ctx_name(x->storage->ctx));
-    if (x->file)
+    if (dvti_atomic_load(&x->site) >= DVTI_SITE_KNOWN)
         dvti_text_add(&text, " made at %s:%d", x->file, x->line);
     return buffer;
 }
@@ -205,9 +205,10 @@ DVT_API const char *dvt_made_at(const dvt_array *x) {
 DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line) {
     if (!x)
         dvti_error_at(file, line);
-    else if (!x->file) {
+    else if (dvti_atomic_load(&x->site) == DVTI_SITE_NONE && dvti_atomic_add(&x->site, 1) == 1) {
         x->file = file;
         x->line = line;
+        dvti_atomic_store(&x->site, DVTI_SITE_KNOWN);
     }
     return x;
 }

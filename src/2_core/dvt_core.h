@@ -55,6 +55,10 @@ typedef struct dvti_storage {
 
 struct dvti_node;
 
+/* The first who counts `site` up from NONE writes file and line, then makes it KNOWN; who comes too late may count it further. */
+#define DVTI_SITE_NONE 0
+#define DVTI_SITE_KNOWN ((int64_t)1 << 32)
+
 struct dvt_array {
     dvti_object object;
     dvti_storage *storage;
@@ -69,6 +73,7 @@ struct dvt_array {
     bool attached;
     bool grad_fresh;  /* backward has written grad since the trainer last looked */
     bool grad_sums;   /* while it is fresh, another backward adds to it (see dvt_param.sums) */
+    dvti_atomic site; /* DVTI_SITE_...: threads that share x may all pass it through a noting call */
     const char *file; /* where the creating call stands, when known */
     int line;
 };

@@ -69,38 +69,47 @@ DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int
 #define DVTI_BLOCK 512 /* elements: four operands of 8 bytes stay in the first-level cache */
 
 /* ---- the inside of a matrix product, shared by matmul and convolution (ref/ref_gemm.c) ----
-   A product is cut into tiles, and the sums of a tile into steps of at most plan.depth terms. Both factors of a step are
-   packed into panels: A by DVTI_GEMM_ROWS rows, B by plan.width columns; a panel is [k][lane], and lanes that the matrix does
-   not have are zeros. The sums of a tile wait in acc, [column panel][row panel][row][column]. So every sum is
-   formed in ascending k by one piece of code, and no cut and no thread count changes a bit. */
+   A product is cut into tiles, and the sums of a tile into steps of at most plan.depth terms. For a step both factors stand in
+   the tile's area:
+     A  in panels of DVTI_GEMM_ROWS rows, each [k][row]
+     B  as [k][column], plan.ld elements from one k to the next
+   Rows and columns that the matrix does not have, up to a whole panel (plan.width columns), are zeros. The sums wait in
+   acc, [column panel][row panel][row][column]. So every sum is formed in ascending k by one piece of code, and
+   no cut and no number of threads changes a bit.
+   Where both factors lie along k in memory, dvti_gemm_dots saves the packing: A and B are [row][k] and [column][k], plan.ld
+   elements apart, with zeros up to a whole vector (plan.width / 2); acc is [row][plan.cols]. It forms the sums of
+   each vector's lanes apart, so its order is another one, and also fixed. */
 #define DVTI_GEMM_ROWS 6
+#define DVTI_GEMM_DEPTH 256 /* the most terms of a step, and more than the most columns of a tile */
 
 typedef struct dvti_gemm {
     dvti_class compute;
     int64_t size, width;          /* bytes of an element; columns of a panel */
-    int64_t rows, cols, depth;    /* of the largest tile */
-    int64_t b_at, acc_at, row_at; /* where the parts of a tile's area start; a at 0 */
+    int64_t rows, cols, depth;    /* of the largest tile and step */
+    int64_t ld;                   /* an odd number of cache lines, so that they do not collide */
+    int64_t b_at, acc_at, row_at; /* where the parts of a tile's area start; A at 0 */
     int64_t bytes;                /* of the area */
 } dvti_gemm;
 
-/* For a product of that size. The area also holds one row of max(cols, depth) elements. */
+/* For a product of that size. The area also has room for one row of acc. */
 DVTI_FN dvti_gemm dvti_gemm_plan(dvti_class compute, int64_t rows, int64_t cols, int64_t depth);
-/* Fills panels of `width` lanes from a strided matrix of any dtype. */
-DVTI_FN void dvti_gemm_pack(const dvti_gemm *plan, void *panels, int64_t width, int64_t lanes,
-                            int64_t depth, const void *data, dvt_dtype dtype, int64_t lane_stride,
-                            int64_t depth_stride);
-/* The same piece by piece, from contiguous elements of the class: one k of all lanes; one lane, all k. Lanes that the
-   matrix does not have are the caller's to clear. */
-DVTI_FN void dvti_gemm_put_k(const dvti_gemm *plan, void *panels, int64_t width, int64_t lanes,
-                             int64_t depth, int64_t k, const void *values);
-DVTI_FN void dvti_gemm_put_lane(const dvti_gemm *plan, void *panels, int64_t width, int64_t lane,
-                                int64_t depth, const void *values);
+DVTI_FN dvti_gemm dvti_gemm_plan_dots(dvti_class compute, int64_t rows, int64_t cols,
+                                      int64_t depth);
+/* Fill A and B from strided matrices of any dtype; lanes are A's rows or B's columns. */
+DVTI_FN void dvti_gemm_pack_a(const dvti_gemm *plan, void *a, int64_t rows, int64_t depth,
+                              const void *data, dvt_dtype dtype, int64_t row_stride,
+                              int64_t k_stride);
+DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, void *b, int64_t cols, int64_t depth,
+                              const void *data, dvt_dtype dtype, int64_t col_stride,
+                              int64_t k_stride);
 /* acc += A * B, or acc = A * B when `first`. */
 DVTI_FN void dvti_gemm_multiply(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
                                 const void *a, const void *b, void *acc, bool first);
-/* Row r of acc, in C order. */
+DVTI_FN void dvti_gemm_dots(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
+                            const void *a, const void *b, void *acc, bool first);
+/* Row r of dvti_gemm_multiply's acc, in C order, plus one element that may be NULL. */
 DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, const void *acc,
-                           int64_t r, void *out);
+                           int64_t r, const void *add, void *out);
 
 /* Tasks that each need an area of the workspace while they run: as many at once as there are areas. */
 typedef void (*dvti_task_fn)(void *user, int64_t task, void *area);

@@ -1,37 +1,23 @@
-/* Reading gzip (RFC 1952) and deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones
-   are found by counting. The output is checked against the checksum and the length that the file gives. */
+/* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
+   counting. A fast loop decodes far from the ends of input and output, a careful one near them. */
 #include "5_io/dvt_io_internal.h"
 
-#define DVTI_LOOKUP_BITS 11
-#define DVTI_MAX_CODE 15
-
-typedef struct dvti_huffman {
-    uint16_t
-        lookup[1 << DVTI_LOOKUP_BITS]; /* symbol * 16 + length of its code; 0: longer, or none */
-    uint16_t count[DVTI_MAX_CODE + 1]; /* codes of each length */
-    uint16_t symbol[288];              /* by length, then by value */
-} dvti_huffman;
-
-typedef struct dvti_inflater {
-    const unsigned char *in, *end;
-    uint64_t bits;
-    int n_bits;
-    unsigned char *out;
-    size_t n, capacity, limit;
-    size_t start;      /* of this member's output: matches do not reach before it */
-    const char *wrong; /* what is wrong with the data; NULL so far */
-    bool no_memory, full;
-    dvti_huffman literal, distance;
-} dvti_inflater;
+#define DVTI_MAX_CODE DVTI_INFLATE_CODE
+#define DVTI_LOOKUP_BITS DVTI_INFLATE_LOOKUP
 
 /* ---- bits ---- */
+/* Little-endian: the compiler makes one load of it. */
+static uint64_t dvti_load_64(const unsigned char *at) {
+    uint32_t low =
+        (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+    uint32_t high =
+        (uint32_t)at[4] | (uint32_t)at[5] << 8 | (uint32_t)at[6] << 16 | (uint32_t)at[7] << 24;
+    return (uint64_t)high << 32 | low;
+}
+
 static void dvti_refill(dvti_inflater *s) {
     if (s->end - s->in >= 8) {
-        uint64_t word = 0;
-        int i;
-        for (i = 7; i >= 0; i--) /* one load, where the compiler sees it */
-            word = word << 8 | s->in[i];
-        s->bits |= word << s->n_bits;
+        s->bits |= dvti_load_64(s->in) << s->n_bits;
         s->in += (63 - s->n_bits) >> 3;
         s->n_bits |= 56;
         return;
@@ -42,7 +28,7 @@ static void dvti_refill(dvti_inflater *s) {
     }
 }
 
-static bool dvti_inflate_fail(dvti_inflater *s, const char *wrong) {
+DVTI_FN bool dvti_inflate_fail(dvti_inflater *s, const char *wrong) {
     if (!s->wrong)
         s->wrong = wrong;
     return false;
@@ -208,22 +194,113 @@ static bool dvti_inflate_match(dvti_inflater *s, int symbol) {
     return !s->wrong && dvti_copy_match(s, distance, length);
 }
 
+/* The fast loop's room: 8 bytes of input for every refill, and of output three literals, the longest match and the 7
+   bytes that copying in words may write beyond it. */
+#define DVTI_FAST_IN 16
+#define DVTI_FAST_OUT (3 + 258 + 8)
+/* Fills the local bit buffer to 56 bits at least, as dvti_refill does; takes n bits from it. */
+#define DVTI_FILL (bits |= dvti_load_64(in) << n_bits, in += (63 - n_bits) >> 3, n_bits |= 56)
+#define DVTI_DROP(n) (bits >>= (n), n_bits -= (int)(n))
+#define DVTI_LOW(n) ((unsigned)bits & ((1u << (n)) - 1))
+
+/* Copies where 7 bytes beyond the match may be overwritten. */
+static void dvti_copy_fast(unsigned char *to, size_t distance, size_t length) {
+    const unsigned char *from = to - distance, *end = to + length;
+    if (distance >= 8)
+        for (; to < end; to += 8, from += 8)
+            memcpy(to, from, 8);
+    else if (distance == 1)
+        memset(to, *from, length);
+    else
+        while (to < end)
+            *to++ = *from++;
+}
+
+/* Decodes with everything in local variables, until it comes near an end, or to something that is rare or wrong: that is
+   left to the careful loop. True at the end of the block. */
+static bool dvti_inflate_fast(dvti_inflater *s) {
+    const uint16_t *literals = s->literal.lookup, *distances = s->distance.lookup;
+    const unsigned char *in = s->in;
+    unsigned char *out = s->out + s->n, *start = s->out + s->start;
+    uint64_t bits = s->bits;
+    int n_bits = s->n_bits;
+    bool ended = false;
+    while (s->end - in >= DVTI_FAST_IN && (size_t)(s->out + s->capacity - out) >= DVTI_FAST_OUT) {
+        unsigned entry, code, literal = 0, distance;
+        size_t length;
+        DVTI_FILL;
+        /* Three literals take 33 bits at most. */
+        entry = literals[DVTI_LOW(DVTI_LOOKUP_BITS)];
+        while (entry - 1 < 256 * 16 - 1 && literal++ < 3) {
+            *out++ = (unsigned char)(entry >> 4);
+            DVTI_DROP(entry & 15);
+            entry = literals[DVTI_LOW(DVTI_LOOKUP_BITS)];
+        }
+        if (entry - 1 < 256 * 16 - 1)
+            continue;
+        if (entry == 0 || entry >> 4 > 285)
+            break;
+        if (entry >> 4 == 256) {
+            DVTI_DROP(entry & 15);
+            ended = true;
+            break;
+        }
+        DVTI_FILL; /* 11 + 5 + 11 + 13 bits are needed */
+        {
+            uint64_t kept_bits = bits;
+            int kept = n_bits;
+            DVTI_DROP(entry & 15);
+            code = (entry >> 4) - 257;
+            length = dvti_length_base[code] + DVTI_LOW(dvti_length_extra[code]);
+            DVTI_DROP(dvti_length_extra[code]);
+            entry = distances[DVTI_LOW(DVTI_LOOKUP_BITS)];
+            code = entry >> 4;
+            distance = 0;
+            if (entry && code < 30) {
+                DVTI_DROP(entry & 15);
+                distance = dvti_distance_base[code] + DVTI_LOW(dvti_distance_extra[code]);
+                DVTI_DROP(dvti_distance_extra[code]);
+            }
+            if (distance == 0 || distance > (size_t)(out - start)) {
+                bits = kept_bits; /* the careful loop begins at the length again */
+                n_bits = kept;
+                break;
+            }
+        }
+        dvti_copy_fast(out, distance, length);
+        out += length;
+    }
+    s->in = in;
+    s->bits = bits;
+    s->n_bits = n_bits;
+    s->n = (size_t)(out - s->out);
+    return ended;
+}
+
+#undef DVTI_FAST_IN
+#undef DVTI_FAST_OUT
+#undef DVTI_FILL
+#undef DVTI_DROP
+#undef DVTI_LOW
+
+/* Literals up to a match, and the match; then the fast loop may go on. */
 static bool dvti_inflate_codes(dvti_inflater *s) {
     for (;;) {
-        int symbol;
-        if (s->n_bits < 48)
-            dvti_refill(s);
-        symbol = dvti_decode(s, &s->literal);
-        while (symbol >= 0 && symbol < 256) {
-            if (s->n >= s->capacity && !dvti_inflate_room(s, 1))
-                return false;
-            s->out[s->n++] = (unsigned char)symbol;
+        int symbol = 0;
+        if (dvti_inflate_fast(s))
+            return true;
+        while (symbol < 256) {
             if (s->n_bits < DVTI_MAX_CODE)
                 dvti_refill(s);
             symbol = dvti_decode(s, &s->literal);
+            if (symbol < 0)
+                return false;
+            if (symbol < 256) {
+                if (s->n >= s->capacity && !dvti_inflate_room(s, 1))
+                    return false;
+                s->out[s->n++] = (unsigned char)symbol;
+            }
         }
-        if (symbol < 0)
-            return false;
         if (symbol == 256)
             return true;
         if (!dvti_inflate_match(s, symbol))
@@ -311,7 +388,7 @@ static bool dvti_dynamic_codes(dvti_inflater *s) {
            dvti_inflate_fail(s, "its codes are not a tree");
 }
 
-static bool dvti_inflate(dvti_inflater *s) {
+DVTI_FN bool dvti_inflate(dvti_inflater *s) {
     unsigned last, type;
     s->start = s->n;
     do {
@@ -332,172 +409,5 @@ static bool dvti_inflate(dvti_inflater *s) {
     return true;
 }
 
-/* ---- checksum: four bytes at a time ---- */
-typedef struct dvti_crc {
-    uint32_t table[4][256];
-} dvti_crc;
-
-static void dvti_crc_build(dvti_crc *crc) {
-    uint32_t i, value;
-    int k;
-    for (i = 0; i < 256; i++) {
-        value = i;
-        for (k = 0; k < 8; k++)
-            value = value >> 1 ^ (value & 1 ? 0xedb88320u : 0);
-        crc->table[0][i] = value;
-    }
-    for (i = 0; i < 256; i++)
-        for (k = 1; k < 4; k++) {
-            value = crc->table[k - 1][i];
-            crc->table[k][i] = value >> 8 ^ crc->table[0][value & 255];
-        }
-}
-
-static uint32_t dvti_crc_of(const dvti_crc *crc, const unsigned char *at, size_t n) {
-    uint32_t value = 0xffffffffu;
-    for (; n >= 4; n -= 4, at += 4) {
-        value ^=
-            (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-        value = crc->table[3][value & 255] ^ crc->table[2][value >> 8 & 255] ^
-                crc->table[1][value >> 16 & 255] ^ crc->table[0][value >> 24];
-    }
-    for (; n; n--)
-        value = value >> 8 ^ crc->table[0][(value ^ *at++) & 255];
-    return ~value;
-}
-
-/* ---- gzip members ---- */
-DVTI_FN bool dvti_is_gzip(const void *bytes, size_t size) {
-    const unsigned char *at = (const unsigned char *)bytes;
-    return size >= 2 && at[0] == 0x1f && at[1] == 0x8b;
-}
-
-static bool dvti_skip_text(dvti_source *in) {
-    const unsigned char *end = in->left ? (const unsigned char *)memchr(in->at, 0, in->left) : NULL;
-    return end && dvti_source_bytes(in, (uint64_t)(end - in->at) + 1) != NULL;
-}
-
-static bool dvti_gzip_header(dvti_inflater *s, const dvti_crc *crc) {
-    dvti_source in = dvti_source_begin(s->in, (size_t)(s->end - s->in));
-    unsigned magic = (unsigned)dvti_source_le(&in, 2), method = (unsigned)dvti_source_le(&in, 1);
-    unsigned flags = (unsigned)dvti_source_le(&in, 1);
-    dvti_source_bytes(&in, 6);
-    if (magic != 0x8b1f)
-        return dvti_inflate_fail(s, "something that is not gzip follows its end");
-    if (!in.failed && (method != 8 || flags & 0xe0))
-        return dvti_inflate_fail(s, "its header has an unknown method or flag");
-    if (flags & 4)
-        dvti_source_bytes(&in, dvti_source_le(&in, 2));
-    if ((flags & 8 && !dvti_skip_text(&in)) || (flags & 16 && !dvti_skip_text(&in)))
-        in.failed = true;
-    if (flags & 2 && !in.failed) {
-        uint32_t sum = dvti_crc_of(crc, s->in, (size_t)(in.at - s->in)) & 0xffffu;
-        if (dvti_source_le(&in, 2) != sum && !in.failed)
-            return dvti_inflate_fail(s, "the checksum of its header is wrong");
-    }
-    if (in.failed)
-        return dvti_inflate_fail(s, "it ends in the middle");
-    s->in = in.at;
-    return true;
-}
-
-static bool dvti_gzip_member(dvti_inflater *s, const dvti_crc *crc) {
-    uint32_t sum, length;
-    dvti_source in;
-    if (!dvti_gzip_header(s, crc) || !dvti_inflate(s))
-        return false;
-    in = dvti_source_begin(s->in, (size_t)(s->end - s->in));
-    sum = (uint32_t)dvti_source_le(&in, 4);
-    length = (uint32_t)dvti_source_le(&in, 4);
-    if (in.failed)
-        return dvti_inflate_fail(s, "it ends in the middle");
-    s->in = in.at;
-    if (length != (uint32_t)(s->n - s->start))
-        return dvti_inflate_fail(s, "it has another length than it says");
-    if (sum != dvti_crc_of(crc, s->out + s->start, s->n - s->start))
-        return dvti_inflate_fail(s, "its checksum is wrong");
-    return true;
-}
-
-static bool dvti_only_zeros(const unsigned char *at, const unsigned char *end) {
-    while (at < end && *at == 0)
-        at++;
-    return at == end;
-}
-
-static bool dvti_gunzip_members(dvti_inflater *s, const dvti_crc *crc) {
-    do
-        if (!dvti_gzip_member(s, crc))
-            return false;
-    while (!dvti_only_zeros(s->in, s->end)); /* tapes and disks pad with zeros */
-    return true;
-}
-
-/* The length that the last member gives for itself: room to begin with, when that is possible at all. */
-static size_t dvti_gzip_hint(const unsigned char *at, size_t size, size_t limit) {
-    dvti_source in = dvti_source_begin(at + (size < 4 ? 0 : size - 4), size < 4 ? size : 4);
-    uint64_t hint = dvti_source_le(&in, 4);
-    if (hint == 0 || hint / DVTI_DEFLATE_RATIO > size)
-        hint = 1; /* a block even when the output is empty */
-    return hint < limit ? (size_t)hint : limit;
-}
-
-static bool dvti_gunzip_begin(dvti_inflater *s, dvti_crc *crc, const void *bytes, size_t size,
-                              size_t limit) {
-    size_t room = dvti_gzip_hint((const unsigned char *)bytes, size, limit);
-    s->in = (const unsigned char *)bytes;
-    s->end = s->in + size;
-    s->limit = limit;
-    dvti_crc_build(crc);
-    s->out = (unsigned char *)dvti_alloc(room);
-    s->capacity = s->out ? room : 0;
-    s->no_memory = !s->out;
-    return s->out != NULL;
-}
-
-/* head: success is also when the limit was reached. */
-static bool dvti_gunzip_run(const char *function, const char *what, const void *bytes, size_t size,
-                            size_t limit, bool head, void **out, size_t *out_size) {
-    dvti_inflater *s = (dvti_inflater *)dvti_alloc_zero(sizeof *s);
-    dvti_crc *crc = (dvti_crc *)dvti_alloc(sizeof *crc);
-    bool ok = false;
-    *out = NULL;
-    *out_size = 0;
-    if (s && crc && dvti_gunzip_begin(s, crc, bytes, size, limit))
-        ok = dvti_gunzip_members(s, crc) || (head && s->full);
-    if (!s || !crc || s->no_memory)
-        dvti_fail_memory(function, (int64_t)(s ? s->n + 1 : sizeof *s));
-    else if (!ok)
-        dvti_fail(
-            DVT_ERR_FORMAT,
-            "%s: %.300s: the compressed data cannot be read: %s; fetch or write the file again",
-            function, what, s->wrong);
-    if (ok) {
-        *out = s->out;
-        *out_size = s->n;
-    } else if (s)
-        dvti_free(s->out);
-    dvti_free(s);
-    dvti_free(crc);
-    return ok;
-}
-
-DVTI_FN bool dvti_gunzip(const char *function, const char *what, const void *bytes, size_t size,
-                         size_t limit, void **out, size_t *out_size) {
-    return dvti_gunzip_run(function, what, bytes, size, limit, false, out, out_size);
-}
-
-/* One step of inflating writes less than 65536 bytes, so the limit is not met before n bytes are there. */
-DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void *bytes,
-                              size_t size, unsigned char *head, size_t n, size_t *got) {
-    void *out;
-    if (!dvti_gunzip_run(function, what, bytes, size, n + 65536, true, &out, got))
-        return false;
-    *got = DVTI_MIN(*got, n);
-    memcpy(head, out, *got);
-    dvti_free(out);
-    return true;
-}
-
-#undef DVTI_LOOKUP_BITS
 #undef DVTI_MAX_CODE
+#undef DVTI_LOOKUP_BITS

@@ -133,7 +133,33 @@ DVTI_FN dvt_array *dvti_stored_array(const char *function, const dvti_stored *st
    already). Owned by the innermost scope; NULL with the error set. */
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype);
 
-/* ---- gzip (RFC 1952) and deflate (RFC 1951) ---- */
+/* ---- deflate (RFC 1951) and gzip (RFC 1952) ---- */
+#define DVTI_INFLATE_LOOKUP 11
+#define DVTI_INFLATE_CODE 15
+
+typedef struct dvti_huffman {
+    uint16_t
+        lookup[1 << DVTI_INFLATE_LOOKUP]; /* symbol * 16 + length of its code; 0: longer, or none */
+    uint16_t count[DVTI_INFLATE_CODE + 1]; /* codes of each length */
+    uint16_t symbol[288];                  /* by length, then by value */
+} dvti_huffman;
+
+typedef struct dvti_inflater {
+    const unsigned char *in, *end;
+    uint64_t bits;
+    int n_bits;
+    unsigned char *out;
+    size_t n, capacity, limit;
+    size_t start;      /* of this member's output: matches do not reach before it */
+    const char *wrong; /* what is wrong with the data; NULL so far */
+    bool no_memory, full;
+    dvti_huffman literal, distance;
+} dvti_inflater;
+
+/* Appends what the deflated data at s->in hold, and goes past them. False with s->wrong set. */
+DVTI_FN bool dvti_inflate(dvti_inflater *s);
+DVTI_FN bool dvti_inflate_fail(dvti_inflater *s, const char *wrong);
+
 DVTI_FN bool dvti_is_gzip(const void *bytes, size_t size);
 /* All members, one after the other, in a block for dvti_free, of at most `limit` bytes. False with FORMAT or HOST_MEMORY
    set; `what` names the file in messages. */

@@ -113,6 +113,14 @@ static void dvti_ring_restart(dvt_loader *l) {
     l->making = l->taken;
 }
 
+static void dvti_loader_unlock_all(dvt_loader *l) {
+    static const dvti_mutex unlocked = DVTI_MUTEX_INIT;
+    static const dvti_cond fresh = DVTI_COND_INIT;
+    memcpy(&l->lock, &unlocked, sizeof unlocked);
+    memcpy(&l->work, &fresh, sizeof fresh);
+    memcpy(&l->done, &fresh, sizeof fresh);
+}
+
 #if DVTI_THREADS
 static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
     dvt_scope_guard scope = dvt_scope_begin();
@@ -219,12 +227,11 @@ static void dvti_workers_stop(dvt_loader *l) {
     l->started = 0;
 }
 
-/* A forked child has none of the threads, and nobody in it holds the lock: it goes on without them. */
+/* A forked child has none of the threads, and what they held or waited for is theirs for ever: it goes on without them. */
 static void dvti_workers_forget(dvt_loader *l) {
-    static const dvti_mutex unlocked = DVTI_MUTEX_INIT;
     if (!l->started || l->process == dvti_process_id())
         return;
-    memcpy(&l->lock, &unlocked, sizeof unlocked);
+    dvti_loader_unlock_all(l);
     l->started = 0;
     dvti_ring_restart(l);
 }
@@ -324,8 +331,6 @@ static dvt_status dvti_loader_check(const char *function, const dvt_loader_desc 
 
 DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *desc) {
     static const char *const function = "dvt_loader_new";
-    static const dvti_mutex unlocked = DVTI_MUTEX_INIT;
-    static const dvti_cond fresh = DVTI_COND_INIT;
     dvt_loader *l;
     if (!data || !desc) {
         dvti_null(function, data ? "desc" : "data");
@@ -338,9 +343,7 @@ DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *des
         dvti_fail_memory(function, (int64_t)sizeof *l);
         return NULL;
     }
-    memcpy(&l->lock, &unlocked, sizeof unlocked);
-    memcpy(&l->work, &fresh, sizeof fresh);
-    memcpy(&l->done, &fresh, sizeof fresh);
+    dvti_loader_unlock_all(l);
     l->desc = *desc;
     if (!dvti_object_begin(l, dvti_loader_destroy, function)) {
         dvti_free(l);

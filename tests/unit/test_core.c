@@ -27,7 +27,7 @@ DVT_TEST(core_context_names_live) {
     for (i = 0; i < 16; i++)
         names[i] = dvt_ctx_name(dvt_gpu(i));
     for (i = 0; i < 16; i++) {
-        char expected[16];
+        char expected[32];
         snprintf(expected, sizeof expected, "gpu(%d)", i);
         CHECK_STR(names[i], expected);
     }

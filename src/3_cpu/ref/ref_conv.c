@@ -17,49 +17,89 @@ typedef struct dvti_conv {
     int64_t cg, og, taps, pixels,
         columns; /* channels per group; cg * kh * kw; oh * ow; n * pixels */
     int64_t row_tiles, col_tiles, tasks;
+    bool unpadded;
     int64_t parts;             /* weights: of the samples */
     int64_t samples, channels; /* data: of one task */
     const void *x, *weight, *bias, *y;
     void *out, *partial;
 } dvti_conv;
 
-/* A walk along one row of the patch matrix: where the next column stands. */
-typedef struct dvti_conv_walk {
-    int64_t channel, up,
-        left;        /* of x; the tap's offset from the window's corner, with the padding */
-    int64_t n, i, j; /* sample and pixel */
-    int64_t row;     /* of x under the tap, in elements */
-    bool inside;     /* that row exists */
-} dvti_conv_walk;
+/* Columns that stand in one row of pixels. Element i of the run, for a tap at (channel, up, left), is
+   x[start + (channel * h + up) * w + left + i * stride]; whether it exists, row and left say. */
+typedef struct dvti_conv_run {
+    int64_t start, row, left, count;
+} dvti_conv_run;
 
-static dvti_conv_walk dvti_conv_begin(const dvti_conv *p, int64_t group, int64_t tap,
-                                      int64_t column) {
-    dvti_conv_walk walk;
-    walk.channel = group * p->cg + tap / (p->kh * p->kw);
-    walk.up = tap / p->kw % p->kh * p->dilation[0] - p->padding[0];
-    walk.left = tap % p->kw * p->dilation[1] - p->padding[1];
-    walk.n = column / p->pixels;
-    walk.i = column % p->pixels / p->ow;
-    walk.j = column % p->ow;
-    walk.row = 0;
-    walk.inside = false;
-    return walk;
+/* The columns of a tile or step, cut into runs; and where the first one is. */
+typedef struct dvti_conv_columns {
+    int64_t sample, pixel, count;
+    int64_t padded; /* count, up to whole panels */
+    int n;
+    dvti_conv_run run[DVTI_GEMM_DEPTH];
+} dvti_conv_columns;
+
+/* A row of the patch matrix: a channel of x, and the offset from a window's corner, which stands in the padding. */
+typedef struct dvti_conv_tap {
+    int64_t channel, i, j, up, left;
+} dvti_conv_tap;
+
+static void dvti_conv_find(const dvti_conv *p, int64_t column, int64_t count,
+                           dvti_conv_columns *columns) {
+    int64_t n = column / p->pixels, pixel = column % p->pixels;
+    int64_t i = pixel / p->ow, j = pixel % p->ow;
+    columns->sample = n;
+    columns->pixel = pixel;
+    columns->count = count;
+    columns->padded = (count + p->plan.width - 1) / p->plan.width * p->plan.width;
+    for (columns->n = 0; count > 0; columns->n++) {
+        dvti_conv_run *run = &columns->run[columns->n];
+        run->row = i * p->stride[0];
+        run->left = j * p->stride[1];
+        run->start = (n * p->c * p->h + run->row) * p->w + run->left;
+        run->count = DVTI_MIN(count, p->ow - j);
+        count -= run->count;
+        j = 0;
+        if (++i == p->oh) {
+            i = 0;
+            n++;
+        }
+    }
 }
 
-/* The columns up to the end of a row of pixels, at most `count`. Returns the place in x's row of the first. */
-static int64_t dvti_conv_run(const dvti_conv *p, dvti_conv_walk *walk, int64_t count,
-                             int64_t *run) {
-    int64_t row = walk->i * p->stride[0] + walk->up;
-    int64_t left = walk->j * p->stride[1] + walk->left;
-    *run = DVTI_MIN(count, p->ow - walk->j);
-    walk->inside = row >= 0 && row < p->h;
-    walk->row = walk->inside ? ((walk->n * p->c + walk->channel) * p->h + row) * p->w : 0;
-    walk->j = 0;
-    if (++walk->i == p->oh) {
-        walk->i = 0;
-        walk->n++;
+static dvti_conv_tap dvti_conv_tap_at(const dvti_conv *p, int64_t group, int64_t tap) {
+    dvti_conv_tap at;
+    at.channel = group * p->cg + tap / (p->kh * p->kw);
+    at.i = tap / p->kw % p->kh;
+    at.j = tap % p->kw;
+    at.up = at.i * p->dilation[0] - p->padding[0];
+    at.left = at.j * p->dilation[1] - p->padding[1];
+    return at;
+}
+
+static void dvti_conv_next_tap(const dvti_conv *p, dvti_conv_tap *at) {
+    if (++at->j == p->kw) {
+        at->j = 0;
+        if (++at->i == p->kh) {
+            at->i = 0;
+            at->channel++;
+        }
+        at->up = at->i * p->dilation[0] - p->padding[0];
     }
-    return left;
+    at->left = at->j * p->dilation[1] - p->padding[1];
+}
+
+/* The elements first..last of a run are in x, the others in the padding. */
+static void dvti_conv_inside(const dvti_conv *p, const dvti_conv_run *run, const dvti_conv_tap *tap,
+                             int64_t *first, int64_t *last) {
+    int64_t row = run->row + tap->up, left = run->left + tap->left, stride = p->stride[1];
+    *first = 0;
+    *last = p->unpadded ? run->count : 0;
+    if (p->unpadded || row < 0 || row >= p->h || left >= p->w)
+        return;
+    if (left < 0)
+        *first = DVTI_MIN(stride == 1 ? -left : (stride - 1 - left) / stride, run->count);
+    left = stride == 1 ? p->w - left : (p->w - 1 - left) / stride + 1;
+    *last = DVTI_MAX(DVTI_MIN(left, run->count), *first);
 }
 
 /* The first sample of a part. */
@@ -103,7 +143,7 @@ static void dvti_conv_cut(dvti_conv *p) {
         return;
     }
     if (op == DVTI_OP_conv2d_weight)
-        p->plan = dvti_gemm_plan(compute, p->og, p->taps, p->columns);
+        p->plan = dvti_gemm_plan_dots(compute, p->og, p->taps, p->columns);
     else
         p->plan = dvti_gemm_plan(compute, p->og, p->columns, p->taps);
     p->row_tiles = (p->og + p->plan.rows - 1) / p->plan.rows;
@@ -144,6 +184,7 @@ static dvti_conv dvti_conv_plan(const dvti_launch *launch) {
         p.padding[axis] = launch->i[2 + axis];
         p.dilation[axis] = launch->i[4 + axis];
     }
+    p.unpadded = p.padding[0] == 0 && p.padding[1] == 0;
     p.groups = launch->i[6];
     p.og = p.o / p.groups;
     p.taps = p.cg * p.kh * p.kw;

@@ -41,12 +41,11 @@ static int64_t dvti_gemm_cut(int64_t n, int64_t most, int64_t multiple) {
     return n <= multiple ? multiple : dvti_gemm_up((n - 1) / parts + 1, multiple);
 }
 
-/* The largest tile: its panels of A (96 KB) and B (128 KB) and its sums stay in the second-level cache. */
+/* The largest tile: its parts of A (96 KB) and B (144 KB) and its sums (48 KB) stay in the second-level cache. */
 #define DVTI_GEMM_TILE_ROWS 96
 #define DVTI_GEMM_TILE_COLS 128
-#define DVTI_GEMM_TILE_DEPTH 256
 
-DVTI_FN dvti_gemm dvti_gemm_plan(dvti_class compute, int64_t rows, int64_t cols, int64_t depth) {
+static dvti_gemm dvti_gemm_cuts(dvti_class compute, int64_t rows, int64_t cols, int64_t depth) {
     dvti_gemm plan;
     plan.compute = compute;
     if (compute == DVTI_F32) {
@@ -61,50 +60,67 @@ DVTI_FN dvti_gemm dvti_gemm_plan(dvti_class compute, int64_t rows, int64_t cols,
     }
     plan.rows = dvti_gemm_cut(rows, DVTI_GEMM_TILE_ROWS, DVTI_GEMM_ROWS);
     plan.cols = dvti_gemm_cut(cols, DVTI_GEMM_TILE_COLS, plan.width);
-    plan.depth = dvti_gemm_cut(depth, DVTI_GEMM_TILE_DEPTH, 1);
-    plan.b_at = dvti_gemm_up(plan.rows * plan.depth * plan.size, 64);
-    plan.acc_at = plan.b_at + dvti_gemm_up(plan.cols * plan.depth * plan.size, 64);
-    plan.row_at = plan.acc_at + dvti_gemm_up(plan.rows * plan.cols * plan.size, 64);
-    plan.bytes = plan.row_at + dvti_gemm_up(DVTI_MAX(plan.cols, plan.depth) * plan.size, 64);
+    plan.depth = dvti_gemm_cut(depth, DVTI_GEMM_DEPTH, 1);
     return plan;
 }
 
 #undef DVTI_GEMM_TILE_ROWS
 #undef DVTI_GEMM_TILE_COLS
-#undef DVTI_GEMM_TILE_DEPTH
 
-DVTI_FN void dvti_gemm_pack(const dvti_gemm *plan, void *panels, int64_t width, int64_t lanes,
-                            int64_t depth, const void *data, dvt_dtype dtype, int64_t lane_stride,
-                            int64_t depth_stride) {
-    if (plan->compute == DVTI_F32)
-        dvti_gemm_f32_pack((float *)panels, width, lanes, depth, data, dtype, lane_stride,
-                           depth_stride);
-    else if (plan->compute == DVTI_F64)
-        dvti_gemm_f64_pack((double *)panels, width, lanes, depth, data, dtype, lane_stride,
-                           depth_stride);
-    else
-        dvti_gemm_i64_pack((uint64_t *)panels, width, lanes, depth, data, dtype, lane_stride,
-                           depth_stride);
+/* Bytes of A and B are given; the rest follows. */
+static void dvti_gemm_layout(dvti_gemm *plan, int64_t a, int64_t b) {
+    plan->b_at = dvti_gemm_up(a, 64);
+    plan->acc_at = plan->b_at + dvti_gemm_up(b, 64);
+    plan->row_at = plan->acc_at + dvti_gemm_up(plan->rows * plan->cols * plan->size, 64);
+    plan->bytes = plan->row_at + dvti_gemm_up(plan->cols * plan->size, 64);
 }
 
-DVTI_FN void dvti_gemm_put_k(const dvti_gemm *plan, void *panels, int64_t width, int64_t lanes,
-                             int64_t depth, int64_t k, const void *values) {
-    if (plan->compute == DVTI_F32)
-        dvti_gemm_f32_put_k((float *)panels, width, lanes, depth, k, (const float *)values);
-    else if (plan->compute == DVTI_F64)
-        dvti_gemm_f64_put_k((double *)panels, width, lanes, depth, k, (const double *)values);
-    else
-        dvti_gemm_i64_put_k((uint64_t *)panels, width, lanes, depth, k, (const uint64_t *)values);
+/* Elements in the odd number of 64-byte lines that holds n. */
+static int64_t dvti_gemm_lines(int64_t n, int64_t size) {
+    return ((n * size + 63) / 64 | 1) * 64 / size;
 }
 
-DVTI_FN void dvti_gemm_put_lane(const dvti_gemm *plan, void *panels, int64_t width, int64_t lane,
-                                int64_t depth, const void *values) {
-    if (plan->compute == DVTI_F32)
-        dvti_gemm_f32_put_lane((float *)panels, width, lane, depth, (const float *)values);
-    else if (plan->compute == DVTI_F64)
-        dvti_gemm_f64_put_lane((double *)panels, width, lane, depth, (const double *)values);
-    else
-        dvti_gemm_i64_put_lane((uint64_t *)panels, width, lane, depth, (const uint64_t *)values);
+DVTI_FN dvti_gemm dvti_gemm_plan(dvti_class compute, int64_t rows, int64_t cols, int64_t depth) {
+    dvti_gemm plan = dvti_gemm_cuts(compute, rows, cols, depth);
+    plan.ld = dvti_gemm_lines(plan.cols, plan.size);
+    dvti_gemm_layout(&plan, plan.rows * plan.depth * plan.size, plan.ld * plan.depth * plan.size);
+    return plan;
+}
+
+DVTI_FN dvti_gemm dvti_gemm_plan_dots(dvti_class compute, int64_t rows, int64_t cols,
+                                      int64_t depth) {
+    dvti_gemm plan = dvti_gemm_cuts(compute, rows, cols, depth);
+    plan.ld = dvti_gemm_lines(plan.depth, plan.size);
+    dvti_gemm_layout(&plan, plan.rows * plan.ld * plan.size, plan.cols * plan.ld * plan.size);
+    return plan;
+}
+
+/* The typed functions behind one name: the macro's body stands for each type. */
+#define DVTI_GEMM_BY_CLASS(plan, CALL)                                                             \
+    if ((plan)->compute == DVTI_F32) {                                                             \
+        CALL(f32, float)                                                                           \
+    } else if ((plan)->compute == DVTI_F64) {                                                      \
+        CALL(f64, double)                                                                          \
+    } else {                                                                                       \
+        CALL(i64, uint64_t)                                                                        \
+    }
+
+DVTI_FN void dvti_gemm_pack_a(const dvti_gemm *plan, void *a, int64_t rows, int64_t depth,
+                              const void *data, dvt_dtype dtype, int64_t row_stride,
+                              int64_t k_stride) {
+#define DVTI_CALL(name, T)                                                                         \
+    dvti_gemm_##name##_pack_a((T *)a, rows, depth, data, dtype, row_stride, k_stride);
+    DVTI_GEMM_BY_CLASS(plan, DVTI_CALL)
+#undef DVTI_CALL
+}
+
+DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, void *b, int64_t cols, int64_t depth,
+                              const void *data, dvt_dtype dtype, int64_t col_stride,
+                              int64_t k_stride) {
+#define DVTI_CALL(name, T)                                                                         \
+    dvti_gemm_##name##_pack_b((T *)b, plan->ld, cols, depth, data, dtype, col_stride, k_stride);
+    DVTI_GEMM_BY_CLASS(plan, DVTI_CALL)
+#undef DVTI_CALL
 }
 
 DVTI_FN void dvti_gemm_multiply(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
@@ -113,25 +129,32 @@ DVTI_FN void dvti_gemm_multiply(const dvti_gemm *plan, int64_t rows, int64_t col
         memset(acc, 0,
                (size_t)(dvti_gemm_up(rows, DVTI_GEMM_ROWS) * dvti_gemm_up(cols, plan->width) *
                         plan->size));
-    if (plan->compute == DVTI_F32)
-        dvti_gemm_f32_multiply(rows, cols, depth, (const float *)a, (const float *)b, (float *)acc);
-    else if (plan->compute == DVTI_F64)
-        dvti_gemm_f64_multiply(rows, cols, depth, (const double *)a, (const double *)b,
-                               (double *)acc);
-    else
-        dvti_gemm_i64_multiply(rows, cols, depth, (const uint64_t *)a, (const uint64_t *)b,
-                               (uint64_t *)acc);
+#define DVTI_CALL(name, T)                                                                         \
+    dvti_gemm_##name##_multiply(rows, cols, depth, (const T *)a, (const T *)b, plan->ld, (T *)acc);
+    DVTI_GEMM_BY_CLASS(plan, DVTI_CALL)
+#undef DVTI_CALL
+}
+
+DVTI_FN void dvti_gemm_dots(const dvti_gemm *plan, int64_t rows, int64_t cols, int64_t depth,
+                            const void *a, const void *b, void *acc, bool first) {
+    if (first)
+        memset(acc, 0, (size_t)(rows * plan->cols * plan->size));
+#define DVTI_CALL(name, T)                                                                         \
+    dvti_gemm_##name##_dots(rows, cols, depth, (const T *)a, (const T *)b, plan->ld, (T *)acc,     \
+                            plan->cols);
+    DVTI_GEMM_BY_CLASS(plan, DVTI_CALL)
+#undef DVTI_CALL
 }
 
 DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, const void *acc,
-                           int64_t r, void *out) {
-    if (plan->compute == DVTI_F32)
-        dvti_gemm_f32_row(rows, cols, (const float *)acc, r, (float *)out);
-    else if (plan->compute == DVTI_F64)
-        dvti_gemm_f64_row(rows, cols, (const double *)acc, r, (double *)out);
-    else
-        dvti_gemm_i64_row(rows, cols, (const uint64_t *)acc, r, (uint64_t *)out);
+                           int64_t r, const void *add, void *out) {
+#define DVTI_CALL(name, T)                                                                         \
+    dvti_gemm_##name##_row(rows, cols, (const T *)acc, r, (const T *)add, (T *)out);
+    DVTI_GEMM_BY_CLASS(plan, DVTI_CALL)
+#undef DVTI_CALL
 }
+
+#undef DVTI_GEMM_BY_CLASS
 
 /* ---- tasks ---- */
 DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work) {

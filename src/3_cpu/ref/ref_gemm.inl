@@ -13,7 +13,8 @@ typedef DVTI_T DVTI_G(vector) __attribute__((__vector_size__(16), __may_alias__)
 typedef DVTI_T DVTI_G(vector);
 #endif
 
-#define DVTI_WIDTH ((int64_t)(2 * sizeof(DVTI_G(vector)) / sizeof(DVTI_T)))
+#define DVTI_LANES ((int64_t)(sizeof(DVTI_G(vector)) / sizeof(DVTI_T)))
+#define DVTI_WIDTH (2 * DVTI_LANES)
 #define DVTI_ROW_LOAD(i) DVTI_G(vector) c##i##0 = acc[2 * i], c##i##1 = acc[2 * i + 1];
 #define DVTI_ROW_STEP(i)                                                                           \
     c##i##0 += a[i] * b0;                                                                          \
@@ -23,15 +24,16 @@ typedef DVTI_T DVTI_G(vector);
     acc[2 * i + 1] = c##i##1;
 #define DVTI_EACH_ROW(M) M(0) M(1) M(2) M(3) M(4) M(5)
 
-static void DVTI_G(micro)(int64_t depth, const DVTI_T *a, const DVTI_G(vector) * b,
+static void DVTI_G(micro)(int64_t depth, const DVTI_T *a, const DVTI_T *b, int64_t ld,
                           DVTI_G(vector) * acc) {
     int64_t k;
     DVTI_EACH_ROW(DVTI_ROW_LOAD)
     for (k = 0; k < depth; k++) {
-        DVTI_G(vector) b0 = b[0], b1 = b[1];
+        const DVTI_G(vector) *row = (const DVTI_G(vector) *)(const void *)b;
+        DVTI_G(vector) b0 = row[0], b1 = row[1];
         DVTI_EACH_ROW(DVTI_ROW_STEP)
         a += DVTI_GEMM_ROWS;
-        b += 2;
+        b += ld;
     }
     DVTI_EACH_ROW(DVTI_ROW_STORE)
 }
@@ -43,77 +45,158 @@ static void DVTI_G(micro)(int64_t depth, const DVTI_T *a, const DVTI_G(vector) *
 
 /* One panel of B stays in the first-level cache while the panels of A pass by. */
 static void DVTI_G(multiply)(int64_t rows, int64_t cols, int64_t depth, const DVTI_T *a,
-                             const DVTI_T *b, DVTI_T *acc) {
+                             const DVTI_T *b, int64_t ld, DVTI_T *acc) {
     int64_t i, j;
     for (j = 0; j < cols; j += DVTI_WIDTH)
         for (i = 0; i < rows; i += DVTI_GEMM_ROWS) {
-            DVTI_G(micro)
-            (depth, a + i * depth, (const DVTI_G(vector) *)(const void *)(b + j * depth),
-             (DVTI_G(vector) *)(void *)acc);
+            DVTI_G(micro)(depth, a + i * depth, b + j, ld, (DVTI_G(vector) *)(void *)acc);
             acc += DVTI_GEMM_ROWS * DVTI_WIDTH;
         }
 }
 
-static void DVTI_G(row)(int64_t rows, int64_t cols, const DVTI_T *acc, int64_t r, DVTI_T *out) {
-    int64_t panels = (rows + DVTI_GEMM_ROWS - 1) / DVTI_GEMM_ROWS, j, l;
-    const DVTI_T *at =
-        acc + (r / DVTI_GEMM_ROWS * DVTI_GEMM_ROWS + r % DVTI_GEMM_ROWS) * DVTI_WIDTH;
+/* Sums begin at +0 and are never -0, so adding 0 changes nothing. */
+static void DVTI_G(row)(int64_t rows, int64_t cols, const DVTI_T *acc, int64_t r, const DVTI_T *add,
+                        DVTI_T *out) {
+    int64_t panels = (rows + DVTI_GEMM_ROWS - 1) / DVTI_GEMM_ROWS, j;
+    DVTI_T more = add ? *add : 0;
+    acc += r * DVTI_WIDTH;
     for (j = 0; j + DVTI_WIDTH <= cols; j += DVTI_WIDTH) {
-        for (l = 0; l < DVTI_WIDTH; l++)
-            out[j + l] = at[l];
-        at += panels * DVTI_GEMM_ROWS * DVTI_WIDTH;
+        const DVTI_G(vector) *at = (const DVTI_G(vector) *)(const void *)acc;
+        DVTI_G(vector) both[2];
+        both[0] = at[0] + more;
+        both[1] = at[1] + more;
+        memcpy(out + j, both, sizeof both);
+        acc += panels * DVTI_GEMM_ROWS * DVTI_WIDTH;
     }
-    for (l = 0; j + l < cols; l++)
-        out[j + l] = at[l];
+    for (; j < cols; j++)
+        out[j] = *acc++ + more;
 }
 
-static void DVTI_G(put_k)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t depth, int64_t k,
-                          const DVTI_T *values) {
-    int64_t j, l;
-    panels += k * width;
-    if (width == DVTI_WIDTH)
-        for (; lanes >= DVTI_WIDTH; lanes -= DVTI_WIDTH) {
-            for (l = 0; l < DVTI_WIDTH; l++)
-                panels[l] = values[l];
-            panels += DVTI_WIDTH * depth;
-            values += DVTI_WIDTH;
-        }
-    for (j = 0; j < lanes; j += width, panels += width * depth)
-        for (l = 0; l < width && j + l < lanes; l++)
-            panels[l] = values[j + l];
+/* ---- sums along k of both factors: 3 x 4 vectors ---- */
+static DVTI_T DVTI_G(fold)(DVTI_G(vector) v) {
+    DVTI_T lane[sizeof(DVTI_G(vector)) / sizeof(DVTI_T)], sum;
+    int64_t i;
+    memcpy(lane, &v, sizeof v);
+    sum = lane[0];
+    for (i = 1; i < DVTI_LANES; i++)
+        sum += lane[i];
+    return sum;
 }
 
-static void DVTI_G(put_lane)(DVTI_T *panels, int64_t width, int64_t lane, int64_t depth,
-                             const DVTI_T *values) {
+#define DVTI_DOT_ZERO(i)                                                                           \
+    DVTI_G(vector) c##i##0 = zero, c##i##1 = zero, c##i##2 = zero, c##i##3 = zero;
+#define DVTI_DOT_COLUMN(j)                                                                         \
+    x = b[j][k];                                                                                   \
+    c0##j += a0 * x;                                                                               \
+    c1##j += a1 * x;                                                                               \
+    c2##j += a2 * x;
+#define DVTI_DOT_STORE(i)                                                                          \
+    sums[4 * i] = DVTI_G(fold)(c##i##0);                                                           \
+    sums[4 * i + 1] = DVTI_G(fold)(c##i##1);                                                       \
+    sums[4 * i + 2] = DVTI_G(fold)(c##i##2);                                                       \
+    sums[4 * i + 3] = DVTI_G(fold)(c##i##3);
+
+static void DVTI_G(dot_block)(int64_t vectors, const DVTI_G(vector) *const *a,
+                              const DVTI_G(vector) *const *b, DVTI_T *sums) {
+    DVTI_G(vector) zero;
     int64_t k;
-    panels += lane / width * width * depth + lane % width;
-    for (k = 0; k < depth; k++)
-        panels[k * width] = values[k];
+    memset(&zero, 0, sizeof zero);
+    {
+        DVTI_DOT_ZERO(0)
+        DVTI_DOT_ZERO(1)
+        DVTI_DOT_ZERO(2)
+        for (k = 0; k < vectors; k++) {
+            DVTI_G(vector) a0 = a[0][k], a1 = a[1][k], a2 = a[2][k], x;
+            DVTI_DOT_COLUMN(0)
+            DVTI_DOT_COLUMN(1)
+            DVTI_DOT_COLUMN(2)
+            DVTI_DOT_COLUMN(3)
+        }
+        DVTI_DOT_STORE(0)
+        DVTI_DOT_STORE(1)
+        DVTI_DOT_STORE(2)
+    }
 }
 
-static void DVTI_G(pack)(DVTI_T *panels, int64_t width, int64_t lanes, int64_t depth,
-                         const void *data, dvt_dtype dtype, int64_t lane_stride,
-                         int64_t depth_stride) {
-    int64_t k, l;
-    if (lanes % width)
-        memset(panels + lanes / width * width * depth, 0, (size_t)(width * depth) * sizeof(DVTI_T));
-    if (dtype == DVTI_DTYPE && lane_stride == 1) {
-        for (k = 0; k < depth; k++)
-            DVTI_G(put_k)
-        (panels, width, lanes, depth, k, (const DVTI_T *)data + k * depth_stride);
-        return;
-    }
-    for (l = 0; l < lanes; l++) {
-        DVTI_T *to = panels + l / width * width * depth + l % width;
-        if (dtype == DVTI_DTYPE) {
-            const DVTI_T *from = (const DVTI_T *)data + l * lane_stride;
-            for (k = 0; k < depth; k++)
-                to[k * width] = from[k * depth_stride];
-        } else {
-            for (k = 0; k < depth; k++)
-                to[k * width] = (DVTI_T)DVTI_LOAD(data, dtype, l * lane_stride + k * depth_stride);
+#undef DVTI_DOT_ZERO
+#undef DVTI_DOT_COLUMN
+#undef DVTI_DOT_STORE
+
+/* At the edges the last row or column is computed again, and not stored. */
+static void DVTI_G(dots)(int64_t rows, int64_t cols, int64_t depth, const DVTI_T *a,
+                         const DVTI_T *b, int64_t ld, DVTI_T *acc, int64_t acc_ld) {
+    const DVTI_G(vector) * row[3], *col[4];
+    DVTI_T sums[12];
+    int64_t i, j, r, c;
+    for (j = 0; j < cols; j += 4)
+        for (i = 0; i < rows; i += 3) {
+            for (c = 0; c < 4; c++)
+                col[c] = (const DVTI_G(vector) *)(const void *)(b + DVTI_MIN(j + c, cols - 1) * ld);
+            for (r = 0; r < 3; r++)
+                row[r] = (const DVTI_G(vector) *)(const void *)(a + DVTI_MIN(i + r, rows - 1) * ld);
+            DVTI_G(dot_block)((depth + DVTI_LANES - 1) / DVTI_LANES, row, col, sums);
+            for (r = 0; r < 3 && i + r < rows; r++)
+                for (c = 0; c < 4 && j + c < cols; c++)
+                    acc[(i + r) * acc_ld + j + c] += sums[4 * r + c];
+        }
+}
+
+/* ---- packing ---- */
+/* Up to `width` lanes side by side, `ld` elements from one k to the next; two lanes at a time. */
+static void DVTI_G(pack_lanes)(DVTI_T *out, int64_t width, int64_t ld, int64_t lanes, int64_t depth,
+                               const void *data, dvt_dtype dtype, int64_t lane_stride,
+                               int64_t k_stride) {
+    const DVTI_T *from = (const DVTI_T *)data;
+    int64_t l = 0, k, last = DVTI_MIN(lanes, width);
+    for (; dtype == DVTI_DTYPE && l + 2 <= last; l += 2) {
+        const DVTI_T *first = from + l * lane_stride, *second = first + lane_stride;
+        for (k = 0; k < depth; k++) {
+            out[k * ld + l] = first[k * k_stride];
+            out[k * ld + l + 1] = second[k * k_stride];
         }
     }
+    for (; l < last; l++)
+        for (k = 0; k < depth; k++)
+            out[k * ld + l] = dtype == DVTI_DTYPE
+                                  ? from[l * lane_stride + k * k_stride]
+                                  : (DVTI_T)DVTI_LOAD(data, dtype, l * lane_stride + k * k_stride);
+    for (; l < width; l++)
+        for (k = 0; k < depth; k++)
+            out[k * ld + l] = 0;
 }
 
+static const void *DVTI_G(at)(const void *data, dvt_dtype dtype, int64_t element) {
+    return (const char *)data + element * dvt_dtype_size(dtype);
+}
+
+static void DVTI_G(pack_a)(DVTI_T *a, int64_t rows, int64_t depth, const void *data,
+                           dvt_dtype dtype, int64_t row_stride, int64_t k_stride) {
+    int64_t i, k;
+    for (i = 0; i < rows; i += DVTI_GEMM_ROWS, a += DVTI_GEMM_ROWS * depth) {
+        const void *from = DVTI_G(at)(data, dtype, i * row_stride);
+        if (dtype == DVTI_DTYPE && row_stride == 1 && rows - i >= DVTI_GEMM_ROWS)
+            for (k = 0; k < depth; k++)
+                memcpy(a + k * DVTI_GEMM_ROWS, (const DVTI_T *)from + k * k_stride,
+                       DVTI_GEMM_ROWS * sizeof(DVTI_T));
+        else
+            DVTI_G(pack_lanes)
+        (a, DVTI_GEMM_ROWS, DVTI_GEMM_ROWS, rows - i, depth, from, dtype, row_stride, k_stride);
+    }
+}
+
+static void DVTI_G(pack_b)(DVTI_T *b, int64_t ld, int64_t cols, int64_t depth, const void *data,
+                           dvt_dtype dtype, int64_t col_stride, int64_t k_stride) {
+    int64_t j = 0, k;
+    if (dtype == DVTI_DTYPE && col_stride == 1) {
+        j = cols / DVTI_WIDTH * DVTI_WIDTH;
+        for (k = 0; k < depth && j > 0; k++)
+            memcpy(b + k * ld, (const DVTI_T *)data + k * k_stride, (size_t)j * sizeof(DVTI_T));
+    }
+    for (; j < cols; j += DVTI_WIDTH)
+        DVTI_G(pack_lanes)
+    (b + j, DVTI_WIDTH, ld, cols - j, depth, DVTI_G(at)(data, dtype, j * col_stride), dtype,
+     col_stride, k_stride);
+}
+
+#undef DVTI_LANES
 #undef DVTI_WIDTH

@@ -71,10 +71,10 @@ static void dvti_matmul_store(const dvti_matmul_job *p, int64_t rows, int64_t co
     int64_t r, j;
     for (r = 0; r < rows; r++, at += p->m) {
         if (plain) {
-            dvti_gemm_row(&p->plan, rows, cols, acc, r, dvti_matmul_at(out, at));
+            dvti_gemm_row(&p->plan, rows, cols, acc, r, NULL, dvti_matmul_at(out, at));
             continue;
         }
-        dvti_gemm_row(&p->plan, rows, cols, acc, r, row);
+        dvti_gemm_row(&p->plan, rows, cols, acc, r, NULL, row);
         for (j = 0; j < cols; j++)
             if (p->plan.compute == DVTI_F32)
                 dvti_store_f64(out->data, out->dtype, at + j, ((const float *)row)[j]);
@@ -99,10 +99,10 @@ static void dvti_matmul_tile(void *user, int64_t task, void *area) {
         dvti_gemm_multiply(plan, rows, cols, 0, pa, pb, acc, true);
     for (k = 0; k < p->k; k += plan->depth) {
         int64_t depth = DVTI_MIN(plan->depth, p->k - k);
-        dvti_gemm_pack(plan, pa, DVTI_GEMM_ROWS, rows, depth, dvti_matmul_at(a, a_at + k * a_k),
-                       a->dtype, a_row, a_k);
-        dvti_gemm_pack(plan, pb, plan->width, cols, depth, dvti_matmul_at(b, b_at + k * b_k),
-                       b->dtype, b_col, b_k);
+        dvti_gemm_pack_a(plan, pa, rows, depth, dvti_matmul_at(a, a_at + k * a_k), a->dtype, a_row,
+                         a_k);
+        dvti_gemm_pack_b(plan, pb, cols, depth, dvti_matmul_at(b, b_at + k * b_k), b->dtype, b_col,
+                         b_k);
         dvti_gemm_multiply(plan, rows, cols, depth, pa, pb, acc, k == 0);
     }
     dvti_matmul_store(p, rows, cols, acc, pa + plan->row_at, (batch * p->n + i) * p->m + j);

@@ -28,16 +28,6 @@ static dvti_span dvti_pool_window(const dvti_pool_plan *p, int axis, int64_t i) 
     return span;
 }
 
-/* The windows that element `at` lies in. */
-static dvti_span dvti_pool_windows_of(const dvti_pool_plan *p, int axis, int64_t at) {
-    dvti_span span;
-    at += p->padding[axis];
-    span.begin = at < p->size[axis] ? 0 : (at - p->size[axis]) / p->stride[axis] + 1;
-    span.end = DVTI_MIN(at / p->stride[axis] + 1, p->windows[axis]);
-    span.counted = 0;
-    return span;
-}
-
 #define DVTI_T float
 #define DVTI_G(name) dvti_pool_f32_##name
 #define DVTI_READ(view, at) (((const float *)(view)->data)[at])

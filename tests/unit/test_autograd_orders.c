@@ -1,0 +1,396 @@
+/* The backward pass beyond the ordinary: chosen variables, higher orders, exhausted memory, graphs of any length, threads. */
+#include "dvt_test.h"
+#include <pthread.h>
+
+static dvt_array *leaf(double value, dvt_grad_req req) {
+    dvt_array *x = dvt_full(DVT_SHAPE(2), value, DVT_F64, dvt_cpu());
+    CHECK_INT(dvt_attach_grad(x, req), DVT_OK);
+    return x;
+}
+
+/* ---- gradients of chosen variables ---- */
+DVT_TEST(autograd_gradients_of_variables) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *w = leaf(2, DVT_GRAD_WRITE);
+    dvt_array *unused = leaf(1, DVT_GRAD_WRITE), *y = NULL, *mid = NULL, *vars[5], *out[5];
+    DVT_RECORD {
+        mid = dvt_square(x);
+        y = dvt_mul(mid, w);
+    }
+    vars[0] = x;
+    vars[1] = mid;
+    vars[2] = unused;
+    vars[3] = x;
+    vars[4] = y;
+    CHECK_INT(dvt_gradients(&y, NULL, 1, vars, 5, true, false, out), DVT_OK);
+    CHECK_VALUES(out[0], 1e-12, 12, 12);
+    CHECK_VALUES(out[1], 1e-12, 2, 2);
+    CHECK_VALUES(out[2], 0, 0, 0);
+    CHECK_VALUES(out[3], 1e-12, 12, 12);
+    CHECK_VALUES(out[4], 0, 1, 1);
+    CHECK(!dvt_shares_memory(out[0], out[3]));
+    CHECK_VALUES(dvt_grad(x), 0, 0, 0);
+    CHECK_VALUES(dvt_grad(w), 0, 0, 0);
+    CHECK_INT(dvt_gradients(&y, NULL, 1, &w, 1, false, false, out), DVT_OK);
+    CHECK_VALUES(out[0], 1e-12, 9, 9);
+}
+
+DVT_TEST(autograd_gradients_live_in_the_callers_scope) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL, *out = NULL, *g;
+    DVT_RECORD {
+        y = dvt_add_scalar(x, 1);
+    }
+    g = dvt_full(DVT_SHAPE(2), 4, DVT_F64, dvt_cpu());
+    DVT_SCOPE {
+        CHECK_INT(dvt_gradients(&y, &g, 1, &x, 1, false, false, &out), DVT_OK);
+        CHECK(!dvt_shares_memory(out, g)); /* the head gradient went through unchanged */
+        dvt_keep(out);
+    }
+    CHECK_VALUES(out, 0, 4, 4);
+}
+
+DVT_TEST(autograd_gradients_of_a_variable_need_only_its_part) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *w = leaf(2, DVT_GRAD_WRITE), *y = NULL, *out = NULL;
+    DVT_RECORD {
+        y = dvt_add(dvt_square(x), dvt_square(w));
+    }
+    dvt_fill(w, 7); /* only the way to w reads it */
+    CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, true, false, &out), DVT_OK);
+    CHECK_VALUES(out, 0, 6, 6);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &w, 1, true, false, &out), DVT_ERR_GRAD);
+    CHECK_VALUES(out, 0, 6, 6); /* a failing call leaves out as it was */
+}
+
+DVT_TEST(autograd_errors_of_gradients) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *c = dvt_ones(DVT_SHAPE(2), DVT_F64, dvt_cpu());
+    dvt_array *y = NULL, *out = NULL, *none = NULL;
+    DVT_RECORD {
+        y = dvt_mul(x, c);
+    }
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &c, 1, true, false, &out), DVT_ERR_GRAD);
+    CHECK_ERROR(dvt_gradients(&c, NULL, 1, &x, 1, true, false, &out), DVT_ERR_GRAD);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &x, 0, true, false, &out), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 0, &x, 1, true, false, &out), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, NULL, 1, true, false, &out), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &x, 1, true, false, NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_gradients(&y, NULL, 1, &none, 1, true, false, &out), DVT_ERR_NULL_ARGUMENT);
+    CHECK(out == NULL);
+    CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, true, false, &out), DVT_OK);
+}
+
+/* ---- higher orders ---- */
+DVT_TEST(autograd_four_derivatives) {
+    dvt_array *x = leaf(2, DVT_GRAD_WRITE), *y = NULL, *next = NULL;
+    const double expected[] = {4 * 8, 12 * 4, 24 * 2, 24};
+    int order;
+    DVT_RECORD {
+        y = dvt_pow_scalar(x, 4);
+    }
+    for (order = 0; order < 4; order++) {
+        CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, false, true, &next), DVT_OK);
+        CHECK_VALUES(next, 1e-9, expected[order], expected[order]);
+        y = next;
+    }
+    CHECK(!dvt_is_recording());
+}
+
+DVT_TEST(autograd_results_keep_their_history_in_gradients) {
+    dvt_array *x = leaf(0.5, DVT_GRAD_WRITE), *y = NULL, *first = NULL, *second = NULL;
+    DVT_RECORD { /* the gradient of exp and tanh is written with their results */
+        y = dvt_tanh(dvt_exp(x));
+    }
+    CHECK_INT(dvt_gradients(&y, NULL, 1, &x, 1, false, true, &first), DVT_OK);
+    CHECK_INT(dvt_gradients(&first, NULL, 1, &x, 1, false, false, &second), DVT_OK);
+    {
+        double e = exp(0.5), t = tanh(e), s = 1 - t * t;
+        CHECK_VALUES(first, 1e-12, s * e, s * e);
+        CHECK_VALUES(second, 1e-12, s * e - 2 * t * s * e * e, s * e - 2 * t * s * e * e);
+    }
+}
+
+DVT_TEST(autograd_attached_gradients_can_be_differentiated) {
+    dvt_array *x = leaf(2, DVT_GRAD_WRITE), *y = NULL, *z = NULL, *first;
+    DVT_RECORD {
+        y = dvt_mul(dvt_square(x), x);
+    }
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
+    first = dvt_grad(x);
+    CHECK(dvt_has_history(first));
+    CHECK_VALUES(first, 1e-12, 12, 12);
+    DVT_RECORD {
+        z = dvt_square(first); /* (3 x^2)^2, whose derivative is 36 x^3 */
+    }
+    CHECK_INT(dvt_backward_from(&z, NULL, 1, true, false), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 1e-9, 288, 288);
+    CHECK_VALUES(first, 1e-12, 12, 12); /* what was recorded is replaced, not overwritten */
+    CHECK(!dvt_has_history(dvt_grad(x)));
+    CHECK_INT(dvt_backward(z), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 1e-9, 288, 288);
+}
+
+DVT_TEST(autograd_a_recorded_pass_keeps_its_graph) {
+    dvt_array *x = leaf(0, DVT_GRAD_WRITE), *y = NULL, *first;
+    DVT_RECORD {
+        y = dvt_exp(dvt_sin(x));
+    }
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, false, true), DVT_OK);
+    first = dvt_grad(x);
+    CHECK_VALUES(first, 1e-12, 1, 1);
+    CHECK_INT(dvt_backward(first), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 1e-12, 1, 1); /* e^sin x (cos^2 x - sin x) */
+    CHECK(!dvt_has_history(dvt_grad(x)));
+}
+
+DVT_TEST(autograd_adding_gradients_that_have_history) {
+    dvt_array *x = leaf(2, DVT_GRAD_ADD), *y = NULL, *z = NULL, *out = NULL;
+    DVT_RECORD {
+        y = dvt_square(x);
+    }
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
+    CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 0, 8, 8);
+    DVT_RECORD {
+        z = dvt_square(dvt_grad(x)); /* (4 x)^2 */
+    }
+    CHECK_INT(dvt_gradients(&z, NULL, 1, &x, 1, false, false, &out), DVT_OK);
+    CHECK_VALUES(out, 1e-12, 64, 64);
+    CHECK_INT(dvt_zero_grad(x), DVT_OK);
+    CHECK(!dvt_has_history(dvt_grad(x)));
+    CHECK_VALUES(dvt_grad(x), 0, 0, 0);
+}
+
+DVT_TEST(autograd_the_tie_of_a_recorded_gradient_can_be_cut) {
+    int64_t before = dvt_get_stats().arrays;
+    int way;
+    for (way = 0; way < 3; way++) {
+        DVT_SCOPE {
+            dvt_array *x = leaf(2, DVT_GRAD_WRITE), *y = NULL;
+            DVT_RECORD {
+                y = dvt_exp(x);
+            }
+            CHECK_INT(dvt_backward_from(&y, NULL, 1, true, true), DVT_OK);
+            if (way == 0)
+                CHECK_INT(dvt_zero_grad(x), DVT_OK);
+            else if (way == 1)
+                CHECK_INT(dvt_attach_grad(x, DVT_GRAD_NULL), DVT_OK);
+            else
+                CHECK_INT(dvt_backward(y), DVT_OK);
+        }
+        CHECK_INT(dvt_get_stats().arrays, before);
+    }
+}
+
+DVT_TEST(autograd_backward_inside_record_records_nothing) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL;
+    DVT_RECORD {
+        y = dvt_square(x);
+        CHECK_INT(dvt_backward(y), DVT_OK);
+        CHECK(dvt_is_recording() && dvt_is_training());
+    }
+    CHECK(!dvt_has_history(dvt_grad(x)));
+    CHECK_VALUES(dvt_grad(x), 0, 6, 6);
+}
+
+/* ---- exhausted memory ---- */
+typedef struct scarcity {
+    long left; /* allocations until they fail; negative: never */
+    bool once; /* only one fails, else all from then on */
+} scarcity;
+
+static bool runs_out(scarcity *s) {
+    if (s->left < 0 || s->left-- > 0)
+        return false;
+    s->left = s->once ? -1 : 0;
+    return true;
+}
+
+static void *scarce_alloc(void *user, size_t bytes) {
+    return runs_out((scarcity *)user) ? NULL : malloc(bytes);
+}
+
+static void *scarce_resize(void *user, void *block, size_t bytes) {
+    return runs_out((scarcity *)user) ? NULL : realloc(block, bytes);
+}
+
+static void scarce_release(void *user, void *block) {
+    (void)user;
+    free(block);
+}
+
+static dvt_array *scarce_graph(dvt_array *x, dvt_array *w) {
+    dvt_array *y = NULL;
+    DVT_RECORD {
+        y = dvt_mean(dvt_mul(dvt_tanh(dvt_mul(x, w)), dvt_add(w, x)), DVT_ALL, false);
+    }
+    return y;
+}
+
+/* The three ways back under one shortage. Returns whether it went through. */
+static bool scarce_pass(int way, scarcity *s, long left) {
+    dvt_array *x = leaf(0.5, DVT_GRAD_WRITE), *w = leaf(2, DVT_GRAD_ADD), *y, *out[2];
+    dvt_array *vars[2];
+    dvt_status status;
+    vars[0] = x;
+    vars[1] = w;
+    out[0] = out[1] = NULL;
+    dvt_fill(dvt_grad(x), 7);
+    dvt_fill(dvt_grad(w), 8);
+    y = scarce_graph(x, w);
+    s->left = left;
+    status = way == 0   ? dvt_backward(y)
+             : way == 1 ? dvt_backward_from(&y, NULL, 1, false, true)
+                        : dvt_gradients(&y, NULL, 1, vars, 2, false, false, out);
+    s->left = -1;
+    if (status == DVT_OK) {
+        dvt_zero_grad(x); /* cuts the tie of recorded gradients */
+        dvt_zero_grad(w);
+        return true;
+    }
+    CHECK_INT(status, DVT_ERR_HOST_MEMORY);
+    dvt_clear_error();
+    CHECK_VALUES(dvt_grad(x), 0, 7, 7);
+    CHECK_VALUES(dvt_grad(w), 0, 8, 8);
+    CHECK(!out[0] && !out[1]);
+    CHECK(!dvt_is_recording());
+    CHECK_INT(dvt_backward(y), DVT_OK); /* the graph is still there */
+    CHECK_CLOSE(dvt_item_at(dvt_grad(x), DVT_SHAPE(1)),
+                0.5 * (tanh(1) + 2.5 * 2 * (1 - tanh(1) * tanh(1))), 1e-12);
+    return false;
+}
+
+DVT_TEST(autograd_every_allocation_fails) {
+    scarcity s;
+    dvt_allocator scarce;
+    int64_t arrays = dvt_get_stats().arrays;
+    int way, once;
+    s.left = -1;
+    scarce.alloc = scarce_alloc;
+    scarce.resize = scarce_resize;
+    scarce.release = scarce_release;
+    scarce.user = &s;
+    dvt_set_allocator(&scarce);
+    for (way = 0; way < 3; way++)
+        for (once = 0; once < 2; once++) {
+            bool through = false;
+            long left;
+            s.once = once != 0;
+            for (left = 0; !through && left < 1000; left++) {
+                DVT_SCOPE {
+                    through = scarce_pass(way, &s, left);
+                }
+                CHECK_INT(dvt_get_stats().arrays, arrays);
+            }
+            CHECK(through && left > 10);
+        }
+    dvt_set_allocator(NULL);
+}
+
+/* ---- size and time ---- */
+DVT_TEST(autograd_a_long_chain) {
+    dvt_array *x = leaf(1, DVT_GRAD_WRITE), *y = x;
+    int64_t before = dvt_get_stats().arrays;
+    int i, n = 100000;
+    DVT_SCOPE {
+        DVT_RECORD {
+            for (i = 0; i < n; i++)
+                DVT_SCOPE {
+                    y = dvt_keep(dvt_add_scalar(y, 1));
+                }
+        }
+        CHECK_INT(dvt_backward(y), DVT_OK);
+        CHECK_VALUES(dvt_grad(x), 0, 1, 1);
+    }
+    CHECK_INT(dvt_get_stats().arrays, before);
+    DVT_SCOPE { /* and one that nobody ever walks back */
+        DVT_RECORD {
+            y = x;
+            for (i = 0; i < n; i++)
+                DVT_SCOPE {
+                    y = dvt_keep(dvt_add(y, y));
+                }
+        }
+    }
+    CHECK_INT(dvt_get_stats().arrays, before);
+}
+
+DVT_TEST(autograd_training_steps_in_constant_memory) {
+    dvt_array *x = dvt_full(DVT_SHAPE(4, 3), 0.5, DVT_F32, dvt_cpu());
+    dvt_array *w = dvt_full(DVT_SHAPE(3), 0.1, DVT_F32, dvt_cpu());
+    dvt_stats before, after;
+    int step;
+    dvt_attach_grad(w, DVT_GRAD_WRITE);
+    before = dvt_get_stats();
+    for (step = 0; step < 1000; step++)
+        DVT_SCOPE {
+            dvt_array *loss = NULL;
+            DVT_RECORD {
+                loss = dvt_square(dvt_sub_scalar(dvt_tanh(dvt_mul(x, w)), 0.1));
+            }
+            CHECK_INT(dvt_backward(loss), DVT_OK);
+            dvt_sub_(w, dvt_mul_scalar(dvt_grad(w), 0.1));
+        }
+    after = dvt_get_stats();
+    CHECK_INT(after.arrays, before.arrays);
+    CHECK_INT(after.blocks_of_memory, before.blocks_of_memory);
+    CHECK_CLOSE(dvt_item_at(w, DVT_SHAPE(0)), 2 * atanh(0.1), 1e-3);
+}
+
+/* ---- threads ---- */
+static void *train_in_a_thread(void *result) {
+    int step;
+    DVT_SCOPE {
+        dvt_array *x = leaf(*(double *)result, DVT_GRAD_WRITE);
+        for (step = 0; step < 300; step++)
+            DVT_SCOPE {
+                dvt_array *y = NULL;
+                DVT_RECORD {
+                    y = dvt_mul(dvt_square(x), dvt_scalar(0.5, DVT_F64, dvt_cpu()));
+                }
+                if (dvt_backward(y) != DVT_OK)
+                    break;
+                dvt_sub_(x, dvt_mul_scalar(dvt_grad(x), 0.01));
+            }
+        *(double *)result = dvt_item_at(x, DVT_SHAPE(1));
+    }
+    return NULL;
+}
+
+DVT_TEST(autograd_two_threads_at_once) {
+    pthread_t thread[2];
+    double value[2] = {1, -2};
+    int i;
+    for (i = 0; i < 2; i++)
+        CHECK_INT(pthread_create(&thread[i], NULL, train_in_a_thread, &value[i]), 0);
+    for (i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    CHECK_CLOSE(value[0], pow(0.99, 300), 1e-12);
+    CHECK_CLOSE(value[1], -2 * pow(0.99, 300), 1e-12);
+}
+
+/* Two threads walk back through one retained graph: nothing is written into it. */
+static dvt_array *shared_head, *shared_variable;
+
+static void *walk_shared_graph(void *good) {
+    int i;
+    for (i = 0; i < 100; i++)
+        DVT_SCOPE {
+            dvt_array *out = NULL;
+            *(int *)good += dvt_gradients(&shared_head, NULL, 1, &shared_variable, 1, true, false,
+                                          &out) == DVT_OK &&
+                            dvt_item_at(out, DVT_SHAPE(0)) == 12;
+        }
+    return NULL;
+}
+
+DVT_TEST(autograd_two_threads_in_one_graph) {
+    pthread_t thread[2];
+    int good[2] = {0, 0}, i;
+    shared_variable = leaf(2, DVT_GRAD_WRITE);
+    DVT_RECORD {
+        shared_head = dvt_mul(dvt_square(shared_variable), shared_variable);
+    }
+    for (i = 0; i < 2; i++)
+        CHECK_INT(pthread_create(&thread[i], NULL, walk_shared_graph, &good[i]), 0);
+    for (i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    CHECK_INT(good[0] + good[1], 200);
+}

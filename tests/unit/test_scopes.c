@@ -1,0 +1,255 @@
+/* Who owns what: scopes, keep, retain and release. */
+#include "dvt_test.h"
+
+static int64_t alive(void) {
+    return dvt_get_stats().arrays;
+}
+
+static dvt_array *one(void) {
+    return dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+}
+
+DVT_TEST(scopes_free_what_they_own) {
+    int64_t before = alive();
+    DVT_SCOPE {
+        dvt_array *x = one();
+        dvt_array *y = dvt_add(dvt_mul(x, x), dvt_exp(x));
+        CHECK_VALUES(y, 1e-6, 1 + exp(1), 1 + exp(1));
+        CHECK_INT(alive() - before, 4);
+        DVT_SCOPE {
+            dvt_neg(y);
+            dvt_t(y);
+            CHECK_INT(alive() - before, 6);
+        }
+        CHECK_INT(alive() - before, 4);
+    }
+    CHECK_INT(alive(), before);
+}
+
+static dvt_array *made_in_a_scope(int way) {
+    DVT_SCOPE {
+        dvt_array *x = one();
+        dvt_neg(x);
+        if (way == 1)
+            return dvt_keep(x);
+        if (way == 2)
+            return NULL;
+        DVT_SCOPE {
+            if (way == 3)
+                return dvt_keep(dvt_keep(dvt_add(x, x)));
+            if (way == 4)
+                goto out;
+        }
+    }
+out:
+    return one();
+}
+
+DVT_TEST(scopes_ways_out) {
+    int64_t before = alive();
+    int i, turns = 0;
+    DVT_SCOPE {
+        CHECK_VALUES(made_in_a_scope(1), 0, 1, 1);
+        CHECK_INT(alive() - before, 1);
+        CHECK(made_in_a_scope(2) == NULL);
+        CHECK_INT(alive() - before, 1);
+        CHECK_VALUES(made_in_a_scope(4), 0, 1, 1);
+        CHECK_VALUES(made_in_a_scope(0), 0, 1, 1);
+        CHECK_INT(alive() - before, 3);
+    }
+    CHECK_INT(alive(), before);
+    for (i = 0; i < 10; i++)
+        DVT_SCOPE {
+            one();
+            if (i == 3)
+                continue; /* leaves the scope, and is this turn's end anyway */
+            if (i == 7)
+                break;
+            turns++;
+            one();
+        }
+    CHECK_INT(alive(), before);
+    CHECK_INT(i, 10); /* break and continue belong to the scope, which is a loop of one turn */
+    CHECK_INT(turns, 8);
+    while (1) {
+        dvt_scope_guard DVT_CLEANUP(dvt_scope_end) scope = dvt_scope_begin();
+        one();
+        if (scope.once)
+            break;
+    }
+    CHECK_INT(alive(), before);
+}
+
+/* Keeping lifts an object by one scope each time. */
+DVT_TEST(scopes_keep) {
+    int64_t before = alive();
+    dvt_array *x = NULL, *y = NULL;
+    DVT_SCOPE {
+        DVT_SCOPE {
+            dvt_array *noise = one();
+            x = one();
+            y = dvt_add(x, noise);
+            CHECK(dvt_keep(x) == x);
+            CHECK(dvt_keep(x) == x); /* is not this scope's any more */
+            CHECK(dvt_keep(NULL) == NULL);
+        }
+        CHECK_INT(alive() - before, 1);
+        CHECK_VALUES(x, 0, 1, 1);
+        dvt_keep(x);
+    }
+    CHECK_INT(alive() - before, 1);
+    CHECK(dvt_keep(x) == x); /* without a scope nothing changes */
+    CHECK_VALUES(x, 0, 1, 1);
+    (void)y;
+    dvt_release_all();
+    CHECK_INT(alive(), before);
+}
+
+/* Several kept in any order, beside several not kept. */
+DVT_TEST(scopes_keep_many) {
+    int64_t before = alive();
+    dvt_array *kept[20];
+    int i;
+    DVT_SCOPE {
+        DVT_SCOPE {
+            dvt_array *all[40];
+            for (i = 0; i < 40; i++)
+                all[i] = dvt_full(DVT_SHAPE(1), i, DVT_F32, dvt_cpu());
+            for (i = 0; i < 20; i++)
+                kept[i] = dvt_keep(all[(i * 7) % 40]);
+        }
+        CHECK_INT(alive() - before, 20);
+        for (i = 0; i < 20; i++)
+            CHECK_VALUES(kept[i], 0, (i * 7) % 40);
+    }
+    CHECK_INT(alive(), before);
+}
+
+DVT_TEST(scopes_retain_and_release) {
+    int64_t before = alive();
+    dvt_array *x = NULL, *view = NULL;
+    DVT_SCOPE {
+        x = dvt_retain(one());
+        view = dvt_retain(dvt_rows(x, 1, 2));
+        CHECK(dvt_retain(x) == x);
+    }
+    CHECK_INT(alive() - before, 2);
+    dvt_release(x);
+    CHECK_VALUES(x, 0, 1, 1);
+    dvt_release(x);
+    /* the view keeps the memory */
+    CHECK_VALUES(view, 0, 1);
+    dvt_release(view);
+    dvt_release(NULL);
+    CHECK(dvt_retain(NULL) == NULL);
+    dvt_release_all();
+    CHECK_INT(alive(), before);
+}
+
+/* An owner more than the scope: the scope's end does not free it. */
+DVT_TEST(scopes_retained_stays_kept_leaves) {
+    int64_t before = alive();
+    dvt_array *x = NULL;
+    DVT_SCOPE {
+        DVT_SCOPE {
+            x = dvt_retain(dvt_keep(one()));
+        }
+        CHECK_INT(alive() - before, 1);
+    }
+    CHECK_INT(alive() - before, 1);
+    dvt_release(x);
+    CHECK_INT(alive(), before);
+}
+
+DVT_TEST(scopes_release_all) {
+    int64_t before = alive();
+    dvt_scope_guard outer = dvt_scope_begin(), inner;
+    one();
+    inner = dvt_scope_begin();
+    one();
+    dvt_release_all();
+    CHECK_INT(alive(), before);
+    /* ends of scopes that are gone do nothing */
+    one();
+    dvt_scope_end(&inner);
+    dvt_scope_end(&outer);
+    CHECK_INT(alive() - before, 1);
+    dvt_release_all();
+}
+
+/* Ending an outer scope ends those inside it that were left open. */
+DVT_TEST(scopes_out_of_order) {
+    int64_t before = alive();
+    dvt_scope_guard outer = dvt_scope_begin(), inner;
+    one();
+    inner = dvt_scope_begin();
+    one();
+    dvt_scope_end(&outer);
+    CHECK_INT(alive(), before);
+    dvt_scope_end(&inner);
+    dvt_scope_end(&outer);
+    CHECK_INT(alive(), before);
+}
+
+DVT_TEST(scopes_deep) {
+    dvt_scope_guard guards[300];
+    int64_t before = alive();
+    int i;
+    for (i = 0; i < 300; i++) {
+        guards[i] = dvt_scope_begin();
+        one();
+    }
+    CHECK_INT(alive() - before, 300);
+    for (i = 299; i >= 0; i--) {
+        dvt_scope_end(&guards[i]);
+        if (i % 50 == 0)
+            CHECK_INT(alive() - before, i);
+    }
+}
+
+/* Pages of this process in memory; 0 where that cannot be asked. */
+static long resident(void) {
+    long size = 0, pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file) {
+        if (fscanf(file, "%ld %ld", &size, &pages) != 2)
+            pages = 0;
+        fclose(file);
+    }
+    return pages;
+}
+
+/* A nested expression a million times, in memory that does not grow. */
+DVT_TEST(scopes_a_million_times) {
+    dvt_array *a = one(), *sum = dvt_zeros(DVT_SHAPE(2), DVT_F64, dvt_cpu());
+    int64_t before = alive(), blocks = dvt_get_stats().blocks_of_memory;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    const long turns = 20000; /* their own memory grows */
+#else
+    const long turns = 1000000;
+#endif
+    long pages = 0, i;
+    for (i = 0; i < turns; i++) {
+        DVT_SCOPE {
+            dvt_add_(sum, dvt_neg(dvt_neg(dvt_t(a))));
+        }
+        if (i == 2000)
+            pages = resident();
+    }
+    CHECK_INT(alive(), before);
+    CHECK_INT(dvt_get_stats().blocks_of_memory, blocks);
+    CHECK_VALUES(sum, 0, turns, turns);
+    if (turns == 1000000)
+        CHECK(resident() - pages < 64);
+}
+
+DVT_TEST(scopes_null_chains) {
+    int64_t before = alive();
+    DVT_SCOPE {
+        dvt_array *x = dvt_exp(dvt_add(one(), dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu())));
+        CHECK(dvt_keep(dvt_add(x, x)) == NULL);
+        CHECK_INT(dvt_error_code(), DVT_ERR_SHAPE);
+        dvt_clear_error();
+    }
+    CHECK_INT(alive(), before);
+}
