@@ -1,6 +1,7 @@
 /* Prints the tables of the documents: what each status means, and what every operation of the op table does with every
    dtype on every kind of context. The second is not written down anywhere: each operation is asked, by calling it.
    usage: doc_tables errors | operations | summary */
+#define DEVTENSOR_NO_CALL_SITES /* so that the names below are those of the functions */
 #include "devtensor.h"
 #include "2_core/dvt_op_table.h"
 #include <stdio.h>
@@ -19,7 +20,8 @@ typedef struct sample {
 typedef dvt_array *(*call)(const sample *s);
 
 typedef struct row {
-    const char *name, *doc, *gradient;
+    const char *name; /* of the function, with what follows its name in the source */
+    const char *doc, *gradient;
     call run;
 } row;
 
@@ -30,19 +32,19 @@ static dvt_pool2d_params window(void) {
     return p;
 }
 
-static dvt_array *concat_of(const sample *s) {
+static dvt_array *call_dvt_concat(const sample *s) {
     dvt_array *both[2];
     both[0] = s->x;
     both[1] = s->y;
     return dvt_concat(both, 2, 0);
 }
 
-static dvt_array *max_pool2d_of(const sample *s) {
+static dvt_array *call_dvt_max_pool2d(const sample *s) {
     dvt_pool2d_params p = window();
     return dvt_max_pool2d(s->x, &p);
 }
 
-static dvt_array *avg_pool2d_of(const sample *s) {
+static dvt_array *call_dvt_avg_pool2d(const sample *s) {
     dvt_pool2d_params p = window();
     return dvt_avg_pool2d(s->x, &p);
 }
@@ -52,7 +54,7 @@ static dvt_array *avg_pool2d_of(const sample *s) {
 #define CALL_where dvt_where(s->condition, s->x, s->y)
 #define CALL_clip dvt_clip(s->x, 0, 1)
 #define CALL_reshape dvt_reshape(s->x, DVT_SHAPE(-1))
-#define CALL_transpose dvt_t(s->x)
+#define CALL_transpose dvt_transpose(s->x, DVT_AXES(3, 2, 1, 0))
 #define CALL_slice dvt_slice(s->x, 2, 0, 2, 1)
 #define CALL_unslice NULL
 #define CALL_broadcast_to dvt_broadcast_to(s->x, DVT_SHAPE(2, 1, 4, 4))
@@ -70,7 +72,7 @@ static dvt_array *avg_pool2d_of(const sample *s) {
 #define CALL_softmax dvt_softmax(s->x, -1)
 #define CALL_log_softmax dvt_log_softmax(s->x, -1)
 #define CALL_matmul dvt_matmul(s->x, s->y)
-#define CALL_concat concat_of(s)
+#define CALL_concat call_dvt_concat(s)
 #define CALL_take dvt_take(s->x, s->index, 0)
 #define CALL_take_add NULL
 #define CALL_take_along dvt_take_along_axis(s->x, s->index, -1)
@@ -79,10 +81,10 @@ static dvt_array *avg_pool2d_of(const sample *s) {
 #define CALL_conv2d dvt_conv2d(s->x, s->small, NULL, NULL)
 #define CALL_conv2d_data NULL
 #define CALL_conv2d_weight NULL
-#define CALL_max_pool2d max_pool2d_of(s)
+#define CALL_max_pool2d call_dvt_max_pool2d(s)
 #define CALL_max_pool2d_data NULL
 #define CALL_max_pool2d_pick NULL
-#define CALL_avg_pool2d avg_pool2d_of(s)
+#define CALL_avg_pool2d call_dvt_avg_pool2d(s)
 #define CALL_avg_pool2d_data NULL
 #define CALL_uniform dvt_uniform(0, 1, DVT_SHAPE(2), s->dtype, s->ctx)
 #define CALL_normal dvt_normal(0, 1, DVT_SHAPE(2), s->dtype, s->ctx)
@@ -116,9 +118,12 @@ DVTI_UNARY_TABLE(DEFINE_UNARY)
 DVTI_BINARY_TABLE(DEFINE_BINARY)
 DVTI_OTHER_TABLE(DEFINE_OTHER)
 
-#define ROW_UNARY(name, rule, f, i, grad, lo, hi, doc) {#name, doc, #grad, call_##name},
-#define ROW_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) {#name, doc, #ga, call_##name},
-#define ROW_OTHER(name, doc) {#name, doc, "", call_##name},
+#define ROW_UNARY(name, rule, f, i, grad, lo, hi, doc) {"dvt_" #name, doc, #grad, call_##name},
+#define ROW_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                  \
+    {"dvt_" #name, doc, #ga, call_##name},
+#define TEXT(...) TEXT_(__VA_ARGS__)
+#define TEXT_(...) #__VA_ARGS__
+#define ROW_OTHER(name, doc) {TEXT(CALL_##name), doc, "", call_##name},
 static const row rows[] = {DVTI_UNARY_TABLE(ROW_UNARY) DVTI_BINARY_TABLE(ROW_BINARY)
                                DVTI_OTHER_TABLE(ROW_OTHER)};
 
@@ -217,6 +222,15 @@ static void describe(const answer *a, char *text) {
             a->devices & 1 ? "yes" : "–", a->devices & 2 ? "yes" : "–");
 }
 
+/* "exp" of "dvt_exp", "full" of "dvt_full(...)", "concat" of "call_dvt_concat(s)". */
+static const char *public_name(const row *r) {
+    static char name[64];
+    const char *begin = strstr(r->name, "dvt_") + 4;
+    size_t n = strcspn(begin, "(");
+    sprintf(name, "%.*s", (int)n, begin);
+    return name;
+}
+
 static int public_row(const answer *a) {
     return a->devices != 0;
 }
@@ -233,7 +247,7 @@ static void print_operations(void) {
         if (!public_row(&a))
             continue;
         describe(&a, text);
-        printf("| `%s` | ", rows[i].name);
+        printf("| `%s` | ", public_name(&rows[i]));
         for (c = rows[i].doc; *c; c++)
             printf(*c == '|' || *c == '*' || *c == '_' ? "\\%c" : "%c", *c);
         printf(" | %s\n", text);
@@ -259,7 +273,7 @@ static void print_summary(void) {
         printf("| ");
         for (k = i; k < ROWS; k++)
             if (strcmp(texts[k], text) == 0) {
-                printf("%s`%s`", k > i ? " " : "", rows[k].name);
+                printf("%s`%s`", k > i ? " " : "", public_name(&rows[k]));
                 texts[k][0] = 0;
             }
         printf(" | %s\n", text);
