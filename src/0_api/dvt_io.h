@@ -15,19 +15,20 @@ typedef enum dvt_print_style {
     DVT_PRINT_TORCH  /* tensor([[1., 1.]], device='cuda:0') */
 } dvt_print_style;
 
-/* NumPy's print options; a field of 0 means NumPy's default, given behind it. */
+/* NumPy's print options; a field of 0 means NumPy's default, given behind it (PyTorch's in its style).
+ */
 typedef struct dvt_print_options {
     dvt_print_style style;
-    int precision;     /* 8; -1 for none */
-    int64_t threshold; /* 1000 */
-    int edge_items;    /* 3 */
-    int line_width;    /* 75 */
+    int precision;     /* 8 (PyTorch 4), at most 500; -1 for none: shortest digits that read back */
+    int64_t threshold; /* 1000: arrays of more elements are summarised */
+    int edge_items;    /* 3 at each end of a summarised axis */
+    int line_width;    /* 75 (PyTorch 80) */
     bool suppress;     /* no exponents for small values */
     bool no_newline;   /* leave out the final newline */
 } dvt_print_options;
 
 /* Writes the text into buffer (cut to fit, always ended by 0) and its full length to *length;
-   either may be NULL. options may be NULL. */
+   either may be NULL. options may be NULL. Errors: RANGE (options), and those of dvt_print. */
 DVT_API dvt_status dvt_format(dvt_array *x, const dvt_print_options *options, char *buffer,
                               size_t size, size_t *length);
 
@@ -47,8 +48,8 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
    either byte order and Fortran order; refuses pickled objects. */
 DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x);
 DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx);
-/* Apache MXNet .params: writes version 2 (arrays without axes: version 3), reads versions 0 to 3.
- * names may be NULL. */
+/* Apache MXNet .params: writes version 2 (arrays without axes or elements: version 3), reads
+   versions 0 to 3. names may be NULL, and must differ. Errors also: NAME, NULL_ARGUMENT. */
 DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
                                    const char *const *names, int n);
 DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx);

@@ -206,10 +206,11 @@ static bool dvti_file_error(const char *function, const char *path, const char *
 
 /* What can be asked beforehand: the bytes from here to the end; -1 for pipes and other streams. */
 static int64_t dvti_file_size(FILE *file) {
-    long size = -1;
-    if (fseek(file, 0, SEEK_END) == 0)
-        size = ftell(file);
-    return size >= 0 && fseek(file, 0, SEEK_SET) == 0 ? (int64_t)size : -1;
+    long size;
+    if (fseek(file, 0, SEEK_END) != 0)
+        return -1;
+    size = ftell(file);
+    return fseek(file, 0, SEEK_SET) == 0 && size >= 0 ? (int64_t)size : -1;
 }
 
 /* Reads until the end, in steps that grow: the size asked for beforehand is a hint, the end of the file decides. */

@@ -2,6 +2,8 @@
    refused with which words. */
 #include "dvt_golden.h"
 #if !defined(_WIN32)
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
@@ -340,7 +342,36 @@ DVT_TEST(npy_folders_and_devices) {
         CHECK(lstat(link, &info) == 0 && S_ISLNK(info.st_mode));
         CHECK(remove(link) == 0);
     }
+    /* Linux's device that is always full. */
+    if (access("/dev/full", W_OK) == 0 && symlink("/dev/full", link) == 0) {
+        CHECK_REFUSED(dvt_save_npy(link, x), DVT_ERR_IO, "could not be written");
+        CHECK(remove(link) == 0);
+    }
     CHECK(rmdir(folder) == 0); /* empty: no temporary file was left */
+}
+
+/* When writing fails half way, the file that was there is still there, whole, and nothing else is. */
+DVT_TEST(npy_failing_keeps_the_old) {
+    dvt_array *small = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    dvt_array *large = dvt_ones(DVT_SHAPE(100000), DVT_F32, dvt_cpu());
+    char folder[600], path[640];
+    struct rlimit limit, tight;
+    void (*before)(int);
+    snprintf(folder, sizeof folder, "%s", golden_temporary("kept"));
+    snprintf(path, sizeof path, "%s/a.npy", folder);
+    CHECK(mkdir(folder, 0700) == 0);
+    CHECK(dvt_save_npy(path, small) == DVT_OK);
+    CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    tight = limit;
+    tight.rlim_cur = 4096;
+    before = signal(SIGXFSZ, SIG_IGN);
+    CHECK(setrlimit(RLIMIT_FSIZE, &tight) == 0);
+    CHECK_REFUSED(dvt_save_npy(path, large), DVT_ERR_IO, "could not be written");
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    signal(SIGXFSZ, before);
+    CHECK_VALUES(dvt_load_npy(path, dvt_cpu()), 0, 1, 1);
+    CHECK(remove(path) == 0);
+    CHECK(rmdir(folder) == 0);
 }
 #endif
 #endif

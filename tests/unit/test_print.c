@@ -297,6 +297,18 @@ DVT_TEST(print_buffer_and_options) {
 }
 
 /* The longest numbers there are fit their buffers. */
+static int print_summary(void) {
+    dvt_array *x = dvt_reshape(dvt_arange(0, 64, 1, DVT_F16, dvt_cpu()), DVT_SHAPE(8, 8));
+    dvt_print_options options;
+    memset(&options, 0, sizeof options);
+    options.threshold = 1;
+    return x && dvt_format(x, &options, text, sizeof text, NULL) == DVT_OK;
+}
+
+DVT_TEST(print_out_of_memory) {
+    CHECK(golden_out_of_memory(print_summary) >= 10);
+}
+
 DVT_TEST(print_longest_numbers) {
     dvt_array *x = DVT_ARRAY1(dvt_cpu(), double, 3, {-1.7976931348623157e308, -5e-324, 1.5});
     dvt_print_options options;
