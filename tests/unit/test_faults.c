@@ -1,0 +1,367 @@
+/* Every allocation fails once: creation, operations of every family, copies, random numbers, printing, files, gradients. */
+#include "dvt_faults.h"
+#include <unistd.h>
+
+static dvt_array *small(dvt_ctx ctx) {
+    return DVT_ARRAY2(ctx, float, 2, 3, {{1, 2, 3}, {4, 5, 6}});
+}
+
+DVT_FAULTS(creation) {
+    dvt_ctx cpu = dvt_cpu();
+    FAULTS_ADD(dvt_zeros(DVT_SHAPE(2, 3), DVT_F32, cpu));
+    FAULTS_ADD(dvt_full(DVT_SHAPE(4), 7, DVT_F16, cpu));
+    FAULTS_ADD(dvt_ones_like(dvt_scalar(1, DVT_F64, cpu)));
+    FAULTS_ADD(dvt_eye(3, 3, 0, DVT_I32, cpu));
+    FAULTS_ADD(dvt_arange(0, 5, 1, DVT_I64, cpu));
+    FAULTS_ADD(dvt_arange(0, 5, 0.5, DVT_I32, cpu)); /* by way of float64 */
+    FAULTS_ADD(dvt_linspace(0, 1, 7, DVT_BF16, cpu));
+    FAULTS_ADD(small(cpu));
+}
+
+DVT_FAULTS(views) {
+    dvt_array *x = small(dvt_cpu()), *part[2] = {NULL, NULL};
+    FAULTS_ADD(dvt_slice(x, 1, -1, DVT_END, -1));
+    FAULTS_ADD(dvt_index(dvt_rows(x, 0, 2), 1));
+    FAULTS_ADD(dvt_reshape(dvt_t(x), DVT_SHAPE(6))); /* copies */
+    FAULTS_ADD(dvt_transpose(x, DVT_AXES(1, 0)));
+    FAULTS_ADD(dvt_squeeze(dvt_expand_dims(x, 1), DVT_ALL));
+    FAULTS_ADD(dvt_broadcast_to(x, DVT_SHAPE(2, 2, 3)));
+    FAULTS_ADD(dvt_contiguous(dvt_swapaxes(x, 0, 1)));
+    FAULTS_ADD(dvt_flatten(x));
+    FAULTS_OK(dvt_split(x, 2, 0, true, part));
+    FAULTS_ADD(part[0]);
+    FAULTS_ADD(part[1]);
+}
+
+DVT_FAULTS(copies) {
+    dvt_array *x = small(dvt_cpu());
+    float values[6] = {6, 5, 4, 3, 2, 1};
+    FAULTS_ADD(dvt_copy(x));
+    FAULTS_ADD(dvt_astype(x, DVT_I8, true));
+    FAULTS_ADD(dvt_copyto(dvt_t(x), dvt_cpu_id(1)));
+    FAULTS_INTO(x, dvt_copy_into(x, dvt_ones(DVT_SHAPE(2, 3), DVT_I32, dvt_cpu())));
+    FAULTS_INTO(x, dvt_copy_into(x, dvt_slice(x, 1, -1, DVT_END, -1))); /* overlap */
+    FAULTS_INTO(x, dvt_set_from_host(x, values, sizeof values) == DVT_OK);
+    FAULTS_INTO(x, dvt_set_from_host(dvt_t(x), values, sizeof values) == DVT_OK);
+    FAULTS_INTO(x, dvt_fill(x, 3));
+    FAULTS_TRUE(dvt_item_at(x, DVT_SHAPE(1, 1)) == 3);
+}
+
+DVT_FAULTS(elementwise) {
+    dvt_array *x = small(dvt_cpu()), *row = dvt_arange(1, 4, 1, DVT_I32, dvt_cpu());
+    FAULTS_ADD(dvt_add(x, row));
+    FAULTS_ADD(dvt_exp(dvt_neg(x)));
+    FAULTS_ADD(dvt_scalar_div(1, row));
+    FAULTS_ADD(dvt_greater_scalar(x, 2));
+    FAULTS_ADD(dvt_where(dvt_greater(x, row), x, dvt_zeros_like(x)));
+    FAULTS_ADD(dvt_clip(x, 2, 4));
+    FAULTS_INTO(x, dvt_add_(x, row));
+    FAULTS_INTO(x, dvt_mul_(x, dvt_broadcast_to(dvt_rows(x, 0, 1), DVT_SHAPE(2, 3)))); /* overlap */
+    FAULTS_INTO(x, dvt_sqrt_(x));
+    FAULTS_INTO(x, dvt_clip_(x, 0, 2));
+}
+
+DVT_FAULTS(reductions) {
+    dvt_array *x = small(dvt_cpu());
+    FAULTS_ADD(dvt_sum(x, DVT_ALL, false));
+    FAULTS_ADD(dvt_mean(x, DVT_AXES(0), true));
+    FAULTS_ADD(dvt_var(x, DVT_AXES(1), 1, false));
+    FAULTS_ADD(dvt_std(x, DVT_ALL, 0, false));
+    FAULTS_ADD(dvt_prod(dvt_t(x), DVT_AXES(0), false));
+    FAULTS_ADD(dvt_max(x, DVT_AXES(-1), false));
+    FAULTS_ADD(dvt_argmax(x, 1, false));
+    FAULTS_ADD(dvt_argmin(x, DVT_FLAT, true));
+    FAULTS_ADD(dvt_any(x, DVT_ALL, false));
+    FAULTS_ADD(dvt_norm(x, DVT_ALL, false));
+    FAULTS_ADD(dvt_logsumexp(x, DVT_AXES(1), false));
+    FAULTS_ADD(dvt_softmax(x, 0));
+    FAULTS_ADD(dvt_log_softmax(x, 1));
+}
+
+DVT_FAULTS(products) {
+    dvt_array *x = small(dvt_cpu()), *big = dvt_ones(DVT_SHAPE(3, 40, 30), DVT_F32, dvt_cpu());
+    dvt_array *bias;
+    FAULTS_ADD(dvt_matmul(x, dvt_t(x)));
+    FAULTS_ADD(dvt_matmul_t(x, x, true, false));
+    FAULTS_ADD(dvt_matmul(big, dvt_ones(DVT_SHAPE(30, 20), DVT_F32, dvt_cpu())));
+    FAULTS_ADD(dvt_dot(dvt_index(x, 0), dvt_index(x, 1)));
+    FAULTS_ADD(dvt_dot(x, dvt_t(x)));
+    bias = dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_cpu());
+    FAULTS_TRUE(bias); /* NULL would mean none */
+    if (bias)
+        FAULTS_ADD(dvt_linear(x, dvt_ones(DVT_SHAPE(4, 3), DVT_F32, dvt_cpu()), bias));
+}
+
+DVT_FAULTS(indexing) {
+    dvt_array *x = small(dvt_cpu()), *two[2];
+    dvt_array *at = DVT_ARRAY1(dvt_cpu(), int64_t, 2, {1, 0});
+    two[0] = x;
+    two[1] = dvt_astype(x, DVT_F64, true);
+    FAULTS_ADD(dvt_concat(two, 2, 1));
+    FAULTS_ADD(dvt_stack(two, 2, 0));
+    FAULTS_ADD(dvt_take(x, dvt_astype(at, DVT_I32, true), 1));
+    FAULTS_ADD(dvt_take_along_axis(x, dvt_reshape(at, DVT_SHAPE(2, 1)), 1));
+    FAULTS_ADD(dvt_pick(x, at, 1, false));
+    FAULTS_ADD(dvt_one_hot(at, 3, DVT_F32));
+}
+
+DVT_FAULTS(convolution) {
+    dvt_ctx cpu = dvt_cpu();
+    dvt_array *x = dvt_reshape(dvt_arange(0, 50, 1, DVT_F32, cpu), DVT_SHAPE(1, 2, 5, 5));
+    dvt_array *bias;
+    dvt_conv2d_params p;
+    dvt_pool2d_params pool;
+    memset(&p, 0, sizeof p);
+    memset(&pool, 0, sizeof pool);
+    p.padding[0] = 1;
+    pool.size[0] = 2;
+    bias = dvt_ones(DVT_SHAPE(3), DVT_F32, cpu);
+    FAULTS_TRUE(bias);
+    if (bias)
+        FAULTS_ADD(dvt_conv2d(x, dvt_ones(DVT_SHAPE(3, 2, 3, 3), DVT_F32, cpu), bias, &p));
+    p.groups = 2;
+    FAULTS_ADD(dvt_conv2d(dvt_transpose(x, DVT_AXES(0, 1, 3, 2)),
+                          dvt_ones(DVT_SHAPE(4, 1, 3, 3), DVT_F32, cpu), NULL, &p));
+    FAULTS_ADD(dvt_max_pool2d(x, &pool));
+    FAULTS_ADD(dvt_avg_pool2d(x, &pool));
+}
+
+DVT_FAULTS(layers) {
+    dvt_ctx cpu = dvt_cpu();
+    dvt_array *x = small(cpu), *mean = dvt_zeros(DVT_SHAPE(3), DVT_F32, cpu);
+    dvt_array *variance = dvt_ones(DVT_SHAPE(3), DVT_F32, cpu), *y = NULL;
+    dvt_array *gamma = dvt_ones(DVT_SHAPE(3), DVT_F32, cpu);
+    dvt_array *beta = dvt_zeros(DVT_SHAPE(3), DVT_F32, cpu);
+    if (!x || !mean || !variance || !gamma || !beta) {
+        run->failed = 1;
+        return;
+    }
+    DVT_TRAIN_MODE {
+        FAULTS_ADD(dvt_dropout(x, 0.5));
+        y = FAULTS_ADD(dvt_batch_norm(x, gamma, beta, mean, variance, 1, 0.9, 1e-5));
+        if (!y) { /* both running statistics move, or neither */
+            CHECK(dvt_fault_look(mean) == dvt_fault_look(beta));
+            CHECK(dvt_fault_look(variance) == dvt_fault_look(gamma));
+        }
+    }
+    FAULTS_ADD(mean);
+    FAULTS_ADD(variance);
+    FAULTS_ADD(dvt_batch_norm(x, gamma, beta, mean, variance, 1, 0.9, 1e-5));
+    FAULTS_ADD(dvt_layer_norm(x, gamma, beta, 1e-5));
+}
+
+DVT_FAULTS(random_numbers) {
+    dvt_ctx cpu = dvt_cpu();
+    dvt_key key = dvt_key_new(3);
+    FAULTS_ADD(dvt_uniform(0, 1, DVT_SHAPE(5), DVT_F32, cpu));
+    FAULTS_ADD(dvt_normal(0, 1, DVT_SHAPE(5), DVT_F64, dvt_cpu_id(2)));
+    FAULTS_ADD(dvt_randint(0, 9, DVT_SHAPE(5), DVT_U8, cpu));
+    FAULTS_ADD(dvt_bernoulli(0.5, DVT_SHAPE(5), DVT_BOOL, cpu));
+    FAULTS_ADD(dvt_permutation(5, cpu));
+    FAULTS_ADD(dvt_key_normal(key, 0, 1, DVT_SHAPE(5), DVT_F32, cpu));
+}
+
+DVT_FAULTS(random_jax) {
+    dvt_set_rng_engine(DVT_RNG_JAX);
+    FAULTS_ADD(dvt_key_permutation(dvt_key_new(1), 50, dvt_cpu())); /* sorts in a workspace */
+    dvt_set_rng_engine(DVT_RNG_PHILOX);
+}
+
+DVT_FAULTS(random_mxnet) {
+    dvt_set_rng_engine(DVT_RNG_MXNET);
+    FAULTS_ADD(dvt_uniform(0, 1, DVT_SHAPE(300), DVT_F32, dvt_cpu()));
+    FAULTS_ADD(dvt_uniform(0, 1, DVT_SHAPE(5), DVT_F32, dvt_cpu()));
+    dvt_set_rng_engine(DVT_RNG_PHILOX);
+}
+
+static void format(dvt_fault_run *run, dvt_array *x, dvt_print_style style) {
+    char text[400] = "";
+    size_t length = 0;
+    dvt_print_options options;
+    memset(&options, 0, sizeof options);
+    options.style = style;
+    FAULTS_TRUE(x); /* NULL is printed as "(null)" */
+    FAULTS_OK(dvt_format(x, &options, text, sizeof text, &length));
+    dvt_fault_bytes(run, text, strlen(text));
+}
+
+DVT_FAULTS(printing) {
+    dvt_array *x = small(dvt_cpu());
+    FILE *file = tmpfile();
+    format(run, x, DVT_PRINT_MXNET);
+    format(run, dvt_t(x), DVT_PRINT_NP);
+    format(run, dvt_astype(x, DVT_I8, true), DVT_PRINT_STR);
+    format(run, dvt_zeros(DVT_SHAPE(40, 50), DVT_F32, dvt_cpu()), DVT_PRINT_MXNET);
+    if (file) {
+        FAULTS_OK(x ? dvt_print_file(file, x) : DVT_ERR_NULL_ARGUMENT);
+        fclose(file);
+    }
+}
+
+#if !defined(DEVTENSOR_NO_FILES)
+static const char *path_of(const char *name) {
+    static char path[300];
+    const char *base = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/dvt-faults-%ld-%s", base && base[0] ? base : "/tmp",
+             (long)getpid(), name);
+    return path;
+}
+
+DVT_FAULTS(files) {
+    dvt_array *x = small(dvt_cpu()), *pair[2];
+    static const char *const names[] = {"one", "two"};
+    dvt_array_list *list;
+    pair[0] = x;
+    pair[1] = dvt_t(x);
+    FAULTS_OK(dvt_save_npy(path_of("x.npy"), dvt_t(x)));
+    if (!run->failed)
+        FAULTS_ADD(dvt_load_npy(path_of("x.npy"), dvt_cpu()));
+    FAULTS_OK(dvt_save_params(path_of("x.params"), pair, names, 2));
+    if (!run->failed) {
+        list = dvt_load_params(path_of("x.params"), dvt_cpu());
+        if (list) {
+            FAULTS_ADD(dvt_array_list_at(list, 0));
+            FAULTS_ADD(dvt_array_list_find(list, "two"));
+        } else
+            run->failed = 1;
+    }
+    remove(path_of("x.npy"));
+    remove(path_of("x.params"));
+}
+
+/* A failing writer leaves the file as it was. */
+DVT_FAULTS(files_overwritten) {
+    dvt_array *x = small(dvt_cpu()), *y = dvt_neg(x);
+    if (!x || !y || dvt_save_npy(path_of("y.npy"), x) != DVT_OK) {
+        run->failed = 1;
+    } else {
+        int saved = dvt_save_npy(path_of("y.npy"), y) == DVT_OK;
+        uint64_t now;
+        FAULTS_TRUE(saved);
+        __atomic_add_fetch(&dvt_faults.paused, 1, __ATOMIC_SEQ_CST);
+        now = dvt_fault_look(dvt_load_npy(path_of("y.npy"), dvt_cpu()));
+        CHECK(now == dvt_fault_look(saved ? y : x));
+        __atomic_add_fetch(&dvt_faults.paused, -1, __ATOMIC_SEQ_CST);
+    }
+    remove(path_of("y.npy"));
+}
+#endif
+
+DVT_FAULTS(backward) {
+    dvt_array *w = small(dvt_cpu()), *y = NULL;
+    FAULTS_OK(dvt_attach_grad(w, DVT_GRAD_WRITE));
+    DVT_RECORD {
+        y = dvt_mean(dvt_square(dvt_sub(dvt_matmul(w, dvt_t(w)),
+                                        dvt_exp(dvt_neg(dvt_rows(dvt_t(w), 0, 2))))),
+                     DVT_ALL, false);
+    }
+    FAULTS_OK(dvt_backward(y));
+    if (!run->failed)
+        FAULTS_ADD(dvt_grad(w));
+    FAULTS_OK(dvt_zero_grad(w));
+}
+
+DVT_FAULTS(backward_twice_and_add) {
+    dvt_array *w = small(dvt_cpu()), *y = NULL, *g = NULL, *gg = NULL;
+    FAULTS_OK(dvt_attach_grad(w, DVT_GRAD_ADD));
+    DVT_RECORD {
+        y = dvt_sum(dvt_mul(dvt_square(w), w), DVT_ALL, false);
+    }
+    FAULTS_OK(dvt_backward_from(&y, NULL, 1, true, false));
+    FAULTS_OK(dvt_gradients(&y, NULL, 1, &w, 1, true, true, &g));
+    FAULTS_OK(dvt_gradients(&g, NULL, 1, &w, 1, true, false, &gg));
+    FAULTS_OK(dvt_backward(y));
+    if (!run->failed) {
+        FAULTS_ADD(dvt_grad(w));
+        FAULTS_ADD(g);
+        FAULTS_ADD(gg);
+    }
+}
+
+static uint64_t zeros_of(dvt_array *x) {
+    uint64_t hash;
+    __atomic_add_fetch(&dvt_faults.paused, 1, __ATOMIC_SEQ_CST);
+    hash = dvt_fault_look(dvt_zeros_like(x));
+    __atomic_add_fetch(&dvt_faults.paused, -1, __ATOMIC_SEQ_CST);
+    return hash;
+}
+
+DVT_FAULTS(backward_of_every_family) {
+    dvt_ctx cpu = dvt_cpu();
+    dvt_array *x = dvt_reshape(dvt_arange(1, 51, 1, DVT_F32, cpu), DVT_SHAPE(1, 2, 5, 5)),
+              *y = NULL, *z = NULL;
+    dvt_array *w = dvt_ones(DVT_SHAPE(3, 2, 3, 3), DVT_F32, cpu), *two[2];
+    dvt_pool2d_params pool;
+    memset(&pool, 0, sizeof pool);
+    pool.size[0] = 2;
+    FAULTS_OK(dvt_attach_grad(x, DVT_GRAD_WRITE));
+    FAULTS_OK(dvt_attach_grad(w, DVT_GRAD_WRITE));
+    DVT_RECORD {
+        y = dvt_max_pool2d(dvt_conv2d(x, w, NULL, NULL), &pool);
+        two[0] = dvt_flatten(y);
+        two[1] = dvt_softmax(two[0], 1);
+        z = dvt_concat(two, 2, 0);
+        z = dvt_add(dvt_take(z, DVT_ARRAY1(cpu, int32_t, 2, {1, 0}), 1),
+                    dvt_logsumexp(z, DVT_AXES(1), true));
+        z = dvt_where(dvt_greater_scalar(z, 0), dvt_tanh(z), dvt_clip(z, -1, 0));
+    }
+    if (!z || run->failed) {
+        run->failed = 1;
+    } else if (dvt_backward(z) == DVT_OK) {
+        FAULTS_ADD(dvt_grad(x));
+        FAULTS_ADD(dvt_grad(w));
+    } else { /* all gradients are written, or none */
+        run->failed = 1;
+        CHECK(dvt_fault_look(dvt_grad(x)) == zeros_of(x));
+        CHECK(dvt_fault_look(dvt_grad(w)) == zeros_of(w));
+    }
+}
+
+/* ---- virtual GPUs ---- */
+DVT_FAULTS(virtual_gpus) {
+    FAULTS_OK(dvt_set_virtual_gpus(2, 100000));
+    if (!run->failed) {
+        DVT_SCOPE {
+            dvt_array *x = small(dvt_gpu(0)), *y = dvt_copyto(x, dvt_gpu(1));
+            dvt_array *large = dvt_ones(DVT_SHAPE(1000), DVT_F32, dvt_cpu());
+            FAULTS_ADD(dvt_add(dvt_as_in_ctx(y, dvt_gpu(0)), x));
+            FAULTS_ADD(dvt_matmul(y, dvt_t(y)));
+            FAULTS_ADD(dvt_copyto(dvt_t(y), dvt_cpu()));
+            FAULTS_ADD(dvt_uniform(0, 1, DVT_SHAPE(10), DVT_F32, dvt_gpu(1)));
+            FAULTS_ADD(dvt_copyto(large, dvt_gpu(1)));
+            FAULTS_INTO(x, dvt_copy_into(x, y));
+            FAULTS_INTO(y, dvt_copy_into(y, dvt_ones(DVT_SHAPE(2, 3), DVT_I32, dvt_cpu())));
+            format(run, x, DVT_PRINT_MXNET);
+        }
+        dvt_release_all();
+        FAULTS_OK(dvt_set_virtual_gpus(0, 0));
+    }
+}
+
+DVT_FAULTS(virtual_gpus_random_mxnet) {
+    FAULTS_OK(dvt_set_virtual_gpus(1, 0));
+    dvt_set_rng_engine(DVT_RNG_MXNET);
+    DVT_SCOPE {
+        FAULTS_ADD(dvt_uniform(0, 1, DVT_SHAPE(5), DVT_F32, dvt_gpu(0)));
+        FAULTS_ADD(dvt_uniform(0, 1, DVT_SHAPE(200), DVT_F32, dvt_gpu(0)));
+    }
+    dvt_release_all();
+    dvt_set_rng_engine(DVT_RNG_PHILOX);
+    dvt_set_virtual_gpus(0, 0);
+}
+
+/* A refused draw takes nothing from the stream: the next one gets its numbers. */
+DVT_FAULTS(random_streams_stay) {
+    dvt_array *x = dvt_uniform(0, 1, DVT_SHAPE(6), DVT_F32, dvt_cpu());
+    uint64_t first, expected;
+    if (!x) {
+        run->failed = 1;
+        __atomic_add_fetch(&dvt_faults.paused, 1, __ATOMIC_SEQ_CST);
+        first = dvt_fault_look(dvt_uniform(0, 1, DVT_SHAPE(6), DVT_F32, dvt_cpu()));
+        dvt_seed(1);
+        expected = dvt_fault_look(dvt_uniform(0, 1, DVT_SHAPE(6), DVT_F32, dvt_cpu()));
+        CHECK(first == expected);
+        __atomic_add_fetch(&dvt_faults.paused, -1, __ATOMIC_SEQ_CST);
+    } else
+        FAULTS_ADD(x);
+}
