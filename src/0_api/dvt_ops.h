@@ -33,8 +33,8 @@ DVT_DECLARE_BINARY(div)       /* a / b, float */
 DVT_DECLARE_BINARY(floor_div) /* floor(a / b); integers by 0 give 0 */
 DVT_DECLARE_BINARY(mod)       /* a - floor(a / b) * b, with b's sign; integers by 0 give 0 */
 DVT_DECLARE_BINARY(pow)       /* a to the power b; integers to a negative power are truncated */
-DVT_DECLARE_BINARY(minimum)   /* the smaller; NaN when either is */
-DVT_DECLARE_BINARY(maximum)   /* the larger; NaN when either is */
+DVT_DECLARE_BINARY(minimum)   /* the smaller; NaN when either is; of equals a gets the gradient */
+DVT_DECLARE_BINARY(maximum)   /* the larger; NaN when either is; of equals a gets the gradient */
 DVT_DECLARE_BINARY(atan2)     /* the angle of the point (b, a), float */
 DVT_DECLARE_BINARY(hypot)     /* sqrt(a*a + b*b) without overflow, float */
 
@@ -107,7 +107,7 @@ DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes,
 /* Variance and standard deviation, divided by count - ddof. */
 DVT_API dvt_array *dvt_var(dvt_array *x, dvt_axes axes, double ddof, bool keepdims);
 DVT_API dvt_array *dvt_std(dvt_array *x, dvt_axes axes, double ddof, bool keepdims);
-/* NaN wins. Errors: SHAPE when a reduced axis is empty. */
+/* NaN wins; equal extremes share the gradient equally. Errors: SHAPE when a reduced axis is empty. */
 DVT_API dvt_array *dvt_min(dvt_array *x, dvt_axes axes, bool keepdims);
 DVT_API dvt_array *dvt_max(dvt_array *x, dvt_axes axes, bool keepdims);
 /* The first position of the extreme (the first NaN wins) along one axis, int64; DVT_FLAT: of the

@@ -1,7 +1,9 @@
 /* The tape and the backward pass: recording and modes, write and add, retained graphs, heads and every error. The rest is in
    test_autograd_orders.c, the gradients' values are in test_gradients.c. */
 #include "dvt_test.h"
+#if !defined(DEVTENSOR_NO_THREADS)
 #include <pthread.h>
+#endif
 
 static dvt_array *leaf(double value, dvt_grad_req req) {
     dvt_array *x = dvt_full(DVT_SHAPE(2), value, DVT_F64, dvt_cpu());
@@ -58,6 +60,7 @@ DVT_TEST(autograd_modes_end_on_every_way_out) {
     }
 }
 
+#if !defined(DEVTENSOR_NO_THREADS)
 static void *modes_of_another_thread(void *seen) {
     *(int *)seen = dvt_is_recording() + 2 * dvt_is_training();
     return NULL;
@@ -72,6 +75,7 @@ DVT_TEST(autograd_modes_belong_to_the_thread) {
     }
     CHECK_INT(seen, 0);
 }
+#endif
 
 /* ---- what is recorded ---- */
 DVT_TEST(autograd_only_what_has_history_is_recorded) {

@@ -1,6 +1,8 @@
 /* The backward pass beyond the ordinary: chosen variables, higher orders, exhausted memory, graphs of any length, threads. */
 #include "dvt_test.h"
+#if !defined(DEVTENSOR_NO_THREADS)
 #include <pthread.h>
+#endif
 
 static dvt_array *leaf(double value, dvt_grad_req req) {
     dvt_array *x = dvt_full(DVT_SHAPE(2), value, DVT_F64, dvt_cpu());
@@ -366,6 +368,7 @@ DVT_TEST(autograd_training_steps_in_constant_memory) {
     CHECK_CLOSE(dvt_item_at(w, DVT_SHAPE(0)), 2 * atanh(0.1), 1e-3);
 }
 
+#if !defined(DEVTENSOR_NO_THREADS)
 /* ---- threads ---- */
 static void *train_in_a_thread(void *result) {
     int step;
@@ -426,3 +429,4 @@ DVT_TEST(autograd_two_threads_in_one_graph) {
         pthread_join(thread[i], NULL);
     CHECK_INT(good[0] + good[1], 200);
 }
+#endif

@@ -197,6 +197,17 @@ DVT_TEST(gradients_at_kinks_and_zeros) {
     check_slopes(remainder_of_07, seventh, threefold, 1, "mod");
 }
 
+DVT_TEST(gradients_of_equals) {
+    const double values[] = {1, 2};
+    dvt_array *a = leaf_of(values, DVT_SHAPE(2)), *b = leaf_of(values, DVT_SHAPE(2)), *y = NULL;
+    DVT_RECORD {
+        y = dvt_add(dvt_minimum(a, b), dvt_mul_scalar(dvt_maximum(a, b), 10));
+    }
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    CHECK_VALUES(dvt_grad(a), 0, 11, 11);
+    CHECK_VALUES(dvt_grad(b), 0, 0, 0);
+}
+
 DVT_TEST(gradients_of_pow_at_zero) {
     const double a[] = {0, 0, 0, 2}, b[] = {0, 1, 2, 0};
     dvt_array *x = leaf_of(a, DVT_SHAPE(4)), *y = leaf_of(b, DVT_SHAPE(4)), *z = NULL;
