@@ -44,7 +44,8 @@ DVT_API dvt_init dvt_init_one(void);
 DVT_API dvt_init dvt_init_constant(double value);
 
 /* ---- parameters: one copy per context, all equal ---- */
-/* "dense0_weight". Owns: the parameter. */
+/* "dense0_weight"; numbers count the blocks of one kind in the order in which they were added.
+   Owns: the parameter. */
 DVT_API const char *dvt_param_name(const dvt_param *p);
 /* The shape; extents that are not known yet are 0. */
 DVT_API dvt_shape dvt_param_shape(const dvt_param *p);

@@ -257,6 +257,43 @@ DVT_TEST(nets_parameter_gradients) {
     }
 }
 
+/* On every context its own gradients, for every parameter that has one, through every kind of layer. */
+DVT_TEST(nets_gradients_reach_all_parameters) {
+    dvt_block *net = dvt_sequential();
+    dvt_params *params;
+    dvt_array *loss = NULL;
+    int i, with_gradient = 0;
+    CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
+    DVT_ADD(net, dvt_conv2d_block(3, 3, DVT_LINEAR), dvt_batch_norm_block(),
+            dvt_activation_block(DVT_TANH), dvt_avg_pool2d_block(2, 2), dvt_dense(4, DVT_GELU),
+            dvt_layer_norm_block(), dvt_dropout_block(0.2), dvt_dense(2, DVT_LINEAR));
+    dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)), false);
+    DVT_RECORD {
+        loss = dvt_l2_loss(
+            dvt_forward(net, dvt_uniform(-1, 1, DVT_SHAPE(5, 2, 8, 8), DVT_F32, dvt_gpu(1))),
+            dvt_ones(DVT_SHAPE(5, 2), DVT_F32, dvt_gpu(1)));
+    }
+    CHECK_INT(dvt_backward(loss), DVT_OK);
+    params = dvt_collect_params(net, NULL);
+    for (i = 0; i < dvt_params_len(params); i++) {
+        dvt_param *p = dvt_params_at(params, i);
+        dvt_array *here, *there;
+        if (strstr(dvt_param_name(p), "running_"))
+            continue;
+        here = dvt_param_grad(p, dvt_gpu(1));
+        there = dvt_param_grad(p, dvt_gpu(0));
+        /* what stands before BatchNorm's mean has none by nature */
+        if (!(strncmp(dvt_param_name(p), "conv", 4) == 0 && strstr(dvt_param_name(p), "_bias")))
+            dvt_test_check(dvt_item(dvt_norm(here, DVT_ALL, false)) > 1e-6, __FILE__, __LINE__,
+                           "%s has no gradient", dvt_param_name(p));
+        CHECK_CLOSE(dvt_item(dvt_norm(there, DVT_ALL, false)), 0, 0);
+        with_gradient++;
+    }
+    CHECK_INT(with_gradient, 10);
+    dvt_release_all();
+    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
+}
+
 /* Fits y = sin(3 x) by plain gradient descent: the loss falls far. */
 static double regression(dvt_ctx ctx) {
     dvt_block *net = dvt_sequential();

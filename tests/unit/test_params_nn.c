@@ -202,6 +202,21 @@ DVT_TEST(params_drawn_from_the_cpu_stream) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
+/* With its generator, the first weights of an MXNet process: Uniform(0.07) on its CPU numbers. */
+DVT_TEST(params_mxnet_s_first_weights) {
+    dvt_block *net = dense_in(2, 3);
+    CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
+    dvt_set_rng_engine(DVT_RNG_MXNET);
+    dvt_seed(0);
+    CHECK_INT(dvt_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0)), false), DVT_OK);
+    CHECK_VALUES(dvt_block_data(net, "weight", dvt_gpu(0)), 1e-7, 0.14 * 0.5488135 - 0.07,
+                 0.14 * 0.5928446 - 0.07, 0.14 * 0.71518934 - 0.07, 0.14 * 0.84426576 - 0.07,
+                 0.14 * 0.60276335 - 0.07, 0.14 * 0.8579456 - 0.07);
+    dvt_set_rng_engine(DVT_RNG_PHILOX);
+    dvt_release_all();
+    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
+}
+
 DVT_TEST(params_bad_initialisers) {
     dvt_block *net = dense_in(2, 2), *norm = dvt_batch_norm_block();
     dvt_ctx_list here = DVT_CONTEXTS(dvt_cpu()), bad = here;

@@ -477,4 +477,15 @@ DVT_TEST(files_every_allocation_fails) {
     CHECK(remove(old_file) == 0);
 }
 
+#elif !defined(DEVTENSOR_NO_NN)
+
+DVT_TEST(files_left_out) {
+    dvt_block *net = dvt_embedding_block(2, 2);
+    dvt_ctx_list none;
+    memset(&none, 0, sizeof none);
+    CHECK_INT(dvt_initialize(net, dvt_init_one(), none, false), DVT_OK);
+    CHECK_ERROR(dvt_save_parameters(net, "x.params"), DVT_ERR_NOT_BUILT);
+    CHECK_ERROR(dvt_load_parameters(net, "x.params", none, NULL), DVT_ERR_NOT_BUILT);
+}
+
 #endif
