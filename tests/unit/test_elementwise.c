@@ -588,3 +588,33 @@ DVT_TEST(elementwise_same_for_any_number_of_threads) {
     dvt_set_num_threads(before);
     CHECK(same_values(y[0], y[1]));
 }
+
+/* Large operands that lie across the result go through it in strips. */
+DVT_TEST(elementwise_large_transposed_operands) {
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F16, DVT_I64};
+    int before = dvt_num_threads(), d, threads;
+    for (d = 0; d < 3; d++)
+        for (threads = 1; threads < 4; threads += 2)
+            DVT_SCOPE {
+                dvt_array *a = random_array(DVT_SHAPE(300, 130), dtypes[d], -2, 2, dvt_cpu());
+                dvt_array *b = random_array(DVT_SHAPE(130, 300), dtypes[d], -2, 2, dvt_cpu());
+                dvt_array *images =
+                    random_array(DVT_SHAPE(9, 41, 67, 3), dtypes[d], -2, 2, dvt_cpu());
+                dvt_array *planes = dvt_transpose(images, DVT_AXES(0, 3, 1, 2)), *y, *column;
+                dvt_set_num_threads(threads);
+                y = dvt_add(dvt_t(a), b);
+                CHECK(check_binary(&binary_rows[0], dvt_t(a), b, y, dtypes[d]));
+                column = dvt_slice(a, 1, 3, 4, 1);
+                y = dvt_add(dvt_t(b), column);
+                CHECK(check_binary(&binary_rows[0], dvt_t(b), column, y, dtypes[d]));
+                y = dvt_copy(planes);
+                CHECK(dvt_is_contiguous(y) && same_values(y, planes));
+                CHECK(same_values(dvt_transpose(y, DVT_AXES(0, 2, 3, 1)), images));
+                y = dvt_empty(DVT_SHAPE(130, 300), dtypes[d], dvt_cpu());
+                dvt_copy_into(dvt_t(y), a);
+                CHECK(same_values(dvt_t(y), a));
+                y = dvt_where(dvt_greater(dvt_t(a), b), dvt_t(a), b);
+                CHECK(same_values(y, dvt_maximum(dvt_contiguous(dvt_t(a)), b)));
+            }
+    dvt_set_num_threads(before);
+}

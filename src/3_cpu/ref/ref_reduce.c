@@ -4,7 +4,7 @@
    results instead, so that memory is read in its own order (sums of columns). */
 #include "3_cpu/dvt_cpu.h"
 
-#define DVTI_LANES 64         /* neighbouring results at a time */
+#define DVTI_LANES DVTI_BLOCK /* neighbouring results at a time */
 #define DVTI_ROW_LANES 8      /* lanes of one result */
 #define DVTI_CHUNK 32768      /* reduced positions per chunk of one result */
 #define DVTI_COLUMN_CHUNK 512 /* the same for neighbouring results */
