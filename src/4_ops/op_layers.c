@@ -29,7 +29,7 @@ DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
 
 DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
     dvt_scope_guard scope;
-    dvt_array *mask, *y;
+    dvt_array *kept, *y;
     if (!dvti_check("dvt_dropout", &x, 1))
         return NULL;
     if (!(p >= 0 && p < 1)) {
@@ -39,8 +39,10 @@ DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
     if (!dvt_is_training() || p == 0)
         return x;
     scope = dvt_scope_begin();
-    mask = dvt_bernoulli(1 - p, x->shape, dvti_float_dtype(x->dtype), x->storage->ctx);
-    y = dvt_mul(x, dvt_mul_scalar(mask, 1 / (1 - p)));
+    /* Selected, not multiplied: what is dropped is 0 even where x is infinite or NaN. */
+    kept = dvt_bernoulli(1 - p, x->shape, DVT_BOOL, x->storage->ctx);
+    y = dvt_div_scalar(x, 1 - p);
+    y = y ? dvt_where(kept, y, dvt_scalar(0, y->dtype, x->storage->ctx)) : NULL;
     dvt_keep(y);
     dvt_scope_end(&scope);
     return y;
@@ -138,8 +140,9 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
     }
     y = dvt_mul(dvt_sub(x, mean), dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
     y = dvt_add(dvt_mul(y, dvti_along(gamma, x, axis)), dvti_along(beta, x, axis));
-    /* Last, so that a failure above leaves the statistics as they were. */
-    if (y && training && !dvti_move_running(in + 3, mean, variance, momentum))
+    /* Last, so that a failure above leaves the statistics as they were. An empty batch has none. */
+    if (y && training && dvt_shape_size(x->shape) > 0 &&
+        !dvti_move_running(in + 3, mean, variance, momentum))
         y = NULL;
     dvt_keep(y);
     dvt_scope_end(&scope);

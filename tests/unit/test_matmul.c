@@ -199,6 +199,34 @@ DVT_TEST(matmul_batches) {
                           DVT_SHAPE(0, 2, 4)));
 }
 
+/* One b for all matrices of a, whose batch axes may or may not lie as one tall matrix; and the other way round. */
+DVT_TEST(matmul_batch_times_one) {
+    static const int64_t rows[] = {1, 5};
+    int r, how, column;
+    for (r = 0; r < 2; r++)
+        for (how = 0; how < 4; how++)
+            for (column = 0; column < 2; column++)
+                DVT_SCOPE {
+                    dvt_array *a = random_array(DVT_SHAPE(3, 2, rows[r], 4), DVT_F32, dvt_cpu());
+                    dvt_array *b = random_array(DVT_SHAPE(4, column ? 1 : 6), DVT_F32, dvt_cpu());
+                    dvt_array *out = dvt_matmul(strided(a, how), b);
+                    dvt_array *turned = dvt_matmul_t(b, strided(a, how), true, true);
+                    int i, j;
+                    for (i = 0; i < 3; i++)
+                        for (j = 0; j < 2; j++) {
+                            dvt_array *one = dvt_matmul(dvt_index(dvt_index(a, i), j), b);
+                            double *expected = dvt_test_values(one);
+                            double *across = dvt_test_values(dvt_t(one));
+                            dvt_test_equal(dvt_index(dvt_index(out, i), j), expected, dvt_size(one),
+                                           1e-6, __FILE__, __LINE__);
+                            dvt_test_equal(dvt_index(dvt_index(turned, i), j), across,
+                                           dvt_size(one), 1e-6, __FILE__, __LINE__);
+                            free(expected);
+                            free(across);
+                        }
+                }
+}
+
 DVT_TEST(matmul_empty) {
     dvt_array *none = dvt_zeros(DVT_SHAPE(2, 0), DVT_F32, dvt_cpu());
     dvt_array *vector = dvt_zeros(DVT_SHAPE(0), DVT_F32, dvt_cpu());

@@ -19,6 +19,16 @@ static dvti_class dvti_matmul_class(dvt_dtype dtype) {
     return dtype == DVT_F64 ? DVTI_F64 : dvt_dtype_is_float(dtype) ? DVTI_F32 : DVTI_I64;
 }
 
+/* One b for the whole batch, and a's matrices one below the other: that is one tall matrix. */
+static bool dvti_matmul_is_tall(const dvti_view *a, const dvti_view *b) {
+    int i;
+    for (i = 0; i < a->ndim - 2; i++)
+        if ((b->stride[i] != 0 && b->dim[i] != 1) ||
+            a->stride[i] != a->stride[i + 1] * a->dim[i + 1])
+            return false;
+    return true;
+}
+
 static dvti_matmul_job dvti_matmul_plan(const dvti_launch *launch) {
     const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
     dvti_matmul_job p;
@@ -31,6 +41,10 @@ static dvti_matmul_job dvti_matmul_plan(const dvti_launch *launch) {
     p.batch = 1;
     for (i = 0; i < out->ndim - 2; i++)
         p.batch *= out->dim[i];
+    if (p.batch > 1 && dvti_matmul_is_tall(a, b)) {
+        p.n *= p.batch;
+        p.batch = 1;
+    }
     p.plan = dvti_gemm_plan(dvti_matmul_class(out->dtype), p.n, p.m, p.k);
     p.vector = plain && a->dtype == out->dtype && b->dtype == out->dtype && (p.n == 1 || p.m == 1);
     p.row_tiles = p.vector ? 1 : (p.n + p.plan.rows - 1) / p.plan.rows;
