@@ -107,7 +107,7 @@ DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes,
 /* Variance and standard deviation, divided by count - ddof. */
 DVT_API dvt_array *dvt_var(dvt_array *x, dvt_axes axes, double ddof, bool keepdims);
 DVT_API dvt_array *dvt_std(dvt_array *x, dvt_axes axes, double ddof, bool keepdims);
-/* NaN wins; equal extremes share the gradient equally. Errors: SHAPE when a reduced axis is empty. */
+/* NaN wins; equal extremes share the gradient. Errors: SHAPE when a reduced axis is empty. */
 DVT_API dvt_array *dvt_min(dvt_array *x, dvt_axes axes, bool keepdims);
 DVT_API dvt_array *dvt_max(dvt_array *x, dvt_axes axes, bool keepdims);
 /* The first position of the extreme (the first NaN wins) along one axis, int64; DVT_FLAT: of the
