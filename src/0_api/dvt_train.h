@@ -41,8 +41,8 @@ typedef struct dvt_optimizer {
     dvt_optimizer_kind kind;
     double learning_rate;
     double weight_decay;
-    double momentum;
-    bool nesterov;
+    double momentum;     /* SGD; RMSProp with centered */
+    bool nesterov;       /* SGD */
     double beta1, beta2; /* Adam, AdamW */
     double rho;          /* RMSProp: decay of the mean square */
     bool centered;       /* RMSProp: Graves' version */

@@ -74,7 +74,7 @@ DVTI_FN bool dvti_clip_to_norm(const char *function, dvt_array *const *arrays, i
                  function, norm);
         return true;
     }
-    for (i = 0; i < n && scale < 1; i++)
+    for (i = 0; i < n && norm > max_norm; i++)
         if (!dvt_mul_scalar_(arrays[i], scale))
             return false;
     return true;

@@ -84,6 +84,13 @@ DVTI_FN dvt_status dvti_optimizer_check(const char *function, const dvt_optimize
             field[i].value >= 0 &&
                 (field[i].is_part ? field[i].value < 1 : field[i].value <= DBL_MAX),
             field[i].name, field[i].value, field[i].is_part ? part : size);
+    if (status == DVT_OK && optimizer->kind == DVT_RMSPROP && optimizer->momentum != 0 &&
+        !optimizer->centered)
+        return dvti_fail(
+            DVT_ERR_RANGE,
+            "%s: momentum is %g; RMSProp has a momentum in its centered form only: set "
+            "centered, or momentum to 0",
+            function, optimizer->momentum);
     return status == DVT_OK ? dvti_schedule_check(function, &optimizer->schedule) : status;
 }
 

@@ -226,11 +226,20 @@ static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) 
     return status;
 }
 
+/* A copy from main memory into a queue that is busy has to keep the bytes somewhere, and might fail half way through the sum. */
+static dvt_status dvti_trainer_clear_way(const dvt_trainer *t, int k) {
+    if (t->ctxs.ctx[k].type != DVT_DEVICE_CPU || t->ctxs.ctx[0].type == DVT_DEVICE_CPU || !t->n)
+        return DVT_OK;
+    return dvt_wait(dvti_trainer_at(t, 0, 0)->weight);
+}
+
 /* Context by context, and within one first all copies, then all sums: the queues wait once and not at every parameter. */
 DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only) {
     dvt_status status = dvti_trainer_start_sum(t, fresh_only);
     int i, k;
     for (k = 1; k < t->ctxs.n; k++) {
+        if (status == DVT_OK)
+            status = dvti_trainer_clear_way(t, k);
         for (i = 0; i < t->n && status == DVT_OK; i++) {
             dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
             if (dvti_counts(t, i, k, fresh_only) && t->trained[i].landing &&

@@ -1,0 +1,566 @@
+/* The trainer: Gluon's rules on one and several contexts, whole steps or none, and replicas with the same bits. */
+#include "../dvt_test.h"
+#if !defined(DEVTENSOR_NO_NN)
+
+static dvt_array *plus_weight(dvt_block *self, void *user, dvt_array *x) {
+    (void)user;
+    return dvt_add(x, dvt_block_data(self, "weight", dvt_ctx_of(x)));
+}
+
+/* y = x + weight, weight of one element starting from `value`. */
+static dvt_block *plus(double value) {
+    dvt_block_desc desc;
+    dvt_block *block;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = "Plus";
+    desc.forward = plus_weight;
+    block = dvt_block_new(&desc);
+    dvt_block_add_param(block, "weight", DVT_SHAPE(1), DVT_F32, dvt_init_constant(value));
+    return block;
+}
+
+static double weight_on(dvt_block *net, dvt_ctx ctx) {
+    return dvt_item(dvt_block_data(net, "weight", ctx));
+}
+
+/* backward of `times` * (0 + weight) on ctx. */
+static void back(dvt_block *net, dvt_ctx ctx, double times) {
+    dvt_array *y = NULL;
+    DVT_RECORD {
+        y = dvt_mul_scalar(dvt_forward(net, dvt_zeros(DVT_SHAPE(1), DVT_F32, ctx)), times);
+    }
+    CHECK_INT(dvt_backward(y), DVT_OK);
+}
+
+static void bits_equal(dvt_params *params) {
+    int i, k;
+    for (i = 0; i < dvt_params_len(params); i++) {
+        dvt_param *p = dvt_params_at(params, i);
+        dvt_ctx_list ctxs = dvt_param_ctxs(p);
+        double *first = dvt_test_values(dvt_param_data(p, ctxs.ctx[0]));
+        for (k = 1; k < ctxs.n; k++) {
+            double *other = dvt_test_values(dvt_param_data(p, ctxs.ctx[k]));
+            size_t bytes = sizeof(double) * (size_t)dvt_shape_size(dvt_param_shape(p));
+            CHECK(memcmp(first, other, bytes) == 0);
+            free(other);
+        }
+        free(first);
+    }
+}
+
+/* Lists of contexts on which everything below must behave alike. */
+static int context_lists(dvt_ctx_list *lists) {
+    lists[0] = DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1));
+    lists[1] = DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1));
+    lists[2] = DVT_CONTEXTS(dvt_cpu(), dvt_gpu(1));
+    lists[3] = DVT_CONTEXTS(dvt_gpu(1), dvt_cpu_id(3));
+    return 4;
+}
+
+/* MXNet's own case: x = 0 on two contexts, loss (x + 1) on each, step(1) with rate 1 gives -2 on both. */
+DVT_TEST(trainer_sums_over_contexts) {
+    dvt_ctx_list lists[4];
+    int i, n = context_lists(lists);
+    CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
+    for (i = 0; i < n; i++) {
+        DVT_SCOPE {
+            dvt_block *net = plus(0);
+            dvt_ctx a = lists[i].ctx[0], b = lists[i].ctx[1];
+            dvt_trainer *t;
+            CHECK_INT(dvt_initialize(net, dvt_init_zero(), lists[i], false), DVT_OK);
+            t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(1));
+            back(net, a, 1);
+            back(net, b, 1);
+            CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
+            CHECK_CLOSE(weight_on(net, a), -2, 0);
+            CHECK_CLOSE(weight_on(net, b), -2, 0);
+            back(net, b, 3);
+            back(net, a, 5);
+            CHECK_INT(dvt_trainer_step(t, 4), DVT_OK);
+            CHECK_CLOSE(weight_on(net, a), -4, 0);
+            CHECK_CLOSE(weight_on(net, b), -4, 0);
+            CHECK_INT(dvt_trainer_steps(t), 2);
+        }
+    }
+    dvt_set_virtual_gpus(0, 0);
+}
+
+DVT_TEST(trainer_stale_gradients) {
+    dvt_ctx_list lists[4];
+    int i, n = context_lists(lists);
+    CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
+    for (i = 0; i < n; i++) {
+        DVT_SCOPE {
+            dvt_block *net = plus(0);
+            dvt_ctx a = lists[i].ctx[0], b = lists[i].ctx[1];
+            dvt_trainer *t;
+            CHECK_INT(dvt_initialize(net, dvt_init_zero(), lists[i], false), DVT_OK);
+            t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(1));
+            CHECK_ERROR(dvt_trainer_step(t, 1), DVT_ERR_STALE_GRAD);
+            back(net, a, 1);
+            dvt_clear_error();
+            CHECK_INT(dvt_trainer_step(t, 1), DVT_ERR_STALE_GRAD);
+            CHECK(strstr(dvt_error(), dvt_param_name(dvt_block_param(net, "weight"))) &&
+                  strstr(dvt_error(), dvt_ctx_name(b)) &&
+                  strstr(dvt_error(), "dvt_trainer_step_partial"));
+            dvt_clear_error();
+            CHECK_CLOSE(weight_on(net, a), 0, 0);
+            CHECK_CLOSE(weight_on(net, b), 0, 0);
+            CHECK_INT(dvt_trainer_steps(t), 0);
+            /* The missing half makes it whole. */
+            back(net, b, 1);
+            CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
+            CHECK_CLOSE(weight_on(net, b), -2, 0);
+            CHECK_ERROR(dvt_trainer_step(t, 1), DVT_ERR_STALE_GRAD);
+            /* Stale everywhere: skipped. Stale on one context: that one counts as 0, and the copies stay alike. */
+            CHECK_INT(dvt_trainer_step_partial(t, 1), DVT_OK);
+            CHECK_CLOSE(weight_on(net, a), -2, 0);
+            back(net, b, 3);
+            CHECK_INT(dvt_trainer_step_partial(t, 1), DVT_OK);
+            CHECK_CLOSE(weight_on(net, a), -5, 0);
+            CHECK_CLOSE(weight_on(net, b), -5, 0);
+            back(net, a, 4);
+            CHECK_INT(dvt_trainer_step_partial(t, 1), DVT_OK);
+            CHECK_CLOSE(weight_on(net, a), -9, 0);
+            CHECK_CLOSE(weight_on(net, b), -9, 0);
+        }
+    }
+    dvt_set_virtual_gpus(0, 0);
+}
+
+DVT_TEST(trainer_halves) {
+    dvt_ctx_list lists[4];
+    int i, n = context_lists(lists);
+    CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
+    for (i = 0; i < n; i++) {
+        DVT_SCOPE {
+            dvt_block *net = plus(0);
+            dvt_ctx a = lists[i].ctx[0], b = lists[i].ctx[1];
+            dvt_trainer *t;
+            CHECK_INT(dvt_initialize(net, dvt_init_zero(), lists[i], false), DVT_OK);
+            t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(1));
+            back(net, a, 3);
+            back(net, b, 5);
+            CHECK_ERROR(dvt_trainer_update(t, 1), DVT_ERR_VALUE); /* the copies would differ */
+            CHECK_CLOSE(weight_on(net, a), 0, 0);
+            CHECK_INT(dvt_trainer_allreduce(t), DVT_OK);
+            CHECK_CLOSE(dvt_item(dvt_param_grad(dvt_block_param(net, "weight"), a)), 8, 0);
+            CHECK_CLOSE(dvt_item(dvt_param_grad(dvt_block_param(net, "weight"), b)), 8, 0);
+            CHECK_CLOSE(dvt_trainer_clip_global_norm(t, 4), 8, 0);
+            CHECK_CLOSE(dvt_item(dvt_param_grad(dvt_block_param(net, "weight"), b)), 4, 1e-6);
+            CHECK_CLOSE(dvt_trainer_clip_global_norm(t, 6), 4, 1e-6); /* below: left alone */
+            CHECK_INT(dvt_trainer_update(t, 2), DVT_OK);
+            CHECK_CLOSE(weight_on(net, a), -2, 1e-6);
+            CHECK(weight_on(net, a) == weight_on(net, b));
+            CHECK_ERROR(dvt_trainer_update(t, 2), DVT_ERR_STALE_GRAD);
+        }
+    }
+    dvt_set_virtual_gpus(0, 0);
+}
+
+DVT_TEST(trainer_errors) {
+    dvt_block *net = plus(1), *other = plus(1), *both = dvt_sequential();
+    dvt_trainer *t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(0.5));
+    CHECK_ERROR(dvt_trainer_step(t, 1), DVT_ERR_UNINITIALIZED);
+    CHECK_ERROR(dvt_trainer_allreduce(t), DVT_ERR_UNINITIALIZED);
+    CHECK_ERROR(dvt_trainer_clip_global_norm(t, 1), DVT_ERR_UNINITIALIZED);
+    CHECK_INT(dvt_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    CHECK_ERROR(dvt_trainer_step(t, 0), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_trainer_step(NULL, 1), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_trainer_clip_global_norm(NULL, 1), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_trainer_clip_global_norm(t, 0), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_trainer_learning_rate(NULL), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_trainer_set_learning_rate(t, -1), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_trainer_set_learning_rate(t, (double)NAN), DVT_ERR_RANGE);
+    CHECK_INT(dvt_trainer_steps(NULL), 0);
+    CHECK_INT(dvt_trainer_set_learning_rate(t, 0.25), DVT_OK);
+    CHECK_CLOSE(dvt_trainer_learning_rate(t), 0.25, 0);
+    back(net, dvt_cpu(), 2);
+    CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
+    CHECK_CLOSE(weight_on(net, dvt_cpu()), 0.5, 0);
+    /* Different lists of contexts, named in full. */
+    CHECK_INT(dvt_initialize(other, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu_id(1), dvt_cpu()), false),
+              DVT_OK);
+    DVT_ADD(both, net, other);
+    dvt_clear_error();
+    CHECK(dvt_trainer_new(dvt_collect_params(both, NULL), dvt_sgd(1)) == NULL);
+    CHECK_INT(dvt_error_code(), DVT_ERR_CONTEXT);
+    CHECK(strstr(dvt_error(), "[cpu(1), cpu(0)]") && strstr(dvt_error(), "on [cpu(0)]"));
+    dvt_clear_error();
+    /* A deferred net: the trainer can be made, a step cannot. */
+    net = dvt_dense(2, DVT_LINEAR);
+    CHECK_INT(dvt_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(1));
+    CHECK(t != NULL);
+    CHECK_ERROR(dvt_trainer_step(t, 1), DVT_ERR_UNINITIALIZED);
+}
+
+/* Without gradients a parameter is left alone, and is never stale. */
+DVT_TEST(trainer_leaves_out_what_has_no_gradient) {
+    dvt_block *net = plus(1), *fixed = plus(5), *both = dvt_sequential();
+    dvt_trainer *t;
+    dvt_array *y = NULL;
+    DVT_ADD(both, net, fixed);
+    CHECK_INT(dvt_initialize(both, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    t = dvt_trainer_new(dvt_collect_params(both, NULL), dvt_adam(0.5));
+    CHECK_INT(dvt_param_set_grad_req(dvt_block_param(fixed, "weight"), DVT_GRAD_NULL), DVT_OK);
+    DVT_RECORD {
+        y = dvt_forward(both, dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu()));
+    }
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
+    CHECK_CLOSE(weight_on(net, dvt_cpu()), 0.5, 1e-6);
+    CHECK_CLOSE(weight_on(fixed, dvt_cpu()), 5, 0);
+}
+
+/* A list that names one context twice, as programs for two GPUs make it on a machine without: one copy, both halves count. */
+DVT_TEST(trainer_merges_repeated_contexts) {
+    dvt_ctx_list twice = DVT_CONTEXTS(dvt_cpu(), dvt_cpu());
+    dvt_block *net = plus(0), *deferred = dvt_dense(1, DVT_LINEAR);
+    dvt_trainer *t;
+    dvt_array *parts[2], *losses[2] = {NULL, NULL};
+    dvt_array *x = DVT_ARRAY2(dvt_cpu(), float, 4, 1, {{1}, {2}, {3}, {4}});
+    int i;
+    CHECK_INT(dvt_initialize(net, dvt_init_zero(), twice, false), DVT_OK);
+    CHECK_INT(dvt_param_ctxs(dvt_block_param(net, "weight")).n, 1);
+    t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_sgd(1));
+    for (i = 1; i <= 2; i++) {
+        back(net, dvt_cpu(), 1);
+        back(net, dvt_cpu(), 2);
+        CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
+        CHECK_CLOSE(weight_on(net, dvt_cpu()), -3.0 * i, 0);
+    }
+    /* Also when the shapes come with the first batch, and after moving. */
+    CHECK_INT(dvt_initialize(deferred, dvt_init_zero(), twice, false), DVT_OK);
+    t = dvt_trainer_new(dvt_collect_params(deferred, NULL), dvt_sgd(1));
+    CHECK_INT(dvt_split_and_load(x, twice, true, parts), DVT_OK);
+    DVT_RECORD {
+        for (i = 0; i < 2; i++)
+            losses[i] = dvt_forward(deferred, parts[i]);
+    }
+    for (i = 0; i < 2; i++)
+        CHECK_INT(dvt_backward(losses[i]), DVT_OK);
+    CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
+    CHECK_VALUES(dvt_block_data(deferred, "weight", dvt_cpu()), 0, -10);
+    CHECK_INT(dvt_params_reset_ctx(dvt_collect_params(net, NULL), DVT_CONTEXTS(dvt_cpu())), DVT_OK);
+    back(net, dvt_cpu(), 1);
+    back(net, dvt_cpu(), 2);
+    CHECK_CLOSE(dvt_item(dvt_param_grad(dvt_block_param(net, "weight"), dvt_cpu())), 2, 0);
+}
+
+/* ---- clipping ---- */
+DVT_TEST(clip_global_norm_of_arrays) {
+    dvt_array *in[3];
+    CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
+    DVT_SCOPE {
+        in[0] = DVT_ARRAY1(dvt_cpu(), float, 2, {3, 0});
+        in[1] = DVT_ARRAY2(dvt_gpu(1), double, 1, 2, {{4, 0}});
+        in[2] = dvt_astype(DVT_ARRAY1(dvt_gpu(0), float, 1, {12}), DVT_BF16, true);
+        CHECK_CLOSE(dvt_clip_global_norm(in, 3, 13), 13, 1e-12);
+        CHECK_VALUES(in[0], 1e-7, 3, 0);
+        CHECK_CLOSE(dvt_clip_global_norm(in, 3, 6.5), 13, 1e-12);
+        CHECK_VALUES(in[0], 1e-6, 1.5, 0);
+        CHECK_VALUES(in[1], 1e-6, 2, 0);
+        CHECK_VALUES(in[2], 1e-6, 6);
+        CHECK_CLOSE(dvt_clip_global_norm(in, 0, 1), 0, 0);
+        CHECK_CLOSE(dvt_clip_global_norm(NULL, 0, 1), 0, 0);
+        /* 300 * 1000 is more than float16 holds. */
+        in[0] = dvt_full(DVT_SHAPE(300, 300), 1000, DVT_F16, dvt_cpu());
+        CHECK_CLOSE(dvt_clip_global_norm(in, 1, 300), 300000, 1e-6);
+        CHECK_CLOSE(dvt_item_at(in[0], DVT_SHAPE(7, 7)), 1, 1e-3);
+        in[0] = DVT_ARRAY1(dvt_cpu(), float, 2, {3, (float)NAN});
+        CHECK(isnan(dvt_clip_global_norm(in, 1, 1)));
+        CHECK_INT(dvt_error_code(), DVT_OK);
+        CHECK_VALUES(in[0], 0, 3, (double)NAN);
+        in[0] = DVT_ARRAY1(dvt_cpu(), float, 2, {3, (float)INFINITY});
+        CHECK(isinf(dvt_clip_global_norm(in, 1, 1)));
+        CHECK_VALUES(in[0], 0, 3, (double)INFINITY);
+        in[0] = dvt_zeros(DVT_SHAPE(0, 4), DVT_F32, dvt_cpu());
+        CHECK_CLOSE(dvt_clip_global_norm(in, 1, 1), 0, 0);
+        /* Nothing is scaled when one of them cannot be. */
+        in[0] = dvt_full(DVT_SHAPE(2), 8, DVT_F32, dvt_cpu());
+        in[1] = dvt_broadcast_to(dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu()), DVT_SHAPE(3));
+        CHECK_ERROR(dvt_clip_global_norm(in, 2, 1), DVT_ERR_VALUE);
+        in[1] = dvt_ones(DVT_SHAPE(1), DVT_I32, dvt_cpu());
+        CHECK_ERROR(dvt_clip_global_norm(in, 2, 1), DVT_ERR_DTYPE);
+        in[1] = NULL;
+        CHECK_ERROR(dvt_clip_global_norm(in, 2, 1), DVT_ERR_NULL_ARGUMENT);
+        CHECK_ERROR(dvt_clip_global_norm(in, 1, 0), DVT_ERR_RANGE);
+        CHECK_ERROR(dvt_clip_global_norm(in, 1, (double)NAN), DVT_ERR_RANGE);
+        CHECK_ERROR(dvt_clip_global_norm(in, -1, 1), DVT_ERR_RANGE);
+        CHECK_VALUES(in[0], 0, 8, 8);
+    }
+    dvt_set_virtual_gpus(0, 0);
+}
+
+/* ---- a small LeNet on one context and on several ---- */
+static dvt_block *small_lenet(void) {
+    dvt_block *net = dvt_sequential();
+    DVT_ADD(net, dvt_conv2d_block(3, 3, DVT_RELU), dvt_max_pool2d_block(2, 2),
+            dvt_conv2d_block(4, 3, DVT_RELU), dvt_max_pool2d_block(2, 2), dvt_dense(8, DVT_RELU),
+            dvt_dense(4, DVT_LINEAR));
+    return net;
+}
+
+static void train_step(dvt_block *net, dvt_trainer *t, dvt_ctx_list ctxs, dvt_array *x,
+                       dvt_array *y) {
+    dvt_array *xs[8], *ys[8], *losses[8];
+    int i;
+    memset(losses, 0, sizeof losses);
+    CHECK_INT(dvt_split_and_load(x, ctxs, false, xs), DVT_OK);
+    CHECK_INT(dvt_split_and_load(y, ctxs, false, ys), DVT_OK);
+    DVT_RECORD {
+        for (i = 0; i < ctxs.n; i++)
+            losses[i] = dvt_softmax_cross_entropy(dvt_forward(net, xs[i]), ys[i]);
+    }
+    for (i = 0; i < ctxs.n; i++)
+        CHECK_INT(dvt_backward(losses[i]), DVT_OK);
+    CHECK_INT(dvt_trainer_step(t, dvt_dim(x, 0)), DVT_OK);
+}
+
+/* The same pictures for every list of contexts: numbers of our own, started again by train_on. */
+static uint64_t picture_state;
+
+static double drawn(double high) {
+    picture_state = picture_state * 6364136223846793005u + 1442695040888963407u;
+    return high * (double)(picture_state >> 11) * 0x1p-53;
+}
+
+/* A batch of pictures whose class is where their bright corner is. */
+static void corners(int64_t n, dvt_array **x, dvt_array **y) {
+    float *px;
+    int32_t *py;
+    int64_t i, r, c;
+    *x = dvt_empty(DVT_SHAPE(n, 1, 14, 14), DVT_F32, dvt_cpu());
+    *y = dvt_empty(DVT_SHAPE(n), DVT_I32, dvt_cpu());
+    px = (float *)dvt_data(*x);
+    py = (int32_t *)dvt_data(*y);
+    for (i = 0; i < n; i++) {
+        py[i] = (int32_t)drawn(4);
+        for (r = 0; r < 14; r++)
+            for (c = 0; c < 14; c++)
+                px[(i * 14 + r) * 14 + c] =
+                    (float)drawn(0.5) + (float)(r / 7 == py[i] / 2 && c / 7 == py[i] % 2);
+    }
+}
+
+/* The weights after `steps` steps as one block of doubles, which the caller frees. */
+static double *train_on(dvt_ctx_list ctxs, dvt_optimizer optimizer, int steps, int64_t batch,
+                        int64_t *size) {
+    dvt_block *net;
+    dvt_params *params;
+    dvt_trainer *t;
+    double *all = NULL;
+    int i;
+    picture_state = 1;
+    dvt_seed(7);
+    net = small_lenet();
+    CHECK_INT(dvt_initialize(net, dvt_init_xavier(), ctxs, false), DVT_OK);
+    params = dvt_collect_params(net, NULL);
+    t = dvt_trainer_new(params, optimizer);
+    for (i = 0; i < steps; i++) {
+        DVT_SCOPE {
+            dvt_array *x, *y;
+            corners(batch, &x, &y);
+            train_step(net, t, ctxs, x, y);
+        }
+        bits_equal(params);
+    }
+    *size = 0;
+    for (i = 0; i < dvt_params_len(params); i++) {
+        dvt_param *p = dvt_params_at(params, i);
+        int64_t n = dvt_shape_size(dvt_param_shape(p));
+        double *values = dvt_test_values(dvt_param_data(p, ctxs.ctx[0]));
+        all = (double *)realloc(all, sizeof(double) * (size_t)(*size + n));
+        memcpy(all + *size, values, sizeof(double) * (size_t)n);
+        *size += n;
+        free(values);
+    }
+    return all;
+}
+
+DVT_TEST(trainer_data_parallel_agrees) {
+    dvt_ctx_list lists[5];
+    dvt_optimizer optimizers[2];
+    int i, o, n;
+    CHECK_INT(dvt_set_virtual_gpus(3, 0), DVT_OK);
+    n = context_lists(lists);
+    lists[n++] = DVT_CONTEXTS(dvt_gpu(2), dvt_gpu(0), dvt_gpu(1));
+    optimizers[0] = dvt_sgd(0.1);
+    optimizers[0].momentum = 0.9;
+    optimizers[1] = dvt_adam(0.01);
+    for (o = 0; o < 2; o++) {
+        DVT_SCOPE {
+            int64_t size, other, k;
+            double *one, *many, far;
+            one = train_on(DVT_CONTEXTS(dvt_cpu()), optimizers[o], 5, 13, &size);
+            for (i = 0; i < n; i++) {
+                many = train_on(lists[i], optimizers[o], 5, 13, &other);
+                CHECK_INT(other, size);
+                far = 0;
+                for (k = 0; k < size; k++)
+                    far = fmax(far, isnan(many[k]) ? 1 : fabs(many[k] - one[k]));
+                CHECK_CLOSE(far, 0, 2e-4);
+                free(many);
+            }
+            free(one);
+        }
+    }
+    dvt_set_virtual_gpus(0, 0);
+}
+
+DVT_TEST(trainer_learns) {
+    dvt_block *net;
+    dvt_trainer *t;
+    dvt_metric *accuracy = dvt_accuracy();
+    dvt_ctx_list gpus;
+    int i;
+    CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
+    DVT_SCOPE {
+        gpus = DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1));
+        net = small_lenet();
+        CHECK_INT(dvt_initialize(net, dvt_init_xavier(), gpus, false), DVT_OK);
+        t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_adam(0.01));
+        for (i = 0; i < 60; i++) {
+            DVT_SCOPE {
+                dvt_array *x, *y;
+                corners(32, &x, &y);
+                train_step(net, t, gpus, x, y);
+                if (i >= 50)
+                    CHECK_INT(dvt_metric_update(accuracy, dvt_as_in_ctx(y, dvt_gpu(1)),
+                                                dvt_forward(net, dvt_as_in_ctx(x, dvt_gpu(1)))),
+                              DVT_OK);
+            }
+        }
+        CHECK(dvt_metric_get(accuracy) > 0.95);
+    }
+    dvt_set_virtual_gpus(0, 0);
+}
+
+/* Moving parameters in the middle of training takes the optimiser's state along. */
+DVT_TEST(trainer_state_moves_with_the_parameters) {
+    dvt_optimizer o = dvt_adam(0.1);
+    double expected[2];
+    int round, i;
+    CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
+    for (round = 0; round < 2; round++) {
+        DVT_SCOPE {
+            dvt_block *net = plus(1);
+            dvt_params *params = dvt_collect_params(net, NULL);
+            dvt_trainer *t;
+            CHECK_INT(dvt_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+            t = dvt_trainer_new(params, o);
+            for (i = 0; i < 3; i++) {
+                back(net, dvt_cpu(), 1 + i);
+                CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
+            }
+            if (round == 1)
+                CHECK_INT(dvt_params_reset_ctx(params, DVT_CONTEXTS(dvt_gpu(1), dvt_cpu())),
+                          DVT_OK);
+            for (i = 0; i < 2; i++) {
+                back(net, dvt_cpu(), 2);
+                if (round == 1)
+                    back(net, dvt_gpu(1), 0);
+                CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
+                if (round == 0)
+                    expected[i] = weight_on(net, dvt_cpu());
+                else
+                    CHECK(weight_on(net, dvt_gpu(1)) == expected[i] &&
+                          weight_on(net, dvt_cpu()) == expected[i]);
+            }
+        }
+    }
+    dvt_set_virtual_gpus(0, 0);
+}
+
+/* ---- failing memory ---- */
+typedef struct failing {
+    long countdown; /* of allocations that still succeed; negative: all do */
+    bool for_ever;
+} failing;
+
+static bool fails(failing *f) {
+    if (f->countdown < 0)
+        return false;
+    if (f->countdown > 0) {
+        f->countdown--;
+        return false;
+    }
+    if (!f->for_ever)
+        f->countdown = -1;
+    return true;
+}
+
+static void *failing_alloc(void *user, size_t bytes) {
+    return fails((failing *)user) ? NULL : malloc(bytes);
+}
+
+static void *failing_resize(void *user, void *block, size_t bytes) {
+    return fails((failing *)user) ? NULL : realloc(block, bytes);
+}
+
+static void failing_release(void *user, void *block) {
+    (void)user;
+    free(block);
+}
+
+/* Each allocation of a first step fails: an error, no weight and no gradient has changed, and the same step then succeeds. */
+static void check_step_without_memory(dvt_ctx_list ctxs, bool for_ever) {
+    failing f;
+    dvt_allocator allocator;
+    long n, failed = 0;
+    allocator.alloc = failing_alloc;
+    allocator.resize = failing_resize;
+    allocator.release = failing_release;
+    allocator.user = &f;
+    for (n = 0; n < 200; n++) {
+        dvt_status status = DVT_OK;
+        DVT_SCOPE {
+            dvt_block *net = plus(1);
+            dvt_trainer *t;
+            int k;
+            CHECK_INT(dvt_initialize(net, dvt_init_zero(), ctxs, false), DVT_OK);
+            t = dvt_trainer_new(dvt_collect_params(net, NULL), dvt_adam(0.25));
+            for (k = 0; k < ctxs.n; k++)
+                back(net, ctxs.ctx[k], k + 1);
+            CHECK_INT(dvt_wait_all(), DVT_OK);
+            f.countdown = n;
+            f.for_ever = for_ever;
+            dvt_set_allocator(&allocator);
+            status = dvt_trainer_step(t, 1);
+            f.countdown = -1;
+            dvt_set_allocator(NULL);
+            if (status != DVT_OK) {
+                failed++;
+                CHECK_INT(status, DVT_ERR_HOST_MEMORY);
+                dvt_clear_error();
+                CHECK_INT(dvt_trainer_steps(t), 0);
+                for (k = 0; k < ctxs.n; k++) {
+                    dvt_param *p = dvt_block_param(net, "weight");
+                    CHECK_CLOSE(weight_on(net, ctxs.ctx[k]), 1, 0);
+                    CHECK_CLOSE(dvt_item(dvt_param_grad(p, ctxs.ctx[k])), k + 1, 0);
+                }
+                CHECK_INT(dvt_trainer_step(t, 1), DVT_OK);
+            }
+            for (k = 0; k < ctxs.n; k++)
+                CHECK_CLOSE(weight_on(net, ctxs.ctx[k]), 0.75, 1e-6);
+        }
+        if (status == DVT_OK && n > 20)
+            break;
+    }
+    CHECK(failed > 3);
+    CHECK(n < 200);
+}
+
+DVT_TEST(trainer_without_memory) {
+    dvt_ctx_list lists[4];
+    int i, n = context_lists(lists);
+    check_step_without_memory(DVT_CONTEXTS(dvt_cpu()), false);
+    CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
+    for (i = 0; i < n; i++) {
+        check_step_without_memory(lists[i], false);
+        check_step_without_memory(lists[i], true);
+    }
+    dvt_set_virtual_gpus(0, 0);
+}
+#endif
