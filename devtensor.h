@@ -723,8 +723,8 @@ DVT_DECLARE_BINARY(div)       /* a / b, float */
 DVT_DECLARE_BINARY(floor_div) /* floor(a / b); integers by 0 give 0 */
 DVT_DECLARE_BINARY(mod)       /* a - floor(a / b) * b, with b's sign; integers by 0 give 0 */
 DVT_DECLARE_BINARY(pow)       /* a to the power b; integers to a negative power are truncated */
-DVT_DECLARE_BINARY(minimum)   /* the smaller; NaN when either is */
-DVT_DECLARE_BINARY(maximum)   /* the larger; NaN when either is */
+DVT_DECLARE_BINARY(minimum)   /* the smaller; NaN when either is; of equals a gets the gradient */
+DVT_DECLARE_BINARY(maximum)   /* the larger; NaN when either is; of equals a gets the gradient */
 DVT_DECLARE_BINARY(atan2)     /* the angle of the point (b, a), float */
 DVT_DECLARE_BINARY(hypot)     /* sqrt(a*a + b*b) without overflow, float */
 
@@ -797,7 +797,7 @@ DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes,
 /* Variance and standard deviation, divided by count - ddof. */
 DVT_API dvt_array *dvt_var(dvt_array *x, dvt_axes axes, double ddof, bool keepdims);
 DVT_API dvt_array *dvt_std(dvt_array *x, dvt_axes axes, double ddof, bool keepdims);
-/* NaN wins. Errors: SHAPE when a reduced axis is empty. */
+/* NaN wins; equal extremes share the gradient. Errors: SHAPE when a reduced axis is empty. */
 DVT_API dvt_array *dvt_min(dvt_array *x, dvt_axes axes, bool keepdims);
 DVT_API dvt_array *dvt_max(dvt_array *x, dvt_axes axes, bool keepdims);
 /* The first position of the extreme (the first NaN wins) along one axis, int64; DVT_FLAT: of the
@@ -1069,19 +1069,20 @@ typedef enum dvt_print_style {
     DVT_PRINT_TORCH  /* tensor([[1., 1.]], device='cuda:0') */
 } dvt_print_style;
 
-/* NumPy's print options; a field of 0 means NumPy's default, given behind it. */
+/* NumPy's print options; a field of 0 means NumPy's default, given behind it (PyTorch's in its style).
+ */
 typedef struct dvt_print_options {
     dvt_print_style style;
-    int precision;     /* 8; -1 for none */
-    int64_t threshold; /* 1000 */
-    int edge_items;    /* 3 */
-    int line_width;    /* 75 */
+    int precision;     /* 8 (PyTorch 4), at most 500; -1 for none: shortest digits that read back */
+    int64_t threshold; /* 1000: arrays of more elements are summarised */
+    int edge_items;    /* 3 at each end of a summarised axis */
+    int line_width;    /* 75 (PyTorch 80) */
     bool suppress;     /* no exponents for small values */
     bool no_newline;   /* leave out the final newline */
 } dvt_print_options;
 
 /* Writes the text into buffer (cut to fit, always ended by 0) and its full length to *length;
-   either may be NULL. options may be NULL. */
+   either may be NULL. options may be NULL. Errors: RANGE (options), and those of dvt_print. */
 DVT_API dvt_status dvt_format(dvt_array *x, const dvt_print_options *options, char *buffer,
                               size_t size, size_t *length);
 
@@ -1101,8 +1102,8 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
    either byte order and Fortran order; refuses pickled objects. */
 DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x);
 DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx);
-/* Apache MXNet .params: writes version 2 (arrays without axes: version 3), reads versions 0 to 3.
- * names may be NULL. */
+/* Apache MXNet .params: writes version 2 (arrays without axes or elements: version 3), reads
+   versions 0 to 3. names may be NULL, and must differ. Errors also: NAME, NULL_ARGUMENT. */
 DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
                                    const char *const *names, int n);
 DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx);
@@ -1168,7 +1169,8 @@ DVT_API dvt_init dvt_init_one(void);
 DVT_API dvt_init dvt_init_constant(double value);
 
 /* ---- parameters: one copy per context, all equal ---- */
-/* "dense0_weight". Owns: the parameter. */
+/* "dense0_weight"; numbers count the blocks of one kind in the order in which they were added.
+   Owns: the parameter. */
 DVT_API const char *dvt_param_name(const dvt_param *p);
 /* The shape; extents that are not known yet are 0. */
 DVT_API dvt_shape dvt_param_shape(const dvt_param *p);
@@ -1426,8 +1428,8 @@ typedef struct dvt_optimizer {
     dvt_optimizer_kind kind;
     double learning_rate;
     double weight_decay;
-    double momentum;
-    bool nesterov;
+    double momentum;     /* SGD; RMSProp with centered */
+    bool nesterov;       /* SGD */
     double beta1, beta2; /* Adam, AdamW */
     double rho;          /* RMSProp: decay of the mean square */
     bool centered;       /* RMSProp: Graves' version */
@@ -6831,6 +6833,8 @@ typedef struct dvti_ew_plan {
     int64_t low_int, high_int;
     double f; /* the scalar, which is an operand of one element */
     int64_t i;
+    int64_t rows, columns; /* of the matrices that are done in strips; 0: no strips */
+    int64_t widest;        /* the longest block there is */
 } dvti_ew_plan;
 
 /* The program that includes us may use these short names. */
@@ -6838,32 +6842,42 @@ typedef struct dvti_ew_plan {
 #pragma push_macro("C")
 #undef F
 #undef C
+/* Elements by sixteens: with a known number of them, and the promise that none depends on another one (input and output may be
+   the same memory), GCC makes vector instructions of a loop at -O2 already. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define DVTI_EW_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define DVTI_EW_INDEPENDENT
+#endif
+#define DVTI_EW_LOOP(...)                                                                          \
+    for (; n >= 16; n -= 16, p += 16, q += 16, r += 16, to += 16) {                                \
+        DVTI_EW_INDEPENDENT                                                                        \
+        for (k = 0; k < 16; k++)                                                                   \
+            __VA_ARGS__                                                                            \
+    }                                                                                              \
+    for (k = 0; k < n; k++)                                                                        \
+        __VA_ARGS__                                                                                \
+    break;
 #define DVTI_EW_UNARY(name, f)                                                                     \
     case DVTI_OP_##name:                                                                           \
-        for (k = 0; k < n; k++) {                                                                  \
+        DVTI_EW_LOOP({                                                                             \
             const DVTI_T x = p[k];                                                                 \
             (void)x;                                                                               \
             to[k] = (DVTI_T)(f);                                                                   \
-        }                                                                                          \
-        break;
+        })
 #define DVTI_EW_BINARY(name, f)                                                                    \
     case DVTI_OP_##name:                                                                           \
-        for (k = 0; k < n; k++) {                                                                  \
+        DVTI_EW_LOOP({                                                                             \
             const DVTI_T a = p[k], b = q[k];                                                       \
             (void)a;                                                                               \
             (void)b;                                                                               \
             to[k] = (DVTI_T)(f);                                                                   \
-        }                                                                                          \
-        break;
+        })
 #define DVTI_EW_OTHERS                                                                             \
     case DVTI_OP_where:                                                                            \
-        for (k = 0; k < n; k++)                                                                    \
-            to[k] = p[k] != 0 ? q[k] : r[k];                                                       \
-        break;                                                                                     \
+        DVTI_EW_LOOP({ to[k] = p[k] != 0 ? q[k] : r[k]; })                                         \
     case DVTI_OP_clip:                                                                             \
-        for (k = 0; k < n; k++)                                                                    \
-            to[k] = p[k] < low ? low : p[k] > high ? high : p[k];                                  \
-        break;                                                                                     \
+        DVTI_EW_LOOP({ to[k] = p[k] < low ? low : p[k] > high ? high : p[k]; })                    \
     default: /* copy */                                                                            \
         if (to != p)                                                                               \
             memcpy(to, p, (size_t)n * sizeof *to);                                                 \
@@ -6937,6 +6951,8 @@ static void dvti_ew_i64(const dvti_ew_plan *plan, const int64_t *p, const int64_
 #undef DVTI_EW_UNARY
 #undef DVTI_EW_BINARY
 #undef DVTI_EW_OTHERS
+#undef DVTI_EW_LOOP
+#undef DVTI_EW_INDEPENDENT
 #undef DVTI_WRAP
 #pragma pop_macro("F")
 #pragma pop_macro("C")
@@ -6981,30 +6997,63 @@ static bool dvti_ew_repeats(const dvti_view *view) {
     return view->ndim == 1 && view->stride[0] == 0;
 }
 
+/* Rows for operands that are no plain rows in memory, and for a result that is none. */
+typedef struct dvti_ew_rows {
+    double operand[3][DVTI_BLOCK], result[DVTI_BLOCK]; /* room for any class */
+    bool loaded; /* operands of one element are there already */
+} dvti_ew_rows;
+
+static void dvti_ew_block(const dvti_ew_plan *plan, dvti_ew_rows *rows, int64_t at, int64_t n) {
+    void *operand[3], *to = dvti_block_direct(&plan->out, plan->compute, at);
+    int k;
+    for (k = 0; k < 3; k++) {
+        if (k >= plan->n_in) { /* not read, but stepped along with the others */
+            operand[k] = operand[0];
+            continue;
+        }
+        operand[k] = dvti_block_direct(&plan->in[k], plan->compute, at);
+        if (operand[k])
+            continue;
+        operand[k] = rows->operand[k];
+        if (!dvti_ew_repeats(&plan->in[k]))
+            dvti_ew_load(plan, k, at, n, operand[k]);
+        else if (!rows->loaded)
+            dvti_ew_load(plan, k, 0, plan->widest, operand[k]);
+    }
+    rows->loaded = true;
+    dvti_ew_loop(plan, operand, to ? to : rows->result, n);
+    if (!to)
+        dvti_store_block(&plan->out, at, n, plan->compute, rows->result);
+}
+
 static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
     const dvti_ew_plan *plan = (const dvti_ew_plan *)user;
-    double buffer[3][DVTI_BLOCK], result[DVTI_BLOCK];
-    void *operand[3] = {NULL, NULL, NULL}, *to;
+    dvti_ew_rows rows;
     bool direct = dvti_block_direct(&plan->out, plan->compute, 0) != NULL;
-    int64_t at, n, block;
+    int64_t at, block;
     int k;
     for (k = 0; k < plan->n_in; k++)
         direct = direct && dvti_block_direct(&plan->in[k], plan->compute, 0);
     block = direct ? end - begin : DVTI_BLOCK;
-    for (at = begin; at < end; at += n) {
-        n = DVTI_MIN(block, end - at);
-        for (k = 0; k < plan->n_in; k++) {
-            operand[k] = dvti_block_direct(&plan->in[k], plan->compute, at);
-            if (operand[k])
-                continue;
-            operand[k] = buffer[k];
-            if (at == begin || !dvti_ew_repeats(&plan->in[k]))
-                dvti_ew_load(plan, k, at, n, buffer[k]);
-        }
-        to = dvti_block_direct(&plan->out, plan->compute, at);
-        dvti_ew_loop(plan, operand, to ? to : result, n);
-        if (!to)
-            dvti_store_block(&plan->out, at, n, plan->compute, result);
+    rows.loaded = false;
+    for (at = begin; at < end; at += block)
+        dvti_ew_block(plan, &rows, at, DVTI_MIN(block, end - at));
+}
+
+/* An operand that lies across the result would touch another cache line with every element. Going down a narrow strip, the
+   next row finds the lines that this one has fetched. */
+#define DVTI_EW_STRIP 128
+
+static void dvti_ew_strips(void *user, int64_t begin, int64_t end) {
+    const dvti_ew_plan *plan = (const dvti_ew_plan *)user;
+    int64_t per_matrix = (plan->columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP, row;
+    dvti_ew_rows rows;
+    rows.loaded = false;
+    for (; begin < end; begin++) {
+        int64_t column = begin % per_matrix * DVTI_EW_STRIP;
+        int64_t at = begin / per_matrix * plan->rows * plan->columns + column;
+        for (row = 0; row < plan->rows; row++, at += plan->columns)
+            dvti_ew_block(plan, &rows, at, DVTI_MIN(DVTI_EW_STRIP, plan->columns - column));
     }
 }
 
@@ -7033,6 +7082,33 @@ static void dvti_ew_order_axes(dvti_ew_plan *plan) {
                 dvti_ew_swap_axes(&plan->in[k], j - 1, j);
             dvti_ew_swap_axes(&plan->out, j - 1, j);
         }
+}
+
+/* Looks for an operand that lies across, and makes the axis along which it does the last but one: then there are matrices. */
+static void dvti_ew_find_strips(dvti_ew_plan *plan, int64_t size) {
+    int last = plan->out.ndim - 1, i, k, j;
+    plan->rows = 0;
+    while (last > 0 && plan->out.dim[last] == 1)
+        last--;
+    for (k = 0; size >= 16384 && k < plan->n_in && !plan->rows; k++) {
+        const dvti_view *in = &plan->in[k];
+        int64_t step = dvti_ew_distance(in->stride[DVTI_MAX(last, 0)]), least = 16;
+        int across = -1;
+        for (i = 0; i < last && step >= 16; i++)
+            if (in->dim[i] > 1 && in->stride[i] && dvti_ew_distance(in->stride[i]) < least) {
+                least = dvti_ew_distance(in->stride[i]);
+                across = i;
+            }
+        if (across < 0)
+            continue;
+        for (i = across; i + 1 < last; i++) {
+            for (j = 0; j < plan->n_in; j++)
+                dvti_ew_swap_axes(&plan->in[j], i, i + 1);
+            dvti_ew_swap_axes(&plan->out, i, i + 1);
+        }
+        plan->rows = plan->out.dim[last - 1];
+        plan->columns = plan->out.dim[last];
+    }
 }
 
 /* Bounds of an integer array, cut to what its dtype holds: min(max(x, 2.5), 7) without its fraction is min(max(x, 2), 7). */
@@ -7097,11 +7173,21 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
         }
     }
     dvti_ew_order_axes(&plan);
+    dvti_ew_find_strips(&plan, size);
     for (k = 0; k < plan.n_in; k++)
         dvti_merge_axes(&plan.in[k]);
     dvti_merge_axes(&plan.out);
-    dvti_parallel_for(size, dvti_ew_grain(&plan), dvti_ew_range, &plan);
+    plan.widest = DVTI_MIN(size, DVTI_BLOCK);
+    if (plan.rows)
+        dvti_parallel_for(size / (plan.rows * plan.columns) *
+                              ((plan.columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP),
+                          dvti_ew_grain(&plan) / (plan.rows * DVTI_EW_STRIP) + 1, dvti_ew_strips,
+                          &plan);
+    else
+        dvti_parallel_for(size, dvti_ew_grain(&plan), dvti_ew_range, &plan);
 }
+
+#undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 31 "src/devtensor_spine.h"
@@ -8252,6 +8338,16 @@ static dvti_class dvti_matmul_class(dvt_dtype dtype) {
     return dtype == DVT_F64 ? DVTI_F64 : dvt_dtype_is_float(dtype) ? DVTI_F32 : DVTI_I64;
 }
 
+/* One b for the whole batch, and a's matrices one below the other: that is one tall matrix. */
+static bool dvti_matmul_is_tall(const dvti_view *a, const dvti_view *b) {
+    int i;
+    for (i = 0; i < a->ndim - 2; i++)
+        if ((b->stride[i] != 0 && b->dim[i] != 1) ||
+            a->stride[i] != a->stride[i + 1] * a->dim[i + 1])
+            return false;
+    return true;
+}
+
 static dvti_matmul_job dvti_matmul_plan(const dvti_launch *launch) {
     const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
     dvti_matmul_job p;
@@ -8264,6 +8360,10 @@ static dvti_matmul_job dvti_matmul_plan(const dvti_launch *launch) {
     p.batch = 1;
     for (i = 0; i < out->ndim - 2; i++)
         p.batch *= out->dim[i];
+    if (p.batch > 1 && dvti_matmul_is_tall(a, b)) {
+        p.n *= p.batch;
+        p.batch = 1;
+    }
     p.plan = dvti_gemm_plan(dvti_matmul_class(out->dtype), p.n, p.m, p.k);
     p.vector = plain && a->dtype == out->dtype && b->dtype == out->dtype && (p.n == 1 || p.m == 1);
     p.row_tiles = p.vector ? 1 : (p.n + p.plan.rows - 1) / p.plan.rows;
@@ -9204,7 +9304,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 #line 5 "src/3_cpu/ref/ref_reduce.c"
 #endif
 
-#define DVTI_LANES 64         /* neighbouring results at a time */
+#define DVTI_LANES DVTI_BLOCK /* neighbouring results at a time */
 #define DVTI_ROW_LANES 8      /* lanes of one result */
 #define DVTI_CHUNK 32768      /* reduced positions per chunk of one result */
 #define DVTI_COLUMN_CHUNK 512 /* the same for neighbouring results */
@@ -11819,7 +11919,7 @@ DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
 
 DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
     dvt_scope_guard scope;
-    dvt_array *mask, *y;
+    dvt_array *kept, *y;
     if (!dvti_check("dvt_dropout", &x, 1))
         return NULL;
     if (!(p >= 0 && p < 1)) {
@@ -11829,8 +11929,10 @@ DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
     if (!dvt_is_training() || p == 0)
         return x;
     scope = dvt_scope_begin();
-    mask = dvt_bernoulli(1 - p, x->shape, dvti_float_dtype(x->dtype), x->storage->ctx);
-    y = dvt_mul(x, dvt_mul_scalar(mask, 1 / (1 - p)));
+    /* Selected, not multiplied: what is dropped is 0 even where x is infinite or NaN. */
+    kept = dvt_bernoulli(1 - p, x->shape, DVT_BOOL, x->storage->ctx);
+    y = dvt_div_scalar(x, 1 - p);
+    y = y ? dvt_where(kept, y, dvt_scalar(0, y->dtype, x->storage->ctx)) : NULL;
     dvt_keep(y);
     dvt_scope_end(&scope);
     return y;
@@ -11928,8 +12030,9 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
     }
     y = dvt_mul(dvt_sub(x, mean), dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
     y = dvt_add(dvt_mul(y, dvti_along(gamma, x, axis)), dvti_along(beta, x, axis));
-    /* Last, so that a failure above leaves the statistics as they were. */
-    if (y && training && !dvti_move_running(in + 3, mean, variance, momentum))
+    /* Last, so that a failure above leaves the statistics as they were. An empty batch has none. */
+    if (y && training && dvt_shape_size(x->shape) > 0 &&
+        !dvti_move_running(in + 3, mean, variance, momentum))
         y = NULL;
     dvt_keep(y);
     dvt_scope_end(&scope);
@@ -15098,10 +15201,11 @@ static bool dvti_file_error(const char *function, const char *path, const char *
 
 /* What can be asked beforehand: the bytes from here to the end; -1 for pipes and other streams. */
 static int64_t dvti_file_size(FILE *file) {
-    long size = -1;
-    if (fseek(file, 0, SEEK_END) == 0)
-        size = ftell(file);
-    return size >= 0 && fseek(file, 0, SEEK_SET) == 0 ? (int64_t)size : -1;
+    long size;
+    if (fseek(file, 0, SEEK_END) != 0)
+        return -1;
+    size = ftell(file);
+    return fseek(file, 0, SEEK_SET) == 0 && size >= 0 ? (int64_t)size : -1;
 }
 
 /* Reads until the end, in steps that grow: the size asked for beforehand is a hint, the end of the file decides. */
@@ -21913,7 +22017,7 @@ DVTI_FN bool dvti_clip_to_norm(const char *function, dvt_array *const *arrays, i
                  function, norm);
         return true;
     }
-    for (i = 0; i < n && scale < 1; i++)
+    for (i = 0; i < n && norm > max_norm; i++)
         if (!dvt_mul_scalar_(arrays[i], scale))
             return false;
     return true;
@@ -23312,6 +23416,13 @@ DVTI_FN dvt_status dvti_optimizer_check(const char *function, const dvt_optimize
             field[i].value >= 0 &&
                 (field[i].is_part ? field[i].value < 1 : field[i].value <= DBL_MAX),
             field[i].name, field[i].value, field[i].is_part ? part : size);
+    if (status == DVT_OK && optimizer->kind == DVT_RMSPROP && optimizer->momentum != 0 &&
+        !optimizer->centered)
+        return dvti_fail(
+            DVT_ERR_RANGE,
+            "%s: momentum is %g; RMSProp has a momentum in its centered form only: set "
+            "centered, or momentum to 0",
+            function, optimizer->momentum);
     return status == DVT_OK ? dvti_schedule_check(function, &optimizer->schedule) : status;
 }
 
@@ -23858,11 +23969,20 @@ static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) 
     return status;
 }
 
+/* A copy from main memory into a queue that is busy has to keep the bytes somewhere, and might fail half way through the sum. */
+static dvt_status dvti_trainer_clear_way(const dvt_trainer *t, int k) {
+    if (t->ctxs.ctx[k].type != DVT_DEVICE_CPU || t->ctxs.ctx[0].type == DVT_DEVICE_CPU || !t->n)
+        return DVT_OK;
+    return dvt_wait(dvti_trainer_at(t, 0, 0)->weight);
+}
+
 /* Context by context, and within one first all copies, then all sums: the queues wait once and not at every parameter. */
 DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only) {
     dvt_status status = dvti_trainer_start_sum(t, fresh_only);
     int i, k;
     for (k = 1; k < t->ctxs.n; k++) {
+        if (status == DVT_OK)
+            status = dvti_trainer_clear_way(t, k);
         for (i = 0; i < t->n && status == DVT_OK; i++) {
             dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
             if (dvti_counts(t, i, k, fresh_only) && t->trained[i].landing &&
