@@ -120,7 +120,7 @@ DVT_TEST(scopes_keep_many) {
         }
         CHECK_INT(alive() - before, 20);
         for (i = 0; i < 20; i++)
-            CHECK_VALUES(kept[i], 0, (i * 7) % 40);
+            CHECK_VALUES(kept[i], 0, (double)((i * 7) % 40));
     }
     CHECK_INT(alive(), before);
 }
@@ -238,7 +238,7 @@ DVT_TEST(scopes_a_million_times) {
     }
     CHECK_INT(alive(), before);
     CHECK_INT(dvt_get_stats().blocks_of_memory, blocks);
-    CHECK_VALUES(sum, 0, turns, turns);
+    CHECK_VALUES(sum, 0, (double)turns, (double)turns);
     if (turns == 1000000)
         CHECK(resident() - pages < 64);
 }
