@@ -122,29 +122,37 @@ static void dvti_matmul_tile(void *user, int64_t task, void *area) {
     dvti_matmul_store(p, rows, cols, acc, pa + plan->row_at, (batch * p->n + i) * p->m + j);
 }
 
-/* y[j] = sum over k of x[k] * w[k][j], for `count` columns j. Neighbours side by side: w is read along its rows.
-   Else several columns at a time, so that the additions of one column do not wait for each other's. */
+/* y[j] = sum over k of x[k] * w[k][j], for `count` columns j. Neighbours in memory go 64 side by side, along the rows of w. Else
+   8 columns at a time, so that the additions of one do not wait for each other; what is left, one by one. */
 #define DVTI_MATVEC(T, suffix)                                                                     \
     static void dvti_matvec_##suffix(int64_t count, int64_t depth, const T *x, int64_t x_k,        \
                                      const T *w, int64_t w_k, int64_t w_col, T *y) {               \
-        T sum[DVTI_MATVEC_BLOCK];                                                                  \
-        int64_t most = w_col == 1 ? DVTI_MATVEC_BLOCK : DVTI_MATVEC_STREAMS, n, j, k;              \
+        T sum[DVTI_MATVEC_BLOCK], one;                                                             \
+        int64_t n, j, k;                                                                           \
         for (; count > 0; count -= n, y += n, w += n * w_col) {                                    \
-            n = DVTI_MIN(most, count);                                                             \
+            n = count >= DVTI_MATVEC_BLOCK && w_col == 1 ? DVTI_MATVEC_BLOCK                       \
+                : count >= DVTI_MATVEC_STREAMS           ? DVTI_MATVEC_STREAMS                     \
+                                                         : 1;                                                \
+            one = 0;                                                                               \
             memset(sum, 0, sizeof sum);                                                            \
-            for (k = 0; k < depth; k++) {                                                          \
-                const T *row = w + k * w_k;                                                        \
-                T factor = x[k * x_k];                                                             \
-                if (w_col == 1 && n == DVTI_MATVEC_BLOCK)                                          \
+            if (n == DVTI_MATVEC_BLOCK)                                                            \
+                for (k = 0; k < depth; k++) {                                                      \
+                    const T *row = w + k * w_k;                                                    \
+                    T factor = x[k * x_k];                                                         \
                     for (j = 0; j < DVTI_MATVEC_BLOCK; j++)                                        \
                         sum[j] += factor * row[j];                                                 \
-                else if (w_col != 1 && n == DVTI_MATVEC_STREAMS)                                   \
+                }                                                                                  \
+            else if (n == DVTI_MATVEC_STREAMS)                                                     \
+                for (k = 0; k < depth; k++) {                                                      \
+                    const T *row = w + k * w_k;                                                    \
+                    T factor = x[k * x_k];                                                         \
                     for (j = 0; j < DVTI_MATVEC_STREAMS; j++)                                      \
                         sum[j] += factor * row[j * w_col];                                         \
-                else                                                                               \
-                    for (j = 0; j < n; j++)                                                        \
-                        sum[j] += factor * row[j * w_col];                                         \
-            }                                                                                      \
+                }                                                                                  \
+            else                                                                                   \
+                for (k = 0; k < depth; k++)                                                        \
+                    one += x[k * x_k] * w[k * w_k];                                                \
+            sum[0] = n == 1 ? one : sum[0];                                                        \
             memcpy(y, sum, (size_t)n * sizeof(T));                                                 \
         }                                                                                          \
     }
