@@ -66,7 +66,7 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text);
    smaller than `grain`. Nested calls, and calls from device queues, run in the caller. Never fails. */
 typedef void (*dvti_range_fn)(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, void *user);
-/* How many threads may take part in a dvti_parallel_for that this thread starts. */
+/* How many threads would take part in a dvti_parallel_for that this thread started now. Never waits. */
 DVTI_FN int dvti_parallel_width(void);
 /* This thread runs everything itself from now on (device queues, loader workers). */
 DVTI_FN void dvti_parallel_off(void);

@@ -295,6 +295,14 @@ static void dvti_pool_worker(void *user) {
     }
 }
 
+/* With busy held. */
+static int dvti_pool_threads(dvti_pool *pool) {
+    if (!pool->threads)
+        pool->threads =
+            (int)dvti_env_int("DEVTENSOR_NUM_THREADS", 1, 256, DVTI_MIN(dvti_cpu_count(), 256));
+    return pool->threads;
+}
+
 /* With busy held. A forked child has none of the threads: it starts its own. */
 static int dvti_pool_ready(dvti_pool *pool) {
     dvti_thread thread;
@@ -307,9 +315,7 @@ static int dvti_pool_ready(dvti_pool *pool) {
         pool->started = pool->active = 0;
         pool->process = dvti_process_id();
     }
-    if (!pool->threads)
-        pool->threads =
-            (int)dvti_env_int("DEVTENSOR_NUM_THREADS", 1, 256, DVTI_MIN(dvti_cpu_count(), 256));
+    dvti_pool_threads(pool);
     while (pool->started < pool->threads - 1 &&
            dvti_thread_start(&thread, dvti_pool_worker, pool)) {
 #if defined(_WIN32)
@@ -322,6 +328,15 @@ static int dvti_pool_ready(dvti_pool *pool) {
     return DVTI_MIN(pool->started + 1, pool->threads);
 }
 
+/* Without waiting: who finds the pool busy works alone. */
+static bool dvti_pool_take(dvti_pool *pool) {
+#if defined(_WIN32)
+    return TryAcquireSRWLockExclusive(&pool->busy) != 0;
+#else
+    return pthread_mutex_trylock(&pool->busy) == 0;
+#endif
+}
+
 DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, void *user) {
     dvti_pool *pool = &dvti_the_pool;
     int threads;
@@ -332,12 +347,7 @@ DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, voi
         body(user, 0, n);
         return;
     }
-#if defined(_WIN32)
-    if (!TryAcquireSRWLockExclusive(&pool->busy))
-#else
-    if (pthread_mutex_trylock(&pool->busy))
-#endif
-    {
+    if (!dvti_pool_take(pool)) {
         body(user, 0, n);
         return;
     }
@@ -381,10 +391,17 @@ DVT_API int dvt_num_threads(void) {
     dvti_pool *pool = &dvti_the_pool;
     int n;
     dvti_mutex_lock(&pool->busy);
-    if (!pool->threads)
-        pool->threads =
-            (int)dvti_env_int("DEVTENSOR_NUM_THREADS", 1, 256, DVTI_MIN(dvti_cpu_count(), 256));
-    n = pool->threads;
+    n = dvti_pool_threads(pool);
+    dvti_mutex_unlock(&pool->busy);
+    return n;
+}
+
+DVTI_FN int dvti_parallel_width(void) {
+    dvti_pool *pool = &dvti_the_pool;
+    int n;
+    if (dvti_serial_depth || !dvti_pool_take(pool))
+        return 1;
+    n = dvti_pool_threads(pool);
     dvti_mutex_unlock(&pool->busy);
     return n;
 }
@@ -408,8 +425,8 @@ DVT_API int dvt_num_threads(void) {
     return 1;
 }
 
-#endif
-
 DVTI_FN int dvti_parallel_width(void) {
-    return dvti_serial_depth ? 1 : dvt_num_threads();
+    return 1;
 }
+
+#endif

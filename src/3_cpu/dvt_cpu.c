@@ -43,20 +43,24 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     }
 }
 
+/* Queues compute in their own thread alone. */
+static int dvti_cpu_threads(const dvti_device *device) {
+    return device->ctx.type == DVT_DEVICE_GPU ? 1 : dvti_parallel_width();
+}
+
 DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch) {
-    (void)device;
     switch (launch->kernel) {
     case DVTI_K_REDUCE:
         return dvti_ref_reduce_workspace(launch);
     case DVTI_K_MATMUL:
-        return dvti_ref_matmul_workspace(launch);
+        return dvti_ref_matmul_workspace(launch, dvti_cpu_threads(device));
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
         return dvti_ref_index_workspace(launch);
     case DVTI_K_RANDOM:
         return dvti_ref_random_workspace(launch);
     case DVTI_K_CONV2D:
-        return dvti_ref_conv2d_workspace(launch);
+        return dvti_ref_conv2d_workspace(launch, dvti_cpu_threads(device));
     default:
         return 0;
     }

@@ -18,9 +18,9 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_softmax(const dvti_launch *launch);
 DVTI_FN void dvti_ref_matmul(const dvti_launch *launch);
-DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch);
+DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch, int threads);
 DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch);
-DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch);
+DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch, int threads);
 DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch);
 DVTI_FN void dvti_ref_index(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_index_workspace(const dvti_launch *launch);
@@ -114,7 +114,7 @@ DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, co
 /* Tasks that each need an area of the workspace while they run: as many at once as there are areas. */
 typedef void (*dvti_task_fn)(void *user, int64_t task, void *area);
 /* Areas for a launch of `tasks` that cost `work` multiplications in all: 1 when threads would not pay. */
-DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work);
+DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work, int threads);
 DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64_t area_bytes,
                             dvti_task_fn run, void *user);
 

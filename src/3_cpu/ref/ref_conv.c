@@ -224,11 +224,11 @@ static int64_t dvti_conv_partial_bytes(const dvti_conv *p) {
     return p->parts > 1 ? dvti_conv_bytes(p, p->parts * p->o * p->taps) : 0;
 }
 
-DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch) {
+DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch, int threads) {
     dvti_conv p = dvti_conv_plan(launch);
     double work = (double)p.o * (double)p.taps * (double)p.columns;
     return dvti_conv_widened_bytes(&p) + dvti_conv_partial_bytes(&p) +
-           dvti_task_areas(p.tasks, work) * p.plan.bytes;
+           dvti_task_areas(p.tasks, work, threads) * p.plan.bytes;
 }
 
 typedef struct dvti_conv_convert {

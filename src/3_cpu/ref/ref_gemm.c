@@ -157,9 +157,9 @@ DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, co
 #undef DVTI_GEMM_BY_CLASS
 
 /* ---- tasks ---- */
-DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work) {
+DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work, int threads) {
     /* Waking a thread costs about as much as 2^17 multiplications. */
-    return work < 131072 ? 1 : DVTI_MAX(1, DVTI_MIN(tasks, dvti_parallel_width()));
+    return work < 131072 ? 1 : DVTI_MAX(1, DVTI_MIN(tasks, threads));
 }
 
 typedef struct dvti_task_run {
