@@ -274,3 +274,51 @@ DVT_TEST(base_largest_below) {
     CHECK(dvti_below(DVT_BF16, -1) == -1 - ldexp(1, -7));
     CHECK(dvti_below(DVT_F16, 0) == -ldexp(1, -24));
 }
+
+/* ---- the environment, read once: the private copy has not looked yet ---- */
+static int base_warnings;
+
+static void base_count_warnings(void *user, dvt_log_level level, const char *message) {
+    (void)user;
+    (void)message;
+    base_warnings += level == DVT_LOG_WARNING;
+}
+
+/* Runs before every test here that asks for a device: tests are sorted by name. */
+DVT_TEST(base_a_environment) {
+    dvt_device_info info;
+    dvt_set_logger(base_count_warnings, NULL);
+    setenv("DEVTENSOR_VIRTUAL_GPUS", "3", 1);
+    setenv("DEVTENSOR_VIRTUAL_GPU_MEMORY", "2K", 1);
+    setenv("DEVTENSOR_NUM_THREADS", "2", 1);
+    setenv("DVT_BASE_NUMBER", "17x", 1);
+    CHECK_INT(dvt_num_gpus(), 3);
+    CHECK_INT(dvt_device_query(dvt_gpu(2), &info), DVT_OK);
+    CHECK_INT(info.memory_total, 2048);
+    DVT_SCOPE {
+        CHECK(dvt_zeros(DVT_SHAPE(100), DVT_F32, dvt_gpu(2)) != NULL);
+        CHECK(dvt_zeros(DVT_SHAPE(1000), DVT_F32, dvt_gpu(2)) == NULL);
+        CHECK_INT(dvt_error_code(), DVT_ERR_DEVICE_MEMORY);
+        dvt_clear_error();
+    }
+    CHECK(dvt_num_threads() == 2 || dvt_num_threads() == 1); /* 1: DEVTENSOR_NO_THREADS */
+    CHECK_INT(base_warnings, 0);
+    CHECK_INT(dvti_env_int("DVT_BASE_NUMBER", 0, 100, 5), 5);
+    CHECK_INT(base_warnings, 1);
+    setenv("DVT_BASE_NUMBER", "101", 1);
+    CHECK_INT(dvti_env_int("DVT_BASE_NUMBER", 0, 100, 5), 5);
+    setenv("DVT_BASE_NUMBER", "", 1);
+    CHECK_INT(dvti_env_int("DVT_BASE_NUMBER", 0, 100, 6), 6);
+    setenv("DVT_BASE_NUMBER", "-3", 1);
+    CHECK_INT(dvti_env_int("DVT_BASE_NUMBER", -3, 100, 6), -3);
+    CHECK_INT(base_warnings, 2);
+    CHECK(dvti_env("DVT_NO_SUCH_VARIABLE") == NULL);
+    unsetenv("DEVTENSOR_VIRTUAL_GPUS");
+    unsetenv("DEVTENSOR_VIRTUAL_GPU_MEMORY");
+    unsetenv("DEVTENSOR_NUM_THREADS");
+    unsetenv("DVT_BASE_NUMBER");
+    CHECK_INT(dvt_num_gpus(), 3); /* once is enough */
+    dvt_release_all();
+    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
+    dvt_set_logger(NULL, NULL);
+}
