@@ -57,8 +57,14 @@ LONG = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/long/*.c))
 EXAMPLES = $(patsubst %.c,$B/%,$(wildcard examples/*.c examples/tutorials/*.c))
 EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst %.cpp,$B/%,$(wildcard examples/*.cpp)))
 BENCH = $(patsubst %.c,$B/%,$(wildcard bench/*.c))
-# Every folder of tests with a run.sh is a suite; see tests/README.md.
-SUITES = $(wildcard tests/compile/run.sh tests/install/run.sh tests/tutorials/run.sh tests/examples/run.sh)
+# Every folder of tests with a run.sh is a suite; see tests/README.md. The first two test the header, whatever the config, so they
+# run once; builds that leave something out have the unit tests that are left.
+PROGRAM_SUITES = $(wildcard tests/tutorials/run.sh tests/examples/run.sh)
+ifeq ($(config),release)
+  SUITES = tests/compile/run.sh tests/install/run.sh $(PROGRAM_SUITES)
+else ifeq ($(filter nonn nofiles nosites,$(config)),)
+  SUITES = $(PROGRAM_SUITES)
+endif
 ENVIRONMENT = CC="$(CC)" CXX="$(CXX)" PYTHON="$(PYTHON)" BUILD="$B" LIBRARY="$(LIBRARY)" \
 	LIBS="$(LIBS)" MAKE="$(MAKE)"
 
@@ -81,7 +87,7 @@ help:
 run: $B/examples/run
 	@$B/examples/run $(ARGS)
 
-test: $B/unit/tests examples
+test: $B/unit/tests $(if $(SUITES),examples)
 	@$(ENVIRONMENT) sh tests/run.sh $B/unit/tests $(SUITES)
 
 unit: $B/unit/tests
