@@ -2056,7 +2056,7 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text);
    smaller than `grain`. Nested calls, and calls from device queues, run in the caller. Never fails. */
 typedef void (*dvti_range_fn)(void *user, int64_t begin, int64_t end);
 DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, void *user);
-/* How many threads may take part in a dvti_parallel_for that this thread starts. */
+/* How many threads would take part in a dvti_parallel_for that this thread started now. Never waits. */
 DVTI_FN int dvti_parallel_width(void);
 /* This thread runs everything itself from now on (device queues, loader workers). */
 DVTI_FN void dvti_parallel_off(void);
@@ -3010,6 +3010,14 @@ static void dvti_pool_worker(void *user) {
     }
 }
 
+/* With busy held. */
+static int dvti_pool_threads(dvti_pool *pool) {
+    if (!pool->threads)
+        pool->threads =
+            (int)dvti_env_int("DEVTENSOR_NUM_THREADS", 1, 256, DVTI_MIN(dvti_cpu_count(), 256));
+    return pool->threads;
+}
+
 /* With busy held. A forked child has none of the threads: it starts its own. */
 static int dvti_pool_ready(dvti_pool *pool) {
     dvti_thread thread;
@@ -3022,9 +3030,7 @@ static int dvti_pool_ready(dvti_pool *pool) {
         pool->started = pool->active = 0;
         pool->process = dvti_process_id();
     }
-    if (!pool->threads)
-        pool->threads =
-            (int)dvti_env_int("DEVTENSOR_NUM_THREADS", 1, 256, DVTI_MIN(dvti_cpu_count(), 256));
+    dvti_pool_threads(pool);
     while (pool->started < pool->threads - 1 &&
            dvti_thread_start(&thread, dvti_pool_worker, pool)) {
 #if defined(_WIN32)
@@ -3037,6 +3043,15 @@ static int dvti_pool_ready(dvti_pool *pool) {
     return DVTI_MIN(pool->started + 1, pool->threads);
 }
 
+/* Without waiting: who finds the pool busy works alone. */
+static bool dvti_pool_take(dvti_pool *pool) {
+#if defined(_WIN32)
+    return TryAcquireSRWLockExclusive(&pool->busy) != 0;
+#else
+    return pthread_mutex_trylock(&pool->busy) == 0;
+#endif
+}
+
 DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, void *user) {
     dvti_pool *pool = &dvti_the_pool;
     int threads;
@@ -3047,12 +3062,7 @@ DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, voi
         body(user, 0, n);
         return;
     }
-#if defined(_WIN32)
-    if (!TryAcquireSRWLockExclusive(&pool->busy))
-#else
-    if (pthread_mutex_trylock(&pool->busy))
-#endif
-    {
+    if (!dvti_pool_take(pool)) {
         body(user, 0, n);
         return;
     }
@@ -3096,10 +3106,17 @@ DVT_API int dvt_num_threads(void) {
     dvti_pool *pool = &dvti_the_pool;
     int n;
     dvti_mutex_lock(&pool->busy);
-    if (!pool->threads)
-        pool->threads =
-            (int)dvti_env_int("DEVTENSOR_NUM_THREADS", 1, 256, DVTI_MIN(dvti_cpu_count(), 256));
-    n = pool->threads;
+    n = dvti_pool_threads(pool);
+    dvti_mutex_unlock(&pool->busy);
+    return n;
+}
+
+DVTI_FN int dvti_parallel_width(void) {
+    dvti_pool *pool = &dvti_the_pool;
+    int n;
+    if (dvti_serial_depth || !dvti_pool_take(pool))
+        return 1;
+    n = dvti_pool_threads(pool);
     dvti_mutex_unlock(&pool->busy);
     return n;
 }
@@ -3123,11 +3140,11 @@ DVT_API int dvt_num_threads(void) {
     return 1;
 }
 
-#endif
-
 DVTI_FN int dvti_parallel_width(void) {
-    return dvti_serial_depth ? 1 : dvt_num_threads();
+    return 1;
 }
+
+#endif
 /* ==== end src/1_base/dvt_thread.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 18 "src/devtensor_spine.h"
@@ -5064,9 +5081,9 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_softmax(const dvti_launch *launch);
 DVTI_FN void dvti_ref_matmul(const dvti_launch *launch);
-DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch);
+DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch, int threads);
 DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch);
-DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch);
+DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch, int threads);
 DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch);
 DVTI_FN void dvti_ref_index(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_index_workspace(const dvti_launch *launch);
@@ -5160,7 +5177,7 @@ DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, co
 /* Tasks that each need an area of the workspace while they run: as many at once as there are areas. */
 typedef void (*dvti_task_fn)(void *user, int64_t task, void *area);
 /* Areas for a launch of `tasks` that cost `work` multiplications in all: 1 when threads would not pay. */
-DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work);
+DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work, int threads);
 DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64_t area_bytes,
                             dvti_task_fn run, void *user);
 
@@ -5211,20 +5228,24 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     }
 }
 
+/* Queues compute in their own thread alone. */
+static int dvti_cpu_threads(const dvti_device *device) {
+    return device->ctx.type == DVT_DEVICE_GPU ? 1 : dvti_parallel_width();
+}
+
 DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch) {
-    (void)device;
     switch (launch->kernel) {
     case DVTI_K_REDUCE:
         return dvti_ref_reduce_workspace(launch);
     case DVTI_K_MATMUL:
-        return dvti_ref_matmul_workspace(launch);
+        return dvti_ref_matmul_workspace(launch, dvti_cpu_threads(device));
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
         return dvti_ref_index_workspace(launch);
     case DVTI_K_RANDOM:
         return dvti_ref_random_workspace(launch);
     case DVTI_K_CONV2D:
-        return dvti_ref_conv2d_workspace(launch);
+        return dvti_ref_conv2d_workspace(launch, dvti_cpu_threads(device));
     default:
         return 0;
     }
@@ -6517,11 +6538,11 @@ static int64_t dvti_conv_partial_bytes(const dvti_conv *p) {
     return p->parts > 1 ? dvti_conv_bytes(p, p->parts * p->o * p->taps) : 0;
 }
 
-DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch) {
+DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch, int threads) {
     dvti_conv p = dvti_conv_plan(launch);
     double work = (double)p.o * (double)p.taps * (double)p.columns;
     return dvti_conv_widened_bytes(&p) + dvti_conv_partial_bytes(&p) +
-           dvti_task_areas(p.tasks, work) * p.plan.bytes;
+           dvti_task_areas(p.tasks, work, threads) * p.plan.bytes;
 }
 
 typedef struct dvti_conv_convert {
@@ -8067,9 +8088,9 @@ DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, co
 #undef DVTI_GEMM_BY_CLASS
 
 /* ---- tasks ---- */
-DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work) {
+DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work, int threads) {
     /* Waking a thread costs about as much as 2^17 multiplications. */
-    return work < 131072 ? 1 : DVTI_MAX(1, DVTI_MIN(tasks, dvti_parallel_width()));
+    return work < 131072 ? 1 : DVTI_MAX(1, DVTI_MIN(tasks, threads));
 }
 
 typedef struct dvti_task_run {
@@ -8373,13 +8394,14 @@ static dvti_matmul_job dvti_matmul_plan(const dvti_launch *launch) {
     return p;
 }
 
-static int64_t dvti_matmul_areas(const dvti_matmul_job *p) {
-    return dvti_task_areas(p->tasks, (double)p->batch * (double)p->n * (double)p->m * (double)p->k);
+static int64_t dvti_matmul_areas(const dvti_matmul_job *p, int threads) {
+    return dvti_task_areas(p->tasks, (double)p->batch * (double)p->n * (double)p->m * (double)p->k,
+                           threads);
 }
 
-DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch) {
+DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch, int threads) {
     dvti_matmul_job p = dvti_matmul_plan(launch);
-    return p.vector ? 0 : p.plan.bytes * dvti_matmul_areas(&p);
+    return p.vector ? 0 : p.plan.bytes * dvti_matmul_areas(&p, threads);
 }
 
 /* Where matrix number `batch` starts in a factor, in elements. */
@@ -8441,29 +8463,37 @@ static void dvti_matmul_tile(void *user, int64_t task, void *area) {
     dvti_matmul_store(p, rows, cols, acc, pa + plan->row_at, (batch * p->n + i) * p->m + j);
 }
 
-/* y[j] = sum over k of x[k] * w[k][j], for `count` columns j. Neighbours side by side: w is read along its rows.
-   Else several columns at a time, so that the additions of one column do not wait for each other's. */
+/* y[j] = sum over k of x[k] * w[k][j], for `count` columns j. Neighbours in memory go 64 side by side, along the rows of w. Else
+   8 columns at a time, so that the additions of one do not wait for each other; what is left, one by one. */
 #define DVTI_MATVEC(T, suffix)                                                                     \
     static void dvti_matvec_##suffix(int64_t count, int64_t depth, const T *x, int64_t x_k,        \
                                      const T *w, int64_t w_k, int64_t w_col, T *y) {               \
-        T sum[DVTI_MATVEC_BLOCK];                                                                  \
-        int64_t most = w_col == 1 ? DVTI_MATVEC_BLOCK : DVTI_MATVEC_STREAMS, n, j, k;              \
+        T sum[DVTI_MATVEC_BLOCK], one;                                                             \
+        int64_t n, j, k;                                                                           \
         for (; count > 0; count -= n, y += n, w += n * w_col) {                                    \
-            n = DVTI_MIN(most, count);                                                             \
+            n = count >= DVTI_MATVEC_BLOCK && w_col == 1 ? DVTI_MATVEC_BLOCK                       \
+                : count >= DVTI_MATVEC_STREAMS           ? DVTI_MATVEC_STREAMS                     \
+                                                         : 1;                                                \
+            one = 0;                                                                               \
             memset(sum, 0, sizeof sum);                                                            \
-            for (k = 0; k < depth; k++) {                                                          \
-                const T *row = w + k * w_k;                                                        \
-                T factor = x[k * x_k];                                                             \
-                if (w_col == 1 && n == DVTI_MATVEC_BLOCK)                                          \
+            if (n == DVTI_MATVEC_BLOCK)                                                            \
+                for (k = 0; k < depth; k++) {                                                      \
+                    const T *row = w + k * w_k;                                                    \
+                    T factor = x[k * x_k];                                                         \
                     for (j = 0; j < DVTI_MATVEC_BLOCK; j++)                                        \
                         sum[j] += factor * row[j];                                                 \
-                else if (w_col != 1 && n == DVTI_MATVEC_STREAMS)                                   \
+                }                                                                                  \
+            else if (n == DVTI_MATVEC_STREAMS)                                                     \
+                for (k = 0; k < depth; k++) {                                                      \
+                    const T *row = w + k * w_k;                                                    \
+                    T factor = x[k * x_k];                                                         \
                     for (j = 0; j < DVTI_MATVEC_STREAMS; j++)                                      \
                         sum[j] += factor * row[j * w_col];                                         \
-                else                                                                               \
-                    for (j = 0; j < n; j++)                                                        \
-                        sum[j] += factor * row[j * w_col];                                         \
-            }                                                                                      \
+                }                                                                                  \
+            else                                                                                   \
+                for (k = 0; k < depth; k++)                                                        \
+                    one += x[k * x_k] * w[k * w_k];                                                \
+            sum[0] = n == 1 ? one : sum[0];                                                        \
             memcpy(y, sum, (size_t)n * sizeof(T));                                                 \
         }                                                                                          \
     }
@@ -8508,7 +8538,8 @@ static void dvti_matmul_vector(void *user, int64_t task, void *area) {
 DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
     dvti_matmul_job p = dvti_matmul_plan(launch);
     if (p.vector)
-        dvti_run_tasks(p.tasks, NULL, dvti_matmul_areas(&p), 0, dvti_matmul_vector, &p);
+        dvti_run_tasks(p.tasks, NULL, dvti_matmul_areas(&p, dvti_parallel_width()), 0,
+                       dvti_matmul_vector, &p);
     else
         dvti_run_tasks(p.tasks, launch->workspace, launch->workspace_bytes / p.plan.bytes,
                        p.plan.bytes, dvti_matmul_tile, &p);
