@@ -51,17 +51,12 @@ static inline double train_epoch(dvt_block *net, dvt_trainer *trainer, dvt_ctx_l
                                  dvt_loader *loader, int64_t batch_size, dvt_progress *progress) {
     double sum = 0, seen = 0;
     int64_t done = 0;
-    bool more = true;
-    while (more)
-        DVT_SCOPE {
-            dvt_array *x, *y;
-            more = dvt_loader_next(loader, &x, &y);
-            if (more) {
-                sum += train_batch(net, trainer, devices, x, y, batch_size);
-                seen += (double)dvt_dim(x, 0);
-                dvt_progress_update(progress, ++done, sum / seen);
-            }
-        }
+    dvt_array *x, *y;
+    DVT_FOR_BATCHES(loader, x, y) {
+        sum += train_batch(net, trainer, devices, x, y, batch_size);
+        seen += (double)dvt_dim(x, 0);
+        dvt_progress_update(progress, ++done, sum / seen);
+    }
     must(dvt_error_code() == DVT_OK, "reading a batch");
     dvt_progress_finish(progress);
     return sum / (double)dvt_loader_len(loader) / (double)batch_size;
@@ -70,21 +65,14 @@ static inline double train_epoch(dvt_block *net, dvt_trainer *trainer, dvt_ctx_l
 /* The share of samples whose class is predicted. */
 static inline double evaluate(dvt_block *net, dvt_ctx device, dvt_loader *loader) {
     dvt_metric *accuracy = dvt_accuracy();
-    double value;
-    bool more = true;
-    while (more)
-        DVT_SCOPE {
-            dvt_array *x, *y;
-            more = dvt_loader_next(loader, &x, &y);
-            if (more) {
-                dvt_array *output = dvt_forward(net, dvt_as_in_ctx(x, device));
-                must(dvt_metric_update(accuracy, dvt_as_in_ctx(y, device), output) == DVT_OK,
-                     "dvt_metric_update");
-            }
-        }
+    dvt_array *x, *y;
+    DVT_FOR_BATCHES(loader, x, y) {
+        dvt_array *output = dvt_forward(net, dvt_as_in_ctx(x, device));
+        must(dvt_metric_update(accuracy, dvt_as_in_ctx(y, device), output) == DVT_OK,
+             "dvt_metric_update");
+    }
     must(dvt_error_code() == DVT_OK, "evaluating");
-    value = dvt_metric_get(accuracy);
-    return value;
+    return dvt_metric_get(accuracy);
 }
 
 /* The transform of the tutorial: to [0, 1], then (x - 0.13) / 0.31. */

@@ -106,6 +106,7 @@ static void save_load_predict(dvt_block *net, dvt_ctx device, dvt_dataset *test,
     must(dvt_save_parameters(net, file) == DVT_OK, "dvt_save_parameters");
     must(dvt_load_parameters(again, file, DVT_CONTEXTS(device), NULL) == DVT_OK,
          "dvt_load_parameters");
+    remove(file);
     printf("\nsaved to %s, loaded into a new net on %s; its first predictions:\n", file,
            dvt_ctx_name(device));
     must(dvt_loader_next(few, &x, &y), "reading images");

@@ -35,11 +35,17 @@ DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dt
 /* From initialisers, in one line, the dtype being that of the C type:
        dvt_array *x = DVT_ARRAY2(dvt_gpu(0), float, 2, 3, {{1, 2, 3}, {4, 5, 6}});  */
 #define DVT_DTYPE_OF(T)                                                                            \
+    ((dvt_dtype)(DVT_DTYPE_OF_(T) +                                                                \
+                 0 * sizeof(char[DVT_DTYPE_KNOWN(T) ? 1 : -1]))) /* error: T has no dtype */
+#define DVT_DTYPE_OF_(T)                                                                           \
     ((T)2 == (T)1     ? DVT_BOOL                                                                   \
      : (T)0.5 != (T)0 ? (sizeof(T) == 4 ? DVT_F32 : DVT_F64)                                       \
      : sizeof(T) == 1 ? ((T)-1 < (T)1 ? DVT_I8 : DVT_U8)                                           \
      : sizeof(T) == 4 ? DVT_I32                                                                    \
                       : DVT_I64)
+/* bool, float, double, signed and unsigned char, and signed integers of 32 and 64 bits. */
+#define DVT_DTYPE_KNOWN(T)                                                                         \
+    (sizeof(T) == 1 || (sizeof(T) == 4 && (T)-1 < (T)1) || (sizeof(T) == 8 && (T)-1 < (T)1))
 #ifdef __cplusplus
 extern "C++" {
 template <class T> inline const void *dvt_initialiser(const T &values) {
@@ -104,6 +110,7 @@ DVT_API double dvt_item_at(dvt_array *x, dvt_shape index);
 /* ---- views: other shape and strides on the same memory. Copies: never. Differentiable. ---- */
 
 /* x[..., start:stop:step, ...] along one axis, with Python's rules for negative and large bounds.
+   Backwards: dvt_slice(x, axis, -1, DVT_END, -1).
    DVT_END as stop means "to the end" in the direction of step. Errors: AXIS, VALUE (step 0). */
 #define DVT_END INT64_MIN
 DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop, int64_t step);

@@ -7,6 +7,8 @@
            best = dvt_keep(loss);          // lives on in the enclosing scope
        }
 
+   A scope is a loop of one turn: break and continue leave the scope, and not the loop around it.
+
    An object that must outlive every scope, or travel to another thread, is retained: dvt_retain
    counts one more owner, dvt_release one fewer. */
 

@@ -128,6 +128,15 @@ DVT_API int64_t dvt_loader_len(const dvt_loader *loader);
 /* The next batch, on cpu(0), in the current scope. False at the end of an epoch (the next call
    starts a new one) and on errors, which dvt_error_code() tells apart. */
 DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
+/* One epoch, each batch in a scope of its own; break leaves the loop and ends the scope:
+       dvt_array *x, *y;
+       DVT_FOR_BATCHES(loader, x, y) { ... }   // dvt_error_code() tells afterwards whether it was whole */
+#define DVT_FOR_BATCHES(loader, x, y)                                                              \
+    for (dvt_scope_guard DVT_CLEANUP(dvt_scope_end) DVT_GUARD_NAME(                                \
+             dvt_g_batch, __LINE__) = dvt_scope_begin();                                           \
+         dvt_loader_next(loader, &(x), &(y));                                                      \
+         dvt_scope_end(&DVT_GUARD_NAME(dvt_g_batch, __LINE__)),                                    \
+                          DVT_GUARD_NAME(dvt_g_batch, __LINE__) = dvt_scope_begin())
 /* Starts the epoch again. */
 DVT_API void dvt_loader_reset(dvt_loader *loader);
 

@@ -30,7 +30,6 @@
 #include <sys/types.h>
 #include <unistd.h>
 #if defined(__linux__)
-#include <sched.h>
 #include <sys/auxv.h>
 #endif
 #if defined(__GLIBC__) && !defined(__USE_XOPEN2K)

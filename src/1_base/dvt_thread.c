@@ -57,18 +57,32 @@ DVTI_FN int dvti_cpu_count(void) {
 #if defined(_WIN32)
     return (int)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
 #elif defined(__linux__)
-    /* Plain words instead of a cpu_set_t, which ends at 1024 processors. */
-    unsigned long mask[256] = {0};
-    int count = 0, quota = dvti_quota();
+    /* From /proc, since sched_getaffinity hides behind _GNU_SOURCE; "Cpus_allowed:" is a mask in hexadecimal. */
+    int count = 0, quota = dvti_quota(), c;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
-    if (sched_getaffinity(0, sizeof(mask), (cpu_set_t *)(void *)mask) == 0) {
-        int i;
-        for (i = 0; i < DVTI_LENGTH(mask); i++) {
-            unsigned long word = mask[i];
-            for (; word; word &= word - 1)
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    while (file && fgets(line, sizeof line, file) && strncmp(line, "Cpus_allowed:", 13) != 0)
+        continue;
+    if (file && strncmp(line, "Cpus_allowed:", 13) == 0) {
+        const char *at = line + 13;
+        for (;; at++) {
+            if (!*at) { /* the mask may be longer than a line's buffer */
+                if (!fgets(line, sizeof line, file))
+                    break;
+                at = line;
+            }
+            if (*at == '\n')
+                break;
+            for (c = *at >= '0' && *at <= '9'   ? *at - '0'
+                     : *at >= 'a' && *at <= 'f' ? *at - 'a' + 10
+                                                : 0;
+                 c; c &= c - 1)
                 count++;
         }
     }
+    if (file)
+        fclose(file);
     if (count < 1)
         count = online > 0 ? (int)online : 1;
     return quota > 0 && quota < count ? quota : count;

@@ -20,7 +20,7 @@ static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t
         dvti_fail_memory(function, (int64_t)sizeof *storage);
         return NULL;
     }
-    if (device->backend->acquire(device, bytes, &storage->data) != DVT_OK) {
+    if (device->backend->acquire(device, function, bytes, &storage->data) != DVT_OK) {
         dvti_free(storage);
         return NULL;
     }

@@ -110,8 +110,9 @@ typedef struct dvti_device dvti_device;
 /* Every function is required. Statuses other than DVT_OK come with dvti_fail's message. */
 typedef struct dvti_backend {
     const char *name;
-    /* Memory, at least 64-byte aligned. `acquire` fails with HOST_MEMORY or DEVICE_MEMORY; `release` never fails. */
-    dvt_status (*acquire)(dvti_device *device, int64_t bytes, void **out);
+    /* Memory, at least 64-byte aligned. `acquire` (function: the caller's name, for the
+       message) fails with HOST_MEMORY or DEVICE_MEMORY; `release` never fails. */
+    dvt_status (*acquire)(dvti_device *device, const char *function, int64_t bytes, void **out);
     void (*release)(dvti_device *device, void *block, int64_t bytes);
     /* Copies of plain bytes. upload: `src` may change as soon as it returns. download: waits; `dst` is ready when it returns.
        copy_from: both on devices of this backend, in order after what either queue holds now. */

@@ -23,7 +23,8 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
     launch->workspace_bytes = backend->workspace(device, launch);
     launch->workspace = NULL;
     if (launch->workspace_bytes > 0) {
-        status = backend->acquire(device, launch->workspace_bytes, &launch->workspace);
+        status =
+            backend->acquire(device, launch->name, launch->workspace_bytes, &launch->workspace);
         if (status != DVT_OK)
             return status;
     }

@@ -77,10 +77,11 @@ static void dvti_cpu_count_peak(dvti_device *device, int64_t used) {
     dvti_mutex_unlock(&lock);
 }
 
-static dvt_status dvti_cpu_acquire(dvti_device *device, int64_t bytes, void **out) {
+static dvt_status dvti_cpu_acquire(dvti_device *device, const char *function, int64_t bytes,
+                                   void **out) {
     void *block = dvti_alloc_aligned((size_t)bytes);
     if (!block)
-        return dvti_fail_memory("allocation on cpu(0)", bytes);
+        return dvti_fail_memory(function, bytes);
     dvti_cpu_count_peak(device, dvti_atomic_add(&device->used, bytes));
     *out = block;
     return DVT_OK;

@@ -255,17 +255,18 @@ static bool dvti_virtual_count(dvti_device *device, int64_t bytes, int64_t *used
     return fits;
 }
 
-static dvt_status dvti_virtual_acquire(dvti_device *device, int64_t bytes, void **out) {
+static dvt_status dvti_virtual_acquire(dvti_device *device, const char *function, int64_t bytes,
+                                       void **out) {
     dvti_virtual *v = dvti_virtual_of(device);
-    dvt_status status = dvti_virtual_usable(device, "allocation");
+    dvt_status status = dvti_virtual_usable(device, function);
     int64_t used;
     if (status != DVT_OK)
         return status;
     if (!dvti_virtual_count(device, bytes, &used))
         return dvti_fail(DVT_ERR_DEVICE_MEMORY,
-                         "allocation on %s: %lld bytes wanted, %lld of %lld are in use; free "
+                         "%s: %lld bytes wanted on %s, where %lld of %lld are in use; free "
                          "arrays there, use a smaller batch, or another device",
-                         dvt_ctx_name(device->ctx), (long long)bytes, (long long)used,
+                         function, (long long)bytes, dvt_ctx_name(device->ctx), (long long)used,
                          (long long)device->limit);
     *out = dvti_alloc_aligned((size_t)bytes);
     if (!*out) { /* blocks that are released, but still in the queue, may help */
@@ -275,7 +276,7 @@ static dvt_status dvti_virtual_acquire(dvti_device *device, int64_t bytes, void 
     if (*out)
         return DVT_OK;
     dvti_atomic_add(&device->used, -bytes);
-    return dvti_fail_memory("allocation on a virtual GPU", bytes);
+    return dvti_fail_memory(function, bytes);
 }
 
 static void dvti_virtual_release(dvti_device *device, void *block, int64_t bytes) {
