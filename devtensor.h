@@ -337,11 +337,13 @@ typedef struct dvt_array_list dvt_array_list;
            best = dvt_keep(loss);          // lives on in the enclosing scope
        }
 
+   A scope is a loop of one turn: break and continue leave the scope, and not the loop around it.
+
    An object that must outlive every scope, or travel to another thread, is retained: dvt_retain
    counts one more owner, dvt_release one fewer. */
 
 #ifdef DEVTENSOR_LINES
-#line 12 "src/0_api/dvt_scope.h"
+#line 14 "src/0_api/dvt_scope.h"
 #endif
 typedef struct dvt_scope_guard {
     size_t mark;
@@ -561,11 +563,17 @@ DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dt
 /* From initialisers, in one line, the dtype being that of the C type:
        dvt_array *x = DVT_ARRAY2(dvt_gpu(0), float, 2, 3, {{1, 2, 3}, {4, 5, 6}});  */
 #define DVT_DTYPE_OF(T)                                                                            \
+    ((dvt_dtype)(DVT_DTYPE_OF_(T) +                                                                \
+                 0 * sizeof(char[DVT_DTYPE_KNOWN(T) ? 1 : -1]))) /* error: T has no dtype */
+#define DVT_DTYPE_OF_(T)                                                                           \
     ((T)2 == (T)1     ? DVT_BOOL                                                                   \
      : (T)0.5 != (T)0 ? (sizeof(T) == 4 ? DVT_F32 : DVT_F64)                                       \
      : sizeof(T) == 1 ? ((T)-1 < (T)1 ? DVT_I8 : DVT_U8)                                           \
      : sizeof(T) == 4 ? DVT_I32                                                                    \
                       : DVT_I64)
+/* bool, float, double, signed and unsigned char, and signed integers of 32 and 64 bits. */
+#define DVT_DTYPE_KNOWN(T)                                                                         \
+    (sizeof(T) == 1 || (sizeof(T) == 4 && (T)-1 < (T)1) || (sizeof(T) == 8 && (T)-1 < (T)1))
 #ifdef __cplusplus
 extern "C++" {
 template <class T> inline const void *dvt_initialiser(const T &values) {
@@ -630,6 +638,7 @@ DVT_API double dvt_item_at(dvt_array *x, dvt_shape index);
 /* ---- views: other shape and strides on the same memory. Copies: never. Differentiable. ---- */
 
 /* x[..., start:stop:step, ...] along one axis, with Python's rules for negative and large bounds.
+   Backwards: dvt_slice(x, axis, -1, DVT_END, -1).
    DVT_END as stop means "to the end" in the direction of step. Errors: AXIS, VALUE (step 0). */
 #define DVT_END INT64_MIN
 DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop, int64_t step);
@@ -1515,6 +1524,15 @@ DVT_API int64_t dvt_loader_len(const dvt_loader *loader);
 /* The next batch, on cpu(0), in the current scope. False at the end of an epoch (the next call
    starts a new one) and on errors, which dvt_error_code() tells apart. */
 DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
+/* One epoch, each batch in a scope of its own; break leaves the loop and ends the scope:
+       dvt_array *x, *y;
+       DVT_FOR_BATCHES(loader, x, y) { ... }   // dvt_error_code() tells afterwards whether it was whole */
+#define DVT_FOR_BATCHES(loader, x, y)                                                              \
+    for (dvt_scope_guard DVT_CLEANUP(dvt_scope_end) DVT_GUARD_NAME(                                \
+             dvt_g_batch, __LINE__) = dvt_scope_begin();                                           \
+         dvt_loader_next(loader, &(x), &(y));                                                      \
+         dvt_scope_end(&DVT_GUARD_NAME(dvt_g_batch, __LINE__)),                                    \
+                          DVT_GUARD_NAME(dvt_g_batch, __LINE__) = dvt_scope_begin())
 /* Starts the epoch again. */
 DVT_API void dvt_loader_reset(dvt_loader *loader);
 
@@ -1898,7 +1916,6 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #include <sys/types.h>
 #include <unistd.h>
 #if defined(__linux__)
-#include <sched.h>
 #include <sys/auxv.h>
 #endif
 #if defined(__GLIBC__) && !defined(__USE_XOPEN2K)
@@ -2772,18 +2789,32 @@ DVTI_FN int dvti_cpu_count(void) {
 #if defined(_WIN32)
     return (int)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
 #elif defined(__linux__)
-    /* Plain words instead of a cpu_set_t, which ends at 1024 processors. */
-    unsigned long mask[256] = {0};
-    int count = 0, quota = dvti_quota();
+    /* From /proc, since sched_getaffinity hides behind _GNU_SOURCE; "Cpus_allowed:" is a mask in hexadecimal. */
+    int count = 0, quota = dvti_quota(), c;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
-    if (sched_getaffinity(0, sizeof(mask), (cpu_set_t *)(void *)mask) == 0) {
-        int i;
-        for (i = 0; i < DVTI_LENGTH(mask); i++) {
-            unsigned long word = mask[i];
-            for (; word; word &= word - 1)
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    while (file && fgets(line, sizeof line, file) && strncmp(line, "Cpus_allowed:", 13) != 0)
+        continue;
+    if (file && strncmp(line, "Cpus_allowed:", 13) == 0) {
+        const char *at = line + 13;
+        for (;; at++) {
+            if (!*at) { /* the mask may be longer than a line's buffer */
+                if (!fgets(line, sizeof line, file))
+                    break;
+                at = line;
+            }
+            if (*at == '\n')
+                break;
+            for (c = *at >= '0' && *at <= '9'   ? *at - '0'
+                     : *at >= 'a' && *at <= 'f' ? *at - 'a' + 10
+                                                : 0;
+                 c; c &= c - 1)
                 count++;
         }
     }
+    if (file)
+        fclose(file);
     if (count < 1)
         count = online > 0 ? (int)online : 1;
     return quota > 0 && quota < count ? quota : count;
@@ -3482,8 +3513,9 @@ typedef struct dvti_device dvti_device;
 /* Every function is required. Statuses other than DVT_OK come with dvti_fail's message. */
 typedef struct dvti_backend {
     const char *name;
-    /* Memory, at least 64-byte aligned. `acquire` fails with HOST_MEMORY or DEVICE_MEMORY; `release` never fails. */
-    dvt_status (*acquire)(dvti_device *device, int64_t bytes, void **out);
+    /* Memory, at least 64-byte aligned. `acquire` (function: the caller's name, for the
+       message) fails with HOST_MEMORY or DEVICE_MEMORY; `release` never fails. */
+    dvt_status (*acquire)(dvti_device *device, const char *function, int64_t bytes, void **out);
     void (*release)(dvti_device *device, void *block, int64_t bytes);
     /* Copies of plain bytes. upload: `src` may change as soon as it returns. download: waits; `dst` is ready when it returns.
        copy_from: both on devices of this backend, in order after what either queue holds now. */
@@ -3584,7 +3616,7 @@ struct dvt_array {
     bool attached;
     bool grad_fresh;  /* backward has written grad since the trainer last looked */
     bool grad_sums;   /* while it is fresh, another backward adds to it (see dvt_param.sums) */
-    dvti_atomic site; /* DVTI_SITE_...: threads that share x may all pass it through a noting call */
+    dvti_atomic site; /* DVTI_SITE_...: several threads may note a place at once */
     const char *file; /* where the creating call stands, when known */
     int line;
 };
@@ -3665,7 +3697,7 @@ static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t
         dvti_fail_memory(function, (int64_t)sizeof *storage);
         return NULL;
     }
-    if (device->backend->acquire(device, bytes, &storage->data) != DVT_OK) {
+    if (device->backend->acquire(device, function, bytes, &storage->data) != DVT_OK) {
         dvti_free(storage);
         return NULL;
     }
@@ -4235,7 +4267,8 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
     launch->workspace_bytes = backend->workspace(device, launch);
     launch->workspace = NULL;
     if (launch->workspace_bytes > 0) {
-        status = backend->acquire(device, launch->workspace_bytes, &launch->workspace);
+        status =
+            backend->acquire(device, launch->name, launch->workspace_bytes, &launch->workspace);
         if (status != DVT_OK)
             return status;
     }
@@ -5262,10 +5295,11 @@ static void dvti_cpu_count_peak(dvti_device *device, int64_t used) {
     dvti_mutex_unlock(&lock);
 }
 
-static dvt_status dvti_cpu_acquire(dvti_device *device, int64_t bytes, void **out) {
+static dvt_status dvti_cpu_acquire(dvti_device *device, const char *function, int64_t bytes,
+                                   void **out) {
     void *block = dvti_alloc_aligned((size_t)bytes);
     if (!block)
-        return dvti_fail_memory("allocation on cpu(0)", bytes);
+        return dvti_fail_memory(function, bytes);
     dvti_cpu_count_peak(device, dvti_atomic_add(&device->used, bytes));
     *out = block;
     return DVT_OK;
@@ -5571,17 +5605,18 @@ static bool dvti_virtual_count(dvti_device *device, int64_t bytes, int64_t *used
     return fits;
 }
 
-static dvt_status dvti_virtual_acquire(dvti_device *device, int64_t bytes, void **out) {
+static dvt_status dvti_virtual_acquire(dvti_device *device, const char *function, int64_t bytes,
+                                       void **out) {
     dvti_virtual *v = dvti_virtual_of(device);
-    dvt_status status = dvti_virtual_usable(device, "allocation");
+    dvt_status status = dvti_virtual_usable(device, function);
     int64_t used;
     if (status != DVT_OK)
         return status;
     if (!dvti_virtual_count(device, bytes, &used))
         return dvti_fail(DVT_ERR_DEVICE_MEMORY,
-                         "allocation on %s: %lld bytes wanted, %lld of %lld are in use; free "
+                         "%s: %lld bytes wanted on %s, where %lld of %lld are in use; free "
                          "arrays there, use a smaller batch, or another device",
-                         dvt_ctx_name(device->ctx), (long long)bytes, (long long)used,
+                         function, (long long)bytes, dvt_ctx_name(device->ctx), (long long)used,
                          (long long)device->limit);
     *out = dvti_alloc_aligned((size_t)bytes);
     if (!*out) { /* blocks that are released, but still in the queue, may help */
@@ -5591,7 +5626,7 @@ static dvt_status dvti_virtual_acquire(dvti_device *device, int64_t bytes, void 
     if (*out)
         return DVT_OK;
     dvti_atomic_add(&device->used, -bytes);
-    return dvti_fail_memory("allocation on a virtual GPU", bytes);
+    return dvti_fail_memory(function, bytes);
 }
 
 static void dvti_virtual_release(dvti_device *device, void *block, int64_t bytes) {

@@ -73,7 +73,7 @@ struct dvt_array {
     bool attached;
     bool grad_fresh;  /* backward has written grad since the trainer last looked */
     bool grad_sums;   /* while it is fresh, another backward adds to it (see dvt_param.sums) */
-    dvti_atomic site; /* DVTI_SITE_...: threads that share x may all pass it through a noting call */
+    dvti_atomic site; /* DVTI_SITE_...: several threads may note a place at once */
     const char *file; /* where the creating call stands, when known */
     int line;
 };
