@@ -369,6 +369,10 @@ DVT_TEST(copies_initialisers) {
     ARRAYS_OF(long long, DVT_I64);
     ARRAYS_OF(unsigned char, DVT_U8);
     ARRAYS_OF(signed char, DVT_I8);
+#ifndef __cplusplus
+    CHECK_ERROR(DVT_ARRAY1(dvt_cpu(), uint32_t, 2, {1, 2}), DVT_ERR_DTYPE);
+    CHECK_ERROR(DVT_ARRAY1(dvt_cpu(), unsigned long long, 2, {1, 2}), DVT_ERR_DTYPE);
+#endif
     gpus(1);
     DVT_SCOPE {
         CHECK_VALUES(DVT_ARRAY2(dvt_gpu(0), float, 2, 3, {{1.5f, 2, 3}, {-4, 5, 6}}), 0, 1.5, 2, 3,

@@ -198,6 +198,43 @@ DVT_FAULTS(printing) {
     }
 }
 
+/* An IDX file of 2x3 bytes, and the same in a .gz file's one stored block. */
+static size_t zipped(const unsigned char *bytes, size_t n, unsigned char *out) {
+    static const unsigned char head[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1};
+    uint32_t crc = 0xffffffffu;
+    size_t at = sizeof head, i;
+    int k;
+    memcpy(out, head, sizeof head);
+    out[at++] = (unsigned char)n;
+    out[at++] = 0;
+    out[at++] = (unsigned char)~n;
+    out[at++] = 0xff;
+    memcpy(out + at, bytes, n);
+    at += n;
+    for (i = 0; i < n; i++)
+        for (crc ^= bytes[i], k = 0; k < 8; k++)
+            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+    for (k = 0; k < 4; k++)
+        out[at++] = (unsigned char)(~crc >> 8 * k);
+    for (k = 0; k < 4; k++)
+        out[at++] = (unsigned char)(k ? 0 : n);
+    return at;
+}
+
+DVT_FAULTS(reading_from_memory) {
+    static const unsigned char idx[] = {0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6};
+    static const char head[] = "\x93NUMPY\x01\x00\x76\x00{'descr': '>f8', 'fortran_order': True, "
+                               "'shape': (1, 1), }";
+    char npy[136];
+    unsigned char gz[64];
+    FAULTS_ADD(dvt_read_idx(idx, sizeof idx, dvt_cpu()));
+    FAULTS_ADD(dvt_read_idx(gz, zipped(idx, sizeof idx, gz), dvt_cpu_id(1)));
+    memset(npy, ' ', sizeof npy);
+    memcpy(npy, head, sizeof head - 1);
+    memcpy(npy + 127, "\n\x3f\xf8\0\0\0\0\0", 9);
+    FAULTS_ADD(dvt_read_npy(npy, sizeof npy, dvt_cpu()));
+}
+
 #if !defined(DEVTENSOR_NO_FILES)
 static const char *path_of(const char *name) {
     static char path[300];
