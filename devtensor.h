@@ -562,18 +562,22 @@ DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dt
 
 /* From initialisers, in one line, the dtype being that of the C type:
        dvt_array *x = DVT_ARRAY2(dvt_gpu(0), float, 2, 3, {{1, 2, 3}, {4, 5, 6}});  */
+/* bool, float, double, signed and unsigned char, and signed integers of 32 and 64 bits. Others do not compile, except unsigned
+   integers in C, where a constant can only look at the size: they are an error when the array is made (DTYPE). */
 #define DVT_DTYPE_OF(T)                                                                            \
-    ((dvt_dtype)(DVT_DTYPE_OF_(T) +                                                                \
-                 0 * sizeof(char[DVT_DTYPE_KNOWN(T) ? 1 : -1]))) /* error: T has no dtype */
+    ((dvt_dtype)(DVT_DTYPE_OF_(T) + 0 * sizeof(char[DVT_DTYPE_KNOWN(T) ? 1 : -1])))
 #define DVT_DTYPE_OF_(T)                                                                           \
     ((T)2 == (T)1     ? DVT_BOOL                                                                   \
      : (T)0.5 != (T)0 ? (sizeof(T) == 4 ? DVT_F32 : DVT_F64)                                       \
      : sizeof(T) == 1 ? ((T)-1 < (T)1 ? DVT_I8 : DVT_U8)                                           \
+     : (T)-1 > (T)1   ? -1                                                                         \
      : sizeof(T) == 4 ? DVT_I32                                                                    \
                       : DVT_I64)
-/* bool, float, double, signed and unsigned char, and signed integers of 32 and 64 bits. */
-#define DVT_DTYPE_KNOWN(T)                                                                         \
-    (sizeof(T) == 1 || (sizeof(T) == 4 && (T)-1 < (T)1) || (sizeof(T) == 8 && (T)-1 < (T)1))
+#ifdef __cplusplus
+#define DVT_DTYPE_KNOWN(T) (sizeof(T) == 1 || ((sizeof(T) == 4 || sizeof(T) == 8) && (T)-1 < (T)1))
+#else
+#define DVT_DTYPE_KNOWN(T) (sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8)
+#endif
 #ifdef __cplusplus
 extern "C++" {
 template <class T> inline const void *dvt_initialiser(const T &values) {
