@@ -150,8 +150,9 @@ DVT_API dvt_array *dvt_as_in_ctx(dvt_array *x, dvt_ctx ctx);
 DVT_API dvt_array *dvt_copy(dvt_array *x);
 /* Writes src into dst, which exists, and returns dst. Any contexts; the dtype is converted.
    With dst == src a warning is logged and NULL is returned without an error.
-   Copies: to dst's context.  Waits: no.  Errors: SHAPE (they differ), GRAD (dst is recorded), VALUE
-   (dst is a broadcast view). */
+   Copies: to dst's context.  Waits: no.  Errors: SHAPE (they differ), GRAD (dst is recorded; or src
+   is, and other arrays share dst's memory, which its gradient would miss), VALUE (dst is a broadcast
+   view). */
 DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src);
 /* Another dtype, on the same context. copy = false returns x itself when it has that dtype already.
    Float to integer drops the fraction, and clamps what does not fit; NaN gives 0. Differentiable

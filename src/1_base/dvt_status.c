@@ -8,6 +8,11 @@ typedef struct dvti_error_state {
 } dvti_error_state;
 
 static DVTI_TLS dvti_error_state dvti_error_kept;
+static DVTI_TLS dvt_status dvti_error_latest;
+
+DVTI_FN dvt_status dvti_failure(void) {
+    return dvti_error_latest;
+}
 
 DVT_API dvt_status dvt_error_code(void) {
     return dvti_error_kept.code;
@@ -22,7 +27,7 @@ DVT_API const char *dvt_error_site(void) {
 }
 
 DVT_API void dvt_clear_error(void) {
-    dvti_error_kept.code = DVT_OK;
+    dvti_error_kept.code = dvti_error_latest = DVT_OK;
     dvti_error_kept.text[0] = 0;
     dvti_error_kept.site[0] = 0;
 }
@@ -136,6 +141,7 @@ DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    dvti_error_latest = code;
     if (!dvti_error_kept.code) {
         dvti_error_kept.code = code;
         memcpy(dvti_error_kept.text, text, sizeof text);
@@ -154,7 +160,7 @@ DVTI_FN dvt_status dvti_fail_memory(const char *function, int64_t bytes) {
 
 DVTI_FN dvt_status dvti_null(const char *function, const char *what) {
     if (dvti_error_kept.code)
-        return dvti_error_kept.code;
+        return dvti_error_latest = dvti_error_kept.code;
     return dvti_fail(DVT_ERR_NULL_ARGUMENT, "%s: %s is NULL; check the call that made it", function,
                      what);
 }

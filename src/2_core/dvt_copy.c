@@ -108,11 +108,11 @@ DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_
     scope = dvt_scope_begin();
     if (!dvt_is_contiguous(src)) {
         packed = dvti_array_new(function, src->shape, src->dtype, src->storage->ctx);
-        status = packed ? dvti_copy_on_device(function, packed, src) : dvt_error_code();
+        status = packed ? dvti_copy_on_device(function, packed, src) : dvti_failure();
     }
     if (status == DVT_OK && (!dvt_is_contiguous(dst) || dst->dtype != src->dtype)) {
         landed = dvti_array_new(function, src->shape, src->dtype, dst->storage->ctx);
-        status = landed ? DVT_OK : dvt_error_code();
+        status = landed ? DVT_OK : dvti_failure();
     }
     if (status == DVT_OK)
         status = dvti_copy_bytes(landed, packed);
@@ -138,7 +138,7 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
         dvti_atomic_add(&dvti_stats()->to_device_bytes, bytes);
     }
     status = landed ? device->backend->upload(device, dvti_view_of(landed).data, src, bytes)
-                    : dvt_error_code();
+                    : dvti_failure();
     if (status == DVT_OK && landed != x)
         status = dvti_copy_on_device(function, x, landed);
     dvt_scope_end(&scope);
@@ -154,7 +154,7 @@ DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype
     scope = dvt_scope_begin();
     if (x->storage->ctx.type != DVT_DEVICE_CPU || x->dtype != dtype || !dvt_is_contiguous(x)) {
         host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
-        status = host ? dvti_copy_elements(function, host, x) : dvt_error_code();
+        status = host ? dvti_copy_elements(function, host, x) : dvti_failure();
     }
     if (status == DVT_OK && dvt_size(host) > 0)
         memcpy(dst, dvti_view_of(host).data, (size_t)dvt_nbytes(host));

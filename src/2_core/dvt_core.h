@@ -72,6 +72,7 @@ struct dvt_array {
     dvt_grad_req grad_req;
     bool attached;
     bool grad_fresh;  /* backward has written grad since the trainer last looked */
+    bool grad_summed; /* a trainer has summed grad over the contexts since then */
     bool grad_sums;   /* while it is fresh, another backward adds to it (see dvt_param.sums) */
     dvti_atomic site; /* DVTI_SITE_...: several threads may note a place at once */
     const char *file; /* where the creating call stands, when known */

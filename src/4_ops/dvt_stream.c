@@ -225,7 +225,7 @@ static dvt_status dvti_draw_mxnet_gpu(dvt_array *out, dvti_launch *launch) {
     launch->i[1] = (int64_t)dvti_mxnet_seed(stream->seed, g, stream->own ? 0 : ctx.id);
     launch->i[4] = threads;
     if (!dvti_mxnet_positions(out, launch, stream, g))
-        return dvt_error_code();
+        return dvti_failure();
     status = dvti_run(out->storage->device, launch);
     if (status == DVT_OK) {
         stream->uses++;

@@ -58,13 +58,23 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
     }
     if (!dvti_writable("dvt_copy_into", dst))
         return NULL;
+    if (dvt_is_recording() && dvt_has_history(src) &&
+        dvti_atomic_load(&dst->storage->references) > 1) {
+        dvti_fail(DVT_ERR_GRAD,
+                  "dvt_copy_into: src (%s) belongs to a recorded computation, and dst (%s) is not "
+                  "the only array on its memory: the gradient would not reach the others; join "
+                  "with dvt_concat or dvt_where, copy into an array of its own, or write inside "
+                  "DVT_PAUSE",
+                  dvti_describe(src), dvti_describe(dst));
+        return NULL;
+    }
     scope = dvt_scope_begin();
     if (dvti_overlaps(src, dst)) {
         DVT_PAUSE {
             from = dvt_copy(src);
         }
     }
-    status = from ? dvti_copy_elements("dvt_copy_into", dst, from) : dvt_error_code();
+    status = from ? dvti_copy_elements("dvt_copy_into", dst, from) : dvti_failure();
     dvt_scope_end(&scope);
     if (status != DVT_OK)
         return NULL;

@@ -181,7 +181,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
     if (!src && bytes)
         return dvti_null("dvt_set_from_host", "src");
     if (!dvti_writable("dvt_set_from_host", x))
-        return dvt_error_code();
+        return dvti_failure();
     status = dvti_write_host("dvt_set_from_host", x, src);
     if (status == DVT_OK)
         dvti_written(x);

@@ -115,7 +115,7 @@ DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array
     dvt_scope_guard scope;
     int k;
     if (!dvti_check("dvt_split", &x, 1))
-        return dvt_error_code();
+        return dvti_failure();
     if (!out)
         return dvti_null("dvt_split", "out");
     if (n < 1)
@@ -142,7 +142,7 @@ DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array
         for (k = 0; k < n; k++)
             dvt_keep(out[k]);
     dvt_scope_end(&scope);
-    return out[0] ? DVT_OK : dvt_error_code();
+    return out[0] ? DVT_OK : dvti_failure();
 }
 
 /* ---- indices ---- */

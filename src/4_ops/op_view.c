@@ -265,11 +265,15 @@ DVT_API dvt_array *dvt_reshape(dvt_array *x, dvt_shape shape) {
 }
 
 DVT_API dvt_array *dvt_flatten(dvt_array *x) {
-    int64_t n;
+    dvt_shape row;
     if (!dvti_check("dvt_flatten", &x, 1))
         return NULL;
-    n = x->shape.ndim ? x->shape.dim[0] : 1;
-    return dvt_reshape(x, n ? DVT_SHAPE(n, -1) : DVT_SHAPE(0, 0));
+    if (x->shape.ndim == 0)
+        return dvt_reshape(x, DVT_SHAPE(1, 1));
+    /* Not -1: of an empty batch the number of elements does not say how wide a row is. */
+    row = x->shape;
+    row.dim[0] = 1;
+    return dvt_reshape(x, DVT_SHAPE(x->shape.dim[0], dvt_shape_size(row)));
 }
 
 DVT_API dvt_array *dvt_expand_dims(dvt_array *x, int axis) {

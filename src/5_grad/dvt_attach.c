@@ -155,6 +155,7 @@ DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph) {
             slot->grad = NULL;
         }
         slot->leaf->grad_fresh = true;
+        slot->leaf->grad_summed = false;
     }
     return DVT_OK;
 }

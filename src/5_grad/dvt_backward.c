@@ -3,7 +3,7 @@
 #include "5_grad/dvt_grad.h"
 
 DVTI_FN dvt_status dvti_failed(const char *function) {
-    dvt_status status = dvt_error_code();
+    dvt_status status = dvti_failure();
     return status != DVT_OK
                ? status
                : dvti_fail(DVT_ERR_INTERNAL,

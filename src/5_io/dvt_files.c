@@ -354,6 +354,6 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
     if (!done && out->temporary)
         remove(out->temporary);
     dvti_file_out_free(out);
-    return done ? DVT_OK : dvt_error_code();
+    return done ? DVT_OK : dvti_failure();
 }
 #endif

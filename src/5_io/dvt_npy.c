@@ -336,7 +336,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
         dvti_file_write(&out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
         status = dvti_file_end(&out, true);
     } else
-        status = dvt_error_code();
+        status = dvti_failure();
     dvt_scope_end(&scope);
     return status;
 }

@@ -380,7 +380,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
             return dvti_null("dvt_save_params", "an array");
     if ((names && n && !dvti_params_check_names(names, n)) ||
         !dvti_file_begin(&out, "dvt_save_params", path))
-        return dvt_error_code();
+        return dvti_failure();
     dvti_params_write_number(&out, DVTI_PARAMS_LIST);
     dvti_params_write_number(&out, 0);
     dvti_params_write_number(&out, (uint64_t)n);

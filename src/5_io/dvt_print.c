@@ -403,7 +403,7 @@ static dvt_status dvti_print_text(dvti_writer *out, const char *function, dvt_ar
         scope = dvt_scope_begin();
         host = dvti_fetch_shown(x, &shown);
         if (!host)
-            status = dvt_error_code();
+            status = dvti_failure();
         else if (rules.style == DVT_PRINT_MXNET)
             dvti_style_mxnet(out, &rules, &shown, x, host);
         else if (rules.style == DVT_PRINT_NP)

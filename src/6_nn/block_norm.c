@@ -24,7 +24,7 @@ static dvt_status dvti_batch_norm_infer(dvt_block *self, void *user, dvt_array *
     dvt_status status = DVT_OK;
     size_t i;
     if (!dvti_axis("dvt_forward: BatchNorm", &axis, x->shape.ndim))
-        return dvt_error_code();
+        return dvti_failure();
     if (x->shape.dim[axis] == 0)
         return dvti_fail(DVT_ERR_SHAPE,
                          "dvt_forward: BatchNorm cannot infer in_channels from x %s; expected a "

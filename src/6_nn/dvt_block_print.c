@@ -206,7 +206,7 @@ static dvt_status dvti_summary_run(dvti_summary *s, dvt_block *net, dvt_params *
     dvt_record_end(&record);
     if (y && s->exhausted)
         return dvti_fail_memory("dvt_print_summary", (int64_t)(sizeof *s->row * s->count));
-    return y ? DVT_OK : dvt_error_code();
+    return y ? DVT_OK : dvti_failure();
 }
 
 DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
@@ -221,7 +221,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
     s.input = input;
     scope = dvt_scope_begin();
     params = dvt_collect_params(net, NULL);
-    status = params ? dvti_summary_run(&s, net, params) : dvt_error_code();
+    status = params ? dvti_summary_run(&s, net, params) : dvti_failure();
     for (i = 0; status == DVT_OK && i < params->count; i++)
         *(params->item[i]->grad_req == DVT_GRAD_NULL ? &s.fixed : &s.trainable) +=
             dvt_shape_size(params->item[i]->shape);

@@ -192,7 +192,7 @@ static dvt_status dvti_initialise(const char *function, dvt_params *params, dvt_
     size_t i;
     if (!dvti_init_check(function, NULL, init) || !dvti_ctxs_resolve(function, given, &ctxs) ||
         !(plans = dvti_plans_new(function, params->count)))
-        return dvt_error_code();
+        return dvti_failure();
     for (i = 0; good && i < params->count; i++) {
         plans[i].sums = dvti_ctxs_repeat(&given);
         good = dvti_plan_initialise(function, &plans[i], params->item[i], init, &ctxs, force);
@@ -200,7 +200,7 @@ static dvt_status dvti_initialise(const char *function, dvt_params *params, dvt_
     if (good)
         dvti_plans_commit(plans, params->count);
     dvti_plans_drop(plans, params->count);
-    return good ? DVT_OK : dvt_error_code();
+    return good ? DVT_OK : dvti_failure();
 }
 
 DVT_API dvt_status dvt_params_initialize(dvt_params *params, dvt_init init, dvt_ctx_list ctxs,
@@ -220,7 +220,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
     scope = dvt_scope_begin();
     params = dvt_collect_params(net, NULL);
     status = params ? dvti_initialise("dvt_initialize", params, init, ctxs, force_reinit)
-                    : dvt_error_code();
+                    : dvti_failure();
     dvt_scope_end(&scope);
     return status;
 }

@@ -224,7 +224,7 @@ DVT_API dvt_status dvt_param_set_shape(dvt_param *p, dvt_shape shape) {
     if (!p)
         return dvti_null("dvt_param_set_shape", "p");
     if (!dvti_nbytes("dvt_param_set_shape", shape, p->dtype, &bytes))
-        return dvt_error_code();
+        return dvti_failure();
     dvti_params_lock();
     if (!dvti_shape_accepts(p->shape, shape))
         status = dvti_fail(
@@ -242,7 +242,7 @@ DVT_API dvt_status dvt_param_set_init(dvt_param *p, dvt_init init) {
     if (!p)
         return dvti_null("dvt_param_set_init", "p");
     if (!dvti_init_check("dvt_param_set_init", p, init))
-        return dvt_error_code();
+        return dvti_failure();
     p->own = init;
     return DVT_OK;
 }
@@ -320,12 +320,12 @@ static dvt_status dvti_param_write(dvt_param *p, dvt_array *x) {
     const char *function = "dvt_param_set_data";
     dvt_array *staged[DVT_MAX_CONTEXTS];
     dvt_array *converted = dvt_astype(x, p->dtype, false);
-    dvt_status status = converted ? DVT_OK : dvt_error_code();
+    dvt_status status = converted ? DVT_OK : dvti_failure();
     int i;
     for (i = 0; i < p->ctxs.n && status == DVT_OK; i++) {
         staged[i] = dvt_copyto(converted, p->ctxs.ctx[i]);
         if (!staged[i])
-            status = dvt_error_code();
+            status = dvti_failure();
     }
     for (i = 0; i < p->ctxs.n && status == DVT_OK; i++) {
         status = dvti_copy_elements(function, p->copy[i], staged[i]);
@@ -340,12 +340,12 @@ static dvt_status dvti_param_complete(dvt_param *p, dvt_array *x) {
     dvti_plan *plan = dvti_plans_new("dvt_param_set_data", 1);
     dvt_status status;
     if (!plan)
-        return dvt_error_code();
+        return dvti_failure();
     plan->param = p;
     plan->shape = x->shape;
     plan->ctxs = p->ctxs;
     plan->sums = p->sums;
-    status = dvti_plan_fill(plan, x) ? DVT_OK : dvt_error_code();
+    status = dvti_plan_fill(plan, x) ? DVT_OK : dvti_failure();
     if (status == DVT_OK)
         dvti_plans_commit(plan, 1);
     dvti_plans_drop(plan, 1);
@@ -365,7 +365,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
             dvti_param_name(p), dvti_shape_text(p->shape), dvti_describe(x));
     if (dvti_atomic_load(&p->state) == DVTI_PARAM_NEW) {
         dvti_param_not_ready("dvt_param_set_data", p);
-        return dvt_error_code();
+        return dvti_failure();
     }
     scope = dvt_scope_begin();
     record = dvt_record_begin(0, -1);

@@ -137,7 +137,7 @@ DVT_API dvt_status dvt_params_reset_ctx(dvt_params *params, dvt_ctx_list given) 
                              function, dvti_param_name(params->item[i]));
     if (!dvti_ctxs_resolve(function, given, &ctxs) ||
         !(plans = dvti_plans_new(function, params->count)))
-        return dvt_error_code();
+        return dvti_failure();
     for (i = 0; good && i < params->count; i++) {
         dvti_plan *plan = &plans[i];
         plan->param = params->item[i];
@@ -156,7 +156,7 @@ DVT_API dvt_status dvt_params_reset_ctx(dvt_params *params, dvt_ctx_list given) 
     if (good)
         dvti_plans_commit(plans, params->count);
     dvti_plans_drop(plans, params->count);
-    return good ? DVT_OK : dvt_error_code();
+    return good ? DVT_OK : dvti_failure();
 }
 
 /* On failure those that were changed go back, which only takes away gradients or restarts them. */

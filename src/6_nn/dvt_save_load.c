@@ -67,7 +67,7 @@ static dvt_status dvti_save_named(const dvti_named_list *list, const char *path)
         name[i] = list->item[i].name;
         array[i] = dvti_param_average("dvt_save_parameters", list->item[i].param);
         if (!array[i])
-            status = dvt_error_code();
+            status = dvti_failure();
     }
     if (status == DVT_OK)
         status = dvt_save_params(path, array, name, (int)list->count);
@@ -83,7 +83,7 @@ DVT_API dvt_status dvt_save_parameters(dvt_block *net, const char *path) {
     if (!net || !path)
         return dvti_null("dvt_save_parameters", net ? "path" : "net");
     if (!dvti_named_collect("dvt_save_parameters", net, &list))
-        return dvt_error_code();
+        return dvti_failure();
     scope = dvt_scope_begin();
     status = dvti_save_named(&list, path);
     dvt_scope_end(&scope);
@@ -157,13 +157,13 @@ static dvt_status dvti_load_apply(const dvti_load *load) {
     if (good)
         dvti_plans_commit(plans, n);
     dvti_plans_drop(plans, n);
-    return good ? DVT_OK : dvt_error_code();
+    return good ? DVT_OK : dvti_failure();
 }
 
 static dvt_status dvti_load_run(dvti_load *load, dvt_block *net) {
     load->file = dvt_load_params(load->path, dvt_cpu());
     if (!load->file || !dvti_load_match(load, net))
-        return dvt_error_code();
+        return dvti_failure();
     return dvti_load_apply(load);
 }
 
@@ -179,7 +179,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
     if (options)
         load.options = *options;
     if (ctxs.n && !dvti_ctxs_resolve("dvt_load_parameters", ctxs, &load.ctxs))
-        return dvt_error_code();
+        return dvti_failure();
     load.sums = dvti_ctxs_repeat(&ctxs);
     scope = dvt_scope_begin();
     status = dvti_load_run(&load, net);

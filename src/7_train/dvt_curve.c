@@ -357,7 +357,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
     if (text.failed) {
         status = dvti_fail_memory(function, (int64_t)text.length);
     } else if (!dvti_file_begin(&file, function, path)) {
-        status = dvt_error_code();
+        status = dvti_failure();
     } else {
         dvti_file_write(&file, text.at, text.length);
         status = dvti_file_end(&file, true);

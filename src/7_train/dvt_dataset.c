@@ -115,7 +115,7 @@ DVT_API dvt_status dvt_dataset_get(dvt_dataset *data, int64_t i, dvt_array **x, 
         *y = (dvt_array *)dvt_keep(label);
     }
     dvt_scope_end(&scope);
-    return ok ? DVT_OK : dvt_error_code();
+    return ok ? DVT_OK : dvti_failure();
 }
 
 /* ---- files of MNIST's kind ---- */

@@ -131,7 +131,7 @@ static dvt_status dvti_metric_count(dvt_metric *metric, dvt_array *labels, dvt_a
     in[0] = labels;
     in[1] = predictions;
     if (!dvti_check("dvt_metric_update", in, 2))
-        return dvt_error_code();
+        return dvti_failure();
     status = dvti_metric_shapes(labels, predictions, metric->kind == DVTI_METRIC_ACCURACY);
     if (status != DVT_OK)
         return status;
@@ -139,7 +139,7 @@ static dvt_status dvti_metric_count(dvt_metric *metric, dvt_array *labels, dvt_a
                 ? dvti_metric_right_in_k(labels, predictions, metric->k)
                 : dvti_metric_right(labels, predictions);
     if (!right)
-        return dvt_error_code();
+        return dvti_failure();
     status = dvti_read("dvt_metric_update", right, DVT_I64, &correct);
     if (status != DVT_OK)
         return status;
@@ -152,7 +152,7 @@ static dvt_status dvti_metric_add_loss(dvt_metric *metric, dvt_array *losses) {
     dvt_array *total = dvt_sum(dvt_astype(losses, DVT_F64, false), DVT_ALL, false);
     double sum = 0;
     dvt_status status =
-        total ? dvti_read("dvt_metric_update", total, DVT_F64, &sum) : dvt_error_code();
+        total ? dvti_read("dvt_metric_update", total, DVT_F64, &sum) : dvti_failure();
     if (status != DVT_OK)
         return status;
     metric->sum += sum;

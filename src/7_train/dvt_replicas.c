@@ -91,7 +91,7 @@ static dvt_status dvti_trainer_place(const char *function, dvt_trainer *t,
                                    old < t->ctxs.n ? dvti_trainer_at(t, i, old) : NULL,
                                    dvti_trainer_at(t, i, 0), ctxs->ctx[k], t->states)) {
                 dvti_replicas_free(fresh, n);
-                return dvt_error_code();
+                return dvti_failure();
             }
     }
     dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
@@ -114,7 +114,7 @@ static dvt_status dvti_trainer_find(dvt_trainer *t, int i) {
         dvti_replica *at = dvti_trainer_at(t, i, k);
         at->weight = dvt_param_data(trained->param, t->ctxs.ctx[k]);
         if (!at->weight)
-            return dvt_error_code();
+            return dvti_failure();
         at->gradient = at->weight->grad;
         if (!at->gradient || at->weight->grad_req == DVT_GRAD_NULL)
             return DVT_OK;
@@ -129,7 +129,7 @@ DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t) {
     int i;
     /* Nothing is initialised at all: the first parameter says so. */
     if (status == DVT_OK && t->n && ctxs.n < 1)
-        return dvt_param_data(t->trained[0].param, dvt_default_ctx()) ? DVT_OK : dvt_error_code();
+        return dvt_param_data(t->trained[0].param, dvt_default_ctx()) ? DVT_OK : dvti_failure();
     if (status == DVT_OK)
         status = dvti_trainer_place(function, t, &ctxs);
     for (i = 0; i < t->n && status == DVT_OK; i++)
@@ -167,7 +167,7 @@ DVTI_FN dvt_status dvti_trainer_make_states(dvt_trainer *t, int i) {
             state = dvti_owned_zeros(at->weight->shape, dvti_state_dtype(at->weight->dtype),
                                      t->ctxs.ctx[k]);
             if (!state)
-                return dvt_error_code();
+                return dvti_failure();
             dvt_release(at->state[s]);
             at->state[s] = state;
         }
@@ -187,7 +187,7 @@ DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i) {
         return DVT_OK;
     landing = dvti_owned_zeros(gradient->shape, gradient->dtype, t->ctxs.ctx[0]);
     if (!landing)
-        return dvt_error_code();
+        return dvti_failure();
     dvt_release(t->trained[i].landing);
     t->trained[i].landing = landing;
     return DVT_OK;
@@ -222,7 +222,7 @@ static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) 
     for (i = 0; i < t->n && status == DVT_OK; i++)
         if (t->trained[i].taken && !dvti_counts(t, i, 0, fresh_only) &&
             !dvt_fill(dvti_trainer_at(t, i, 0)->gradient, 0))
-            status = dvt_error_code();
+            status = dvti_failure();
     return status;
 }
 
@@ -255,7 +255,9 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
             status = dvti_copy_elements(function, dvti_trainer_at(t, i, k)->gradient,
                                         dvti_trainer_at(t, i, 0)->gradient);
     for (i = 0; i < t->n; i++)
-        for (k = 0; t->trained[i].taken && k < t->ctxs.n; k++)
+        for (k = 0; t->trained[i].taken && k < t->ctxs.n; k++) {
             dvti_written(dvti_trainer_at(t, i, k)->gradient);
+            dvti_trainer_at(t, i, k)->weight->grad_summed = status == DVT_OK;
+        }
     return status;
 }

@@ -44,7 +44,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
         int64_t stop = start + each + (i < extra ? 1 : 0);
         dvt_array *rows = ctxs.n == 1 ? x : dvt_rows(x, start, stop);
         part[i] = rows ? dvt_as_in_ctx(rows, ctxs.ctx[i]) : NULL;
-        status = part[i] ? DVT_OK : dvt_error_code();
+        status = part[i] ? DVT_OK : dvti_failure();
         start = stop;
     }
     for (i = 0; i < ctxs.n && status == DVT_OK; i++)

@@ -78,6 +78,16 @@ static dvt_status dvti_trainer_check_stale(const char *function, dvt_trainer *t,
     return DVT_OK;
 }
 
+/* All gradients are what the last dvt_trainer_allreduce left, or a change of the caller's: no backward came between. */
+static bool dvti_trainer_summed(const dvt_trainer *t) {
+    int i, k;
+    for (i = 0; i < t->n; i++)
+        for (k = 0; t->trained[i].taken && k < t->ctxs.n; k++)
+            if (!dvti_trainer_at(t, i, k)->weight->grad_summed)
+                return false;
+    return t->summed;
+}
+
 static dvt_status dvti_trainer_apply(dvt_trainer *t, int i, double rate, double rescale) {
     dvti_trained *trained = &t->trained[i];
     dvti_launch launch = dvti_optimizer_launch(&t->optimizer, rate * trained->param->lr_mult,
@@ -129,7 +139,7 @@ static dvt_status dvti_trainer_run(const char *function, dvt_trainer *t, int64_t
     status = dvti_trainer_look(function, t);
     if (status == DVT_OK && plan.apply)
         status = dvti_trainer_check_stale(function, t, plan.partial);
-    if (status == DVT_OK && plan.apply && !plan.sum && t->ctxs.n > 1 && !t->summed)
+    if (status == DVT_OK && plan.apply && !plan.sum && t->ctxs.n > 1 && !dvti_trainer_summed(t))
         return dvti_fail(DVT_ERR_VALUE,
                          "%s: the gradients of %d contexts have not been summed, and the copies "
                          "would drift apart; call dvt_trainer_allreduce first, or dvt_trainer_step",

@@ -447,6 +447,20 @@ DVT_TEST(autograd_copy_into_is_recorded) {
     CHECK_VALUES(dvt_grad(x), 1e-12, 1, 1);
 }
 
+/* Through a window on a buffer the gradient would be lost in silence when the buffer itself is read. */
+DVT_TEST(autograd_copy_into_shared_memory_is_refused) {
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *buffer = dvt_zeros(DVT_SHAPE(4), DVT_F32, dvt_cpu());
+    dvt_array *window = dvt_rows(buffer, 0, 2);
+    DVT_RECORD {
+        CHECK_ERROR(dvt_copy_into(window, dvt_square(x)), DVT_ERR_GRAD);
+        CHECK_ERROR(dvt_copy_into(buffer, dvt_concat(&x, 1, 0)), DVT_ERR_SHAPE);
+        CHECK(dvt_copy_into(window, dvt_ones_like(window)) == window); /* has no history */
+    }
+    CHECK_VALUES(buffer, 0, 1, 1, 0, 0);
+    CHECK(dvt_copy_into(window, x) == window);
+    CHECK_VALUES(buffer, 0, 3, 3, 0, 0);
+}
+
 DVT_TEST(autograd_detach_stops_the_gradient) {
     dvt_array *x = leaf(3, DVT_GRAD_WRITE), *y = NULL;
     DVT_RECORD {

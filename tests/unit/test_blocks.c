@@ -272,7 +272,31 @@ DVT_TEST(blocks_simple_values) {
     CHECK(dvt_forward(dvt_activation_block(DVT_LINEAR), x) == x);
     y = dvt_forward(dvt_flatten_block(), counting(DVT_SHAPE(2, 3, 4), dvt_cpu()));
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(2, 12)));
+    y = dvt_flatten(dvt_zeros(DVT_SHAPE(0, 3, 4), DVT_F32, dvt_cpu()));
+    CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(0, 12)));
+    y = dvt_flatten(dvt_zeros(DVT_SHAPE(3, 0, 4), DVT_F32, dvt_cpu()));
+    CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(3, 0)));
+    y = dvt_flatten(dvt_scalar(3, DVT_F32, dvt_cpu()));
+    CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(1, 1)));
     CHECK_ERROR(dvt_activation_block((dvt_activation)-1), DVT_ERR_RANGE);
+}
+
+/* What a context gets of a last batch that is smaller than the number of contexts. */
+DVT_TEST(blocks_empty_batch) {
+    dvt_block *net = dvt_sequential();
+    dvt_array *y = NULL, *w;
+    DVT_ADD(net, dvt_conv2d_block(2, 3, DVT_RELU), dvt_max_pool2d_block(2, 2),
+            dvt_dense(4, DVT_LINEAR));
+    CHECK_INT(dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    CHECK(dvt_forward(net, dvt_ones(DVT_SHAPE(2, 1, 6, 6), DVT_F32, dvt_cpu())) != NULL);
+    w = dvt_block_data(dvt_block_at(net, 2), "weight", dvt_cpu());
+    CHECK(w && dvt_fill(dvt_grad(w), 7) != NULL);
+    DVT_RECORD {
+        y = dvt_forward(net, dvt_ones(DVT_SHAPE(0, 1, 6, 6), DVT_F32, dvt_cpu()));
+    }
+    CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(0, 4)));
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    CHECK_CLOSE(dvt_item(dvt_norm(dvt_grad(w), DVT_ALL, false)), 0, 0);
 }
 
 DVT_TEST(blocks_dropout) {

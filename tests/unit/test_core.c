@@ -627,3 +627,13 @@ DVT_TEST(core_threads_setting) {
     CHECK_INT(dvt_set_num_threads(0), DVT_OK);
     CHECK_INT(dvt_num_threads(), n);
 }
+
+/* dvt_error_code() is the first failure; a status is that of the call which returns it. */
+DVT_TEST(core_status_is_of_its_own_call) {
+    dvt_array *x = dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu()), *parts[2];
+    dvt_clear_error();
+    CHECK(dvt_reshape(x, DVT_SHAPE(2)) == NULL);
+    CHECK_INT(dvt_split(x, 2, 5, false, parts), DVT_ERR_AXIS);
+    CHECK_INT(dvt_error_code(), DVT_ERR_SHAPE);
+    dvt_clear_error();
+}

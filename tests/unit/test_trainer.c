@@ -128,6 +128,18 @@ DVT_TEST(trainer_stale_gradients) {
     dvt_set_virtual_gpus(0, 0);
 }
 
+/* Not that of an older failure, which dvt_error_code() still tells. */
+DVT_TEST(trainer_status_is_of_its_own_call) {
+    dvt_array *x = dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu()), *parts[1];
+    dvt_clear_error();
+    CHECK(dvt_reshape(x, DVT_SHAPE(2)) == NULL);
+    CHECK_INT(dvt_split_and_load(x, DVT_CONTEXTS(dvt_gpu(7)), false, parts), DVT_ERR_NO_DEVICE);
+    CHECK_INT(dvt_initialize(plus(0), dvt_init_zero(), DVT_CONTEXTS(dvt_gpu(7)), false),
+              DVT_ERR_NO_DEVICE);
+    CHECK_INT(dvt_error_code(), DVT_ERR_SHAPE);
+    dvt_clear_error();
+}
+
 DVT_TEST(trainer_halves) {
     dvt_ctx_list lists[4];
     int i, n = context_lists(lists);
@@ -149,6 +161,11 @@ DVT_TEST(trainer_halves) {
             CHECK_CLOSE(dvt_trainer_clip_global_norm(t, 4), 8, 0);
             CHECK_CLOSE(dvt_item(dvt_param_grad(dvt_block_param(net, "weight"), b)), 4, 1e-6);
             CHECK_CLOSE(dvt_trainer_clip_global_norm(t, 6), 4, 1e-6); /* below: left alone */
+            back(net, a, 3);
+            back(net, b, 5); /* written again, and not summed */
+            CHECK_ERROR(dvt_trainer_update(t, 2), DVT_ERR_VALUE);
+            CHECK_INT(dvt_trainer_allreduce(t), DVT_OK);
+            CHECK_CLOSE(dvt_trainer_clip_global_norm(t, 4), 8, 0);
             CHECK_INT(dvt_trainer_update(t, 2), DVT_OK);
             CHECK_CLOSE(weight_on(net, a), -2, 1e-6);
             CHECK(weight_on(net, a) == weight_on(net, b));
