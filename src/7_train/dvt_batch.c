@@ -113,6 +113,11 @@ static dvt_array *dvti_gather_rows(const char *function, const dvt_array *all, c
 static void dvti_map_pixels(const uint8_t *from, float *to, const float *table, int64_t pixels,
                             int64_t channels) {
     int64_t c, p;
+    if (channels == 1) { /* by itself, since the step of 1 makes it twice as fast */
+        for (p = 0; p < pixels; p++)
+            to[p] = table[from[p]];
+        return;
+    }
     for (c = 0; c < channels; c++, to += pixels, table += 256)
         for (p = 0; p < pixels; p++)
             to[p] = table[from[p * channels + c]];
