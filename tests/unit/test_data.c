@@ -1,4 +1,5 @@
 /* Datasets, transforms, the loader and splitting a batch. */
+#include "../../examples/drawn_data.h"
 #include "../dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
 
@@ -596,6 +597,54 @@ DVT_TEST(loader_after_fork) {
     CHECK(dvt_loader_next(l, &x, &y) && dvt_item_int(dvt_index(y, 0)) == 2);
 }
 #endif
+
+/* The drawn figures: the same bytes for a seed, others for another one, all classes about equally often, and all different. */
+DVT_TEST(drawn_figures) {
+    enum { N = 2000 };
+
+    uint8_t *a = (uint8_t *)malloc(N * 784), *b = (uint8_t *)malloc(N * 784);
+    static int32_t la[N], lb[N];
+    int counts[10] = {0}, i, k, same = 0;
+    double mean[10][784];
+    drawn_images(a, la, N, 1);
+    drawn_images(b, lb, N, 1);
+    CHECK(memcmp(a, b, N * 784) == 0 && memcmp(la, lb, sizeof la) == 0);
+    drawn_images(b, lb, N, 2);
+    for (i = 0; i < N; i++)
+        same += memcmp(a + 784 * i, b + 784 * i, 784) == 0;
+    CHECK_INT(same, 0);
+    memset(mean, 0, sizeof mean);
+    for (i = 0; i < N; i++) {
+        if (!CHECK(la[i] >= 0 && la[i] < 10))
+            break;
+        counts[la[i]]++;
+        for (k = 0; k < 784; k++)
+            mean[la[i]][k] += a[784 * i + k];
+    }
+    for (i = 0; i < 10; i++)
+        CHECK(counts[i] > N / 20 && counts[i] < N / 5);
+    /* The nearest mean picture already tells much, but not everything. */
+    same = 0;
+    for (i = 0; i < N; i++) {
+        int c, best = 0;
+        double least = 1e300;
+        for (c = 0; c < 10; c++) {
+            double d = 0;
+            for (k = 0; k < 784; k++) {
+                double e = mean[c][k] / counts[c] - b[784 * i + k];
+                d += e * e;
+            }
+            if (d < least) {
+                least = d;
+                best = c;
+            }
+        }
+        same += best == lb[i];
+    }
+    CHECK(same > N / 2 && same < N * 97 / 100);
+    free(a);
+    free(b);
+}
 
 /* ---- splitting ---- */
 DVT_TEST(split_and_load_parts) {
