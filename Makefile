@@ -66,12 +66,12 @@ else ifeq ($(filter nonn nofiles nosites,$(config)),)
   SUITES = $(PROGRAM_SUITES)
 endif
 ENVIRONMENT = CC="$(CC)" CXX="$(CXX)" PYTHON="$(PYTHON)" BUILD="$B" LIBRARY="$(LIBRARY)" \
-	LIBS="$(LIBS)" MAKE="$(MAKE)"
+	LIBS="$(LIBS)" MAKE="$(MAKE)" CONFIGS="$(CONFIGS)"
 
 help:
 	@echo 'make run              the devices, a tour, then LeNet on Fashion-MNIST; ARGS="--epochs 10" for more'
 	@echo 'make test             all that can be tested here; ends in "N passed, N failed, N skipped"'
-	@echo 'make test-long        the tests that take minutes'
+	@echo 'make test-long        the tests that take minutes, and the unit tests in every configuration'
 	@echo 'make unit T=text      the unit tests whose name contains the text, verbosely'
 	@echo 'make check            generated files, layers, symbols, layout, documents'
 	@echo 'make header           regenerate devtensor.h after a change in src/'
@@ -96,8 +96,9 @@ unit: $B/unit/tests
 unit-quiet: $B/unit/tests
 	@$B/unit/tests
 
-test-long: $B/unit/tests $(if $(LONG),$B/long/tests)
-	@$(ENVIRONMENT) sh tests/run.sh $B/unit/tests $(if $(LONG),$B/long/tests)
+# Unit tests that take minutes, then all unit tests in every configuration.
+test-long: $(if $(LONG),$B/long/tests)
+	@$(ENVIRONMENT) sh tests/run.sh $(if $(LONG),$B/long/tests) tests/configs.sh
 
 check: $(LIBRARY)
 	@$(ENVIRONMENT) sh tests/check/run.sh

@@ -1381,7 +1381,8 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 /* ---- losses: one value per sample, shape (N). Gradients flow into prediction only.
    Errors: as operations. ---- */
 /* -log softmax(prediction)[label] over the last axis. label: class numbers (N, ...), of any dtype,
-   or probabilities of prediction's shape, which is told by the shape. */
+   or probabilities of prediction's shape, which is told by the shape.
+   Errors: RANGE, when a class number on a CPU is not one of 0 .. classes - 1 (on a GPU: clamped). */
 DVT_API dvt_array *dvt_softmax_cross_entropy(dvt_array *prediction, dvt_array *label);
 /* Mean over all axes but the first of |p - l|; of (p - l)^2 / 2. */
 DVT_API dvt_array *dvt_l1_loss(dvt_array *prediction, dvt_array *label);
@@ -20172,6 +20173,30 @@ static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *labe
     return dvti_loss_mean(loss);
 }
 
+/* Where reading them costs nothing, class numbers must be 0 .. classes - 1: an index from the end would train in silence on the
+   wrong class. The comparisons are false for NaN. On a device the index is clamped, as dvt_take says. */
+static bool dvti_classes_in_range(const char *name, dvt_array *prediction, dvt_array *label) {
+    int64_t classes = prediction->shape.dim[prediction->shape.ndim - 1];
+    bool good = true;
+    if (label->storage->ctx.type != DVT_DEVICE_CPU || dvt_size(label) == 0)
+        return true;
+    DVT_RECORD_SCOPE(0, -1) {
+        DVT_SCOPE {
+            dvt_array *low = dvt_min(label, DVT_ALL, false), *high = dvt_max(label, DVT_ALL, false);
+            good = low && high;
+            if (good && !(dvt_item(low) >= 0 && dvt_item(high) < (double)classes)) {
+                dvti_fail(DVT_ERR_RANGE,
+                          "%s: label (%s) has class numbers from %g to %g; expected 0 to %lld, for "
+                          "the last axis of prediction (%s)",
+                          name, dvti_describe(label), dvt_item(low), dvt_item(high),
+                          (long long)classes - 1, dvti_describe(prediction));
+                good = false;
+            }
+        }
+    }
+    return good;
+}
+
 DVT_API dvt_array *dvt_softmax_cross_entropy(dvt_array *prediction, dvt_array *label) {
     const char *name = "dvt_softmax_cross_entropy";
     dvt_scope_guard scope;
@@ -20186,6 +20211,9 @@ DVT_API dvt_array *dvt_softmax_cross_entropy(dvt_array *prediction, dvt_array *l
                   name, dvti_describe(prediction), dvti_describe(label));
         return NULL;
     }
+    if (!dvt_shape_equal(prediction->shape, label->shape) &&
+        !dvti_classes_in_range(name, prediction, label))
+        return NULL;
     scope = dvt_scope_begin();
     loss = dvti_loss_cross_entropy(prediction, label);
     dvt_keep(loss);

@@ -23,6 +23,25 @@ try() {
         tail -n 25 "$BUILD/try.log"
     fi
 }
+# script NAME COMMAND...: a command with a closing line of its own, which is added to ours.
+script() {
+    script_name=$1
+    shift
+    "$@" >"$BUILD/script.log" 2>&1
+    code=$?
+    closing=$(grep '^[0-9]* passed, [0-9]* failed, [0-9]* skipped$' "$BUILD/script.log" | tail -n 1)
+    grep -v "^$closing\$" "$BUILD/script.log"
+    counts=$(echo "$closing" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p')
+    if [ -z "$counts" ]; then
+        fail "$script_name" "exit code $code: $(tail -n 1 "$BUILD/script.log")"
+        return
+    fi
+    set -- $counts
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+    [ "$code" -eq 0 ] || [ "$2" -ne 0 ] || fail "$script_name" "exit code $code although nothing failed"
+    skipped=$((skipped + $3))
+}
 finish() {
     echo "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]

@@ -242,7 +242,8 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 /* ---- losses: one value per sample, shape (N). Gradients flow into prediction only.
    Errors: as operations. ---- */
 /* -log softmax(prediction)[label] over the last axis. label: class numbers (N, ...), of any dtype,
-   or probabilities of prediction's shape, which is told by the shape. */
+   or probabilities of prediction's shape, which is told by the shape.
+   Errors: RANGE, when a class number on a CPU is not one of 0 .. classes - 1 (on a GPU: clamped). */
 DVT_API dvt_array *dvt_softmax_cross_entropy(dvt_array *prediction, dvt_array *label);
 /* Mean over all axes but the first of |p - l|; of (p - l)^2 / 2. */
 DVT_API dvt_array *dvt_l1_loss(dvt_array *prediction, dvt_array *label);

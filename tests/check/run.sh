@@ -3,23 +3,6 @@
 # or a script that counts several. Environment: BUILD, CC, PYTHON, LIBRARY, LIBS, as the Makefile sets them.
 . tests/lib.sh
 mkdir -p "$BUILD"
-script() { # name, command: its own closing line is added to ours
-    script_name=$1
-    shift
-    "$@" >"$BUILD/script.log" 2>&1
-    code=$?
-    sed '$d' "$BUILD/script.log"
-    counts=$(tail -n 1 "$BUILD/script.log" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p')
-    if [ -z "$counts" ]; then
-        fail "$script_name" "exit code $code: $(tail -n 1 "$BUILD/script.log")"
-        return
-    fi
-    set -- $counts
-    passed=$((passed + $1))
-    failed=$((failed + $2))
-    skipped=$((skipped + $3))
-}
-
 # ---- generated files and layers ----
 if has "$PYTHON"; then
     try "call sites are fresh" "$PYTHON" tools/call_sites.py --check

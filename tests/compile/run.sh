@@ -114,6 +114,7 @@ start smoke.static smoke "$D/smoke.static" $CC -std=gnu99 $W -DDEVTENSOR_STATIC
 windows=x86_64-w64-mingw32-gcc
 if has $windows; then
     start implementation.windows implementation "$D/windows.o" $windows -std=c11
+    start program.windows $windows -std=gnu11 -I. $T/smoke.c -o "$D/smoke.exe"
 else
     skip compile.windows "$windows is not installed"
 fi

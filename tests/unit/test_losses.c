@@ -240,3 +240,15 @@ DVT_TEST(losses_errors) {
 }
 
 #endif
+
+DVT_TEST(cross_entropy_refuses_class_numbers_out_of_range) {
+    dvt_array *p = dvt_zeros(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu());
+    CHECK_ERROR(dvt_softmax_cross_entropy(p, DVT_ARRAY1(dvt_cpu(), int32_t, 2, {0, 3})),
+                DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_softmax_cross_entropy(p, DVT_ARRAY1(dvt_cpu(), int32_t, 2, {-1, 0})),
+                DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_softmax_cross_entropy(p, DVT_ARRAY1(dvt_cpu(), float, 2, {NAN, 0})),
+                DVT_ERR_RANGE);
+    CHECK_VALUES(dvt_softmax_cross_entropy(p, DVT_ARRAY1(dvt_cpu(), float, 2, {0, 2})), 1e-6,
+                 log(3), log(3));
+}

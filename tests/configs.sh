@@ -1,0 +1,28 @@
+#!/bin/sh
+# Builds the library and the unit tests in every other configuration and runs them. A configuration whose compiler or sanitizer is not
+# here is skipped. Environment: BUILD, CC, CXX, MAKE, CONFIGS, as the Makefile sets them.
+. tests/lib.sh
+flag() { # what a configuration asks of the compiler
+    case $1 in
+    asan) echo -fsanitize=address ;;
+    ubsan) echo -fsanitize=undefined ;;
+    tsan) echo -fsanitize=thread ;;
+    esac
+}
+mkdir -p "$BUILD"
+echo 'int main(void) { return 0; }' >"$BUILD/probe.c"
+for config in $CONFIGS; do
+    [ "$config" != release ] || continue # that is `make test`
+    if [ "$config" = cxx ] && ! has "$CXX"; then
+        skip "config=$config" "$CXX is not installed"
+        continue
+    fi
+    # shellcheck disable=SC2046
+    if ! { $CC $(flag "$config") "$BUILD/probe.c" -o "$BUILD/probe" && "$BUILD/probe"; } >/dev/null 2>&1; then
+        skip "config=$config" "$CC does not have $(flag "$config") here"
+        continue
+    fi
+    echo "== config=$config"
+    script "config=$config" env MAKEFLAGS= "$MAKE" CC="$CC" CXX="$CXX" config="$config" unit-quiet
+done
+finish
