@@ -1427,7 +1427,7 @@ DVT_API dvt_schedule dvt_schedule_factor(int64_t every, double factor, double mi
 DVT_API dvt_schedule dvt_schedule_multi_factor(const int64_t *at, int n, double factor);
 DVT_API dvt_schedule dvt_schedule_poly(int64_t total, double power, double final);
 DVT_API dvt_schedule dvt_schedule_cosine(int64_t total, double final);
-/* The rate at a step, from a base rate. */
+/* The rate at a step, counted from 0, from a base rate. */
 DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int64_t step);
 
 /* ---- optimisers: values; change fields before making a trainer ---- */
@@ -1528,7 +1528,8 @@ DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *des
 /* Batches per epoch. */
 DVT_API int64_t dvt_loader_len(const dvt_loader *loader);
 /* The next batch, on cpu(0), in the current scope. False at the end of an epoch (the next call
-   starts a new one) and on errors, which dvt_error_code() tells apart. */
+   starts a new one) and on errors, which dvt_error_code() tells apart; the next call then tries the
+   same batch again. */
 DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
 /* One epoch, each batch in a scope of its own; break leaves the loop and ends the scope:
        dvt_array *x, *y;
@@ -1539,7 +1540,7 @@ DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
          dvt_loader_next(loader, &(x), &(y));                                                      \
          dvt_scope_end(&DVT_GUARD_NAME(dvt_g_batch, __LINE__)),                                    \
                           DVT_GUARD_NAME(dvt_g_batch, __LINE__) = dvt_scope_begin())
-/* Starts the epoch again. */
+/* Starts the epoch again; after its last batch, the next one. */
 DVT_API void dvt_loader_reset(dvt_loader *loader);
 
 /* Cuts x along axis 0 into one part per context and puts each there, in out[0..ctxs.n). One
@@ -10106,16 +10107,17 @@ DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n) {
     for (i = 1; i < n; i++)
         if (!dvt_ctx_equal(in[0]->storage->ctx, in[i]->storage->ctx)) {
             dvt_ctx home = in[0]->storage->ctx;
+            char *where = dvti_name_buffer();
+            if (home.type == DVT_DEVICE_CPU && home.id == 0)
+                snprintf(where, DVTI_NAME_SIZE, "dvt_cpu()");
+            else
+                snprintf(where, DVTI_NAME_SIZE, "dvt_%s(%d)",
+                         home.type == DVT_DEVICE_GPU ? "gpu" : "cpu_id", home.id);
             dvti_fail(DVT_ERR_CONTEXT,
                       "%s: all arguments must live on one context, but %s is %s and %s is %s; copy "
-                      "one first, for example with "
-                      "dvt_as_in_ctx(%s, dvt_%s(%d))",
+                      "one first, for example with dvt_as_in_ctx(%s, %s)",
                       function, dvti_input_name(0, n), dvti_describe(in[0]), dvti_input_name(i, n),
-                      dvti_describe(in[i]), dvti_input_name(i, n),
-                      home.type == DVT_DEVICE_GPU ? "gpu"
-                      : home.id                   ? "cpu_id"
-                                                  : "cpu",
-                      home.id);
+                      dvti_describe(in[i]), dvti_input_name(i, n), where);
             return false;
         }
     return true;

@@ -23,16 +23,17 @@ DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n) {
     for (i = 1; i < n; i++)
         if (!dvt_ctx_equal(in[0]->storage->ctx, in[i]->storage->ctx)) {
             dvt_ctx home = in[0]->storage->ctx;
+            char *where = dvti_name_buffer();
+            if (home.type == DVT_DEVICE_CPU && home.id == 0)
+                snprintf(where, DVTI_NAME_SIZE, "dvt_cpu()");
+            else
+                snprintf(where, DVTI_NAME_SIZE, "dvt_%s(%d)",
+                         home.type == DVT_DEVICE_GPU ? "gpu" : "cpu_id", home.id);
             dvti_fail(DVT_ERR_CONTEXT,
                       "%s: all arguments must live on one context, but %s is %s and %s is %s; copy "
-                      "one first, for example with "
-                      "dvt_as_in_ctx(%s, dvt_%s(%d))",
+                      "one first, for example with dvt_as_in_ctx(%s, %s)",
                       function, dvti_input_name(0, n), dvti_describe(in[0]), dvti_input_name(i, n),
-                      dvti_describe(in[i]), dvti_input_name(i, n),
-                      home.type == DVT_DEVICE_GPU ? "gpu"
-                      : home.id                   ? "cpu_id"
-                                                  : "cpu",
-                      home.id);
+                      dvti_describe(in[i]), dvti_input_name(i, n), where);
             return false;
         }
     return true;

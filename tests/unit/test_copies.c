@@ -252,7 +252,7 @@ DVT_TEST(copies_mixed_contexts) {
         dvt_array *b = dvt_note_site(dvt_ones(DVT_SHAPE(3), DVT_I32, dvt_gpu(0)), "two.c", 22);
         static const char *const parts[] = {
             "dvt_add", "float32", "(2, 3)", "cpu(0)",
-            "int32",   "(3,)",    "gpu(0)", "dvt_as_in_ctx(b, dvt_cpu(0))"};
+            "int32",   "(3,)",    "gpu(0)", "dvt_as_in_ctx(b, dvt_cpu())"};
         int i;
         CHECK(dvt_add(a, b) == NULL);
         CHECK_INT(dvt_error_code(), DVT_ERR_CONTEXT);
