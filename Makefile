@@ -26,9 +26,9 @@ else ifeq ($(config),cxx)
   COMPILE = $(CXX) -x c++ -std=c++17
   LINK = $(CXX)
 else ifeq ($(config),spine)
-  FORM = -DDVT_TEST_SPINE -Isrc
+  FORM = -DDVT_TEST_SPINE -Isrc -I.
 else ifeq ($(config),split)
-  FORM = -DDVT_TEST_SPINE -Isrc
+  FORM = -DDVT_TEST_SPINE -Isrc -I.
 else ifeq ($(config),nothreads)
   FORM = -I. -DDEVTENSOR_NO_THREADS
 else ifeq ($(config),nonn)

@@ -3662,9 +3662,13 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void);
 DVTI_FN const dvti_backend *dvti_virtual_backend(void);
 DVTI_FN dvt_status dvti_virtual_open(dvti_device *device);
 DVTI_FN void dvti_virtual_close(dvti_device *device);
-/* The CUDA room's answers: why there is no GPU ("" when there is), and the driver's version. */
+/* The CUDA room's answers: why there is no card ("" when there is), the driver's version, how many cards; and a gpu(i) on card `index`. */
 DVTI_FN const char *dvti_cuda_reason(void);
 DVTI_FN int dvti_cuda_driver_version(void);
+DVTI_FN int dvti_cuda_count(void);
+DVTI_FN const dvti_backend *dvti_cuda_backend(void);
+DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index);
+DVTI_FN void dvti_cuda_close(dvti_device *device);
 
 /* ---- work ---- */
 /* Gets the workspace, counts, and puts the launch into the device's queue. All views must be on `device`. */
@@ -4115,10 +4119,31 @@ static dvti_registry *dvti_registry_ready(void) {
     return r;
 }
 
+/* With the lock held. Virtual GPUs stand in front of the cards, and are mapped onto them where there are any. */
+static int dvti_registry_gpus(const dvti_registry *r) {
+    return r->n_virtual ? r->n_virtual : dvti_cuda_count();
+}
+
+static dvt_status dvti_registry_open(const dvti_registry *r, dvti_device *device, dvt_ctx ctx) {
+    int cards = dvti_cuda_count();
+    memset(device, 0, sizeof *device);
+    device->backend = cards ? dvti_cuda_backend() : dvti_virtual_backend();
+    device->ctx = ctx;
+    device->limit = r->n_virtual ? r->virtual_bytes : 0;
+    return cards ? dvti_cuda_open(device, ctx.id % cards) : dvti_virtual_open(device);
+}
+
+static void dvti_registry_close(dvti_device *device) {
+    if (device->backend == dvti_virtual_backend())
+        dvti_virtual_close(device);
+    else
+        dvti_cuda_close(device);
+}
+
 DVT_API int dvt_num_gpus(void) {
     int n;
     dvti_mutex_lock(&dvti_registry_lock);
-    n = dvti_registry_ready()->n_virtual;
+    n = dvti_registry_gpus(dvti_registry_ready());
     dvti_mutex_unlock(&dvti_registry_lock);
     return n;
 }
@@ -4134,17 +4159,13 @@ DVTI_FN dvti_device *dvti_device_of(const char *function, dvt_ctx ctx) {
     int n;
     dvti_mutex_lock(&dvti_registry_lock);
     r = dvti_registry_ready();
-    n = r->n_virtual;
+    n = ctx.type == DVT_DEVICE_GPU ? dvti_registry_gpus(r) : 0;
     if (ctx.type == DVT_DEVICE_CPU && ctx.id >= 0)
         device = &r->cpu;
     else if (ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < n) {
         device = &r->gpu[ctx.id];
         if (!r->open[ctx.id]) {
-            memset(device, 0, sizeof *device);
-            device->backend = dvti_virtual_backend();
-            device->ctx = ctx;
-            device->limit = r->virtual_bytes;
-            status = dvti_virtual_open(device);
+            status = dvti_registry_open(r, device, ctx);
             r->open[ctx.id] = status == DVT_OK;
         }
     }
@@ -4189,7 +4210,7 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
     if (!alive) {
         for (i = 0; i < DVT_MAX_GPUS; i++)
             if (r->open[i])
-                dvti_virtual_close(&r->gpu[i]);
+                dvti_registry_close(&r->gpu[i]);
         memset(r->open, 0, sizeof r->open);
         r->n_virtual = n;
         r->virtual_bytes = bytes;
@@ -9903,10 +9924,10 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 #ifdef DEVTENSOR_LINES
 #line 40 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/3_cuda/dvt_cuda_probe.c ==== */
-/* What can be known about CUDA without using it: is there a driver, and which. Opens no context on any card. */
+/* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
+/* What is left of CUDA under DEVTENSOR_NO_CUDA. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cuda/dvt_cuda_probe.c"
+#line 2 "src/3_cuda/dvt_cuda_off.c"
 #endif
 
 #if defined(DEVTENSOR_NO_CUDA)
@@ -9919,62 +9940,1735 @@ DVTI_FN int dvti_cuda_driver_version(void) {
     return 0;
 }
 
+DVTI_FN int dvti_cuda_count(void) {
+    return 0;
+}
+
+DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
+    (void)index;
+    return dvti_fail(DVT_ERR_NOT_BUILT, "%s: %s", dvt_ctx_name(device->ctx), dvti_cuda_reason());
+}
+
+DVTI_FN void dvti_cuda_close(dvti_device *device) {
+    (void)device;
+}
+
+DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
+    return NULL;
+}
+
+#endif
+/* ==== end src/3_cuda/dvt_cuda_off.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 41 "src/devtensor_spine.h"
+#endif
+#if !defined(DEVTENSOR_NO_CUDA)
+/* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
+/* Opening the driver: libcuda, its functions, and the reason when it cannot be used. Makes no context on any card. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cuda/driver/dvt_cuda_driver.c"
+#endif
+/* ==== begin src/3_cuda/dvt_cuda.h ==== */
+/* The CUDA backend's rooms and what they offer each other.
+
+     driver/   finding libcuda and libnvrtc, and what they are asked for
+     device/   cards, memory, streams, copies: what one gpu(i) is
+     jit/      from a family and a variant to a function on a card: text, NVRTC, cache
+     launch/   per family of kernels: from a dvti_launch to grids and arguments
+     kernels/  the CUDA source itself
+
+   A *card* is a physical device with its primary context; a gpu(i) is a queue with memory on a card. Usually they are one to one; with
+   DEVTENSOR_VIRTUAL_GPUS several gpu(i) share a card. All kernels of a gpu(i) run on its compute stream, in order. */
+#ifdef DEVTENSOR_LINES
+#line 10 "src/3_cuda/dvt_cuda.h"
+#endif
+#ifndef DVTI_CUDA_H
+#define DVTI_CUDA_H
+/* ==== begin src/3_cuda/driver/dvt_cuda_api.h ==== */
+/* CUDA's interfaces as this library needs them, without a header of the toolkit: the names that are asked of the two libraries, once,
+   with their types. tests/cuda proves every line against the real cuda.h, nvrtc.h and the toolkit's stub library.
+
+   Names are the exported ones: where there are several generations (_v2 and so on), the plain name is the oldest, with other types. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cuda/driver/dvt_cuda_api.h"
+#endif
+#ifndef DVTI_CUDA_API_H
+#define DVTI_CUDA_API_H
+#ifdef DEVTENSOR_LINES
+#line 7 "src/3_cuda/driver/dvt_cuda_api.h"
+#endif
+
+#if defined(_WIN32)
+#define DVTI_CUDA_CALL __stdcall
 #else
+#define DVTI_CUDA_CALL
+#endif
 
-typedef struct dvti_cuda_probe {
-    bool done;
-    int version;
-    char reason[200];
-} dvti_cuda_probe;
+typedef int dvti_cu_result;
+typedef int dvti_cu_device;
+typedef void *dvti_cu_context;
+typedef void *dvti_cu_module;
+typedef void *dvti_cu_function;
+typedef void *dvti_cu_stream;
+typedef void *dvti_cu_event;
+typedef unsigned long long dvti_cu_address;
 
-static dvti_mutex dvti_cuda_lock = DVTI_MUTEX_INIT;
+/* The results that are looked for. */
+enum {
+    DVTI_CU_OK = 0,
+    DVTI_CU_INVALID_VALUE = 1,
+    DVTI_CU_OUT_OF_MEMORY = 2,
+    DVTI_CU_NOT_INITIALIZED = 3,
+    DVTI_CU_DEINITIALIZED = 4,
+    DVTI_CU_STUB_LIBRARY = 34,
+    DVTI_CU_NO_DEVICE = 100,
+    DVTI_CU_INVALID_IMAGE = 200,
+    DVTI_CU_NO_BINARY = 209,
+    DVTI_CU_UNSUPPORTED_PTX = 222,
+    DVTI_CU_NOT_FOUND = 500,
+    DVTI_CU_NOT_READY = 600,
+    DVTI_CU_PEER_ALREADY = 704
+};
 
-static const dvti_cuda_probe *dvti_cuda_probed(void) {
-    static dvti_cuda_probe probe;
+/* Attributes of a device. */
+enum {
+    DVTI_CU_ATTR_SHARED_PER_BLOCK = 8,
+    DVTI_CU_ATTR_PROCESSORS = 16,
+    DVTI_CU_ATTR_INTEGRATED = 18,
+    DVTI_CU_ATTR_COMPUTE_MODE = 20,
+    DVTI_CU_ATTR_MAJOR = 75,
+    DVTI_CU_ATTR_MINOR = 76,
+    DVTI_CU_ATTR_SHARED_OPTIN = 97
+};
+
+enum {
+    DVTI_CU_STREAM_NON_BLOCKING = 1,
+    DVTI_CU_EVENT_DISABLE_TIMING = 2,
+    DVTI_CU_FUNC_DYNAMIC_SHARED = 8,
+    DVTI_CU_HOST_PORTABLE = 1,
+    DVTI_CU_JIT_ERROR_LOG = 5,
+    DVTI_CU_JIT_ERROR_LOG_BYTES = 6
+};
+
+#define DVTI_CU_PARAM_END ((void *)0)
+#define DVTI_CU_PARAM_POINTER ((void *)1)
+#define DVTI_CU_PARAM_SIZE ((void *)2)
+
+/* name, arguments, what it is for: ALWAYS (a driver without it is too old), or a feature that is then missing. */
+#define DVTI_CUDA_DRIVER_TABLE(X)                                                                  \
+    X(cuInit, (unsigned flags), ALWAYS)                                                            \
+    X(cuDriverGetVersion, (int *version), ALWAYS)                                                  \
+    X(cuDeviceGetCount, (int *count), ALWAYS)                                                      \
+    X(cuDeviceGet, (dvti_cu_device * device, int ordinal), ALWAYS)                                 \
+    X(cuDeviceGetName, (char *name, int size, dvti_cu_device device), ALWAYS)                      \
+    X(cuDeviceTotalMem_v2, (size_t * bytes, dvti_cu_device device), ALWAYS)                        \
+    X(cuDeviceGetAttribute, (int *value, int attribute, dvti_cu_device device), ALWAYS)            \
+    X(cuDevicePrimaryCtxRetain, (dvti_cu_context * context, dvti_cu_device device), ALWAYS)        \
+    X(cuDevicePrimaryCtxRelease_v2, (dvti_cu_device device), ALWAYS)                               \
+    X(cuCtxGetCurrent, (dvti_cu_context * context), ALWAYS)                                        \
+    X(cuCtxPushCurrent_v2, (dvti_cu_context context), ALWAYS)                                      \
+    X(cuCtxPopCurrent_v2, (dvti_cu_context * context), ALWAYS)                                     \
+    X(cuMemGetInfo_v2, (size_t * available, size_t * total), ALWAYS)                               \
+    X(cuMemAlloc_v2, (dvti_cu_address * address, size_t bytes), ALWAYS)                            \
+    X(cuMemFree_v2, (dvti_cu_address address), ALWAYS)                                             \
+    X(cuMemHostAlloc, (void **block, size_t bytes, unsigned flags), ALWAYS)                        \
+    X(cuMemFreeHost, (void *block), ALWAYS)                                                        \
+    X(cuMemcpyHtoDAsync_v2,                                                                        \
+      (dvti_cu_address dst, const void *src, size_t bytes, dvti_cu_stream stream), ALWAYS)         \
+    X(cuMemcpyDtoHAsync_v2, (void *dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream), \
+      ALWAYS)                                                                                      \
+    X(cuMemcpyDtoDAsync_v2,                                                                        \
+      (dvti_cu_address dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream), ALWAYS)     \
+    X(cuMemcpyPeerAsync,                                                                           \
+      (dvti_cu_address dst, dvti_cu_context to, dvti_cu_address src, dvti_cu_context from,         \
+       size_t bytes, dvti_cu_stream stream),                                                       \
+      ALWAYS)                                                                                      \
+    X(cuDeviceCanAccessPeer, (int *can, dvti_cu_device device, dvti_cu_device peer), ALWAYS)       \
+    X(cuCtxEnablePeerAccess, (dvti_cu_context peer, unsigned flags), ALWAYS)                       \
+    X(cuStreamCreateWithPriority, (dvti_cu_stream * stream, unsigned flags, int priority), ALWAYS) \
+    X(cuStreamDestroy_v2, (dvti_cu_stream stream), ALWAYS)                                         \
+    X(cuStreamSynchronize, (dvti_cu_stream stream), ALWAYS)                                        \
+    X(cuStreamWaitEvent, (dvti_cu_stream stream, dvti_cu_event event, unsigned flags), ALWAYS)     \
+    X(cuEventCreate, (dvti_cu_event * event, unsigned flags), ALWAYS)                              \
+    X(cuEventDestroy_v2, (dvti_cu_event event), ALWAYS)                                            \
+    X(cuEventRecord, (dvti_cu_event event, dvti_cu_stream stream), ALWAYS)                         \
+    X(cuEventQuery, (dvti_cu_event event), ALWAYS)                                                 \
+    X(cuEventSynchronize, (dvti_cu_event event), ALWAYS)                                           \
+    X(cuModuleLoadDataEx,                                                                          \
+      (dvti_cu_module * module, const void *image, unsigned n, int *options, void **values),       \
+      ALWAYS)                                                                                      \
+    X(cuModuleUnload, (dvti_cu_module module), ALWAYS)                                             \
+    X(cuModuleGetFunction, (dvti_cu_function * function, dvti_cu_module module, const char *name), \
+      ALWAYS)                                                                                      \
+    X(cuFuncSetAttribute, (dvti_cu_function function, int attribute, int value), ALWAYS)           \
+    X(cuLaunchKernel,                                                                              \
+      (dvti_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,               \
+       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,                      \
+       dvti_cu_stream stream, void **parameters, void **extra),                                    \
+      ALWAYS)                                                                                      \
+    X(cuGetErrorName, (dvti_cu_result result, const char **name), ALWAYS)                          \
+    X(cuGetErrorString, (dvti_cu_result result, const char **text), ALWAYS)
+
+#define DVTI_CUDA_DRIVER_MEMBER(name, arguments, need)                                             \
+    dvti_cu_result(DVTI_CUDA_CALL *name) arguments;
+
+typedef struct dvti_cuda_driver {
+    DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_DRIVER_MEMBER)
+} dvti_cuda_driver;
+
+#undef DVTI_CUDA_DRIVER_MEMBER
+
+typedef void *dvti_nvrtc_program;
+
+#define DVTI_NVRTC_TABLE(X)                                                                        \
+    X(nvrtcVersion, (int *major, int *minor))                                                      \
+    X(nvrtcGetNumSupportedArchs, (int *count))                                                     \
+    X(nvrtcGetSupportedArchs, (int *archs))                                                        \
+    X(nvrtcCreateProgram, (dvti_nvrtc_program * program, const char *source, const char *name,     \
+                           int n, const char *const *headers, const char *const *names))           \
+    X(nvrtcDestroyProgram, (dvti_nvrtc_program * program))                                         \
+    X(nvrtcCompileProgram, (dvti_nvrtc_program program, int n, const char *const *options))        \
+    X(nvrtcGetCUBINSize, (dvti_nvrtc_program program, size_t * bytes))                             \
+    X(nvrtcGetCUBIN, (dvti_nvrtc_program program, char *image))                                    \
+    X(nvrtcGetPTXSize, (dvti_nvrtc_program program, size_t * bytes))                               \
+    X(nvrtcGetPTX, (dvti_nvrtc_program program, char *text))                                       \
+    X(nvrtcGetProgramLogSize, (dvti_nvrtc_program program, size_t * bytes))                        \
+    X(nvrtcGetProgramLog, (dvti_nvrtc_program program, char *log))
+
+#define DVTI_NVRTC_MEMBER(name, arguments) int(DVTI_CUDA_CALL * name) arguments;
+
+typedef struct dvti_nvrtc {
+    DVTI_NVRTC_TABLE(DVTI_NVRTC_MEMBER)
+    const char *(DVTI_CUDA_CALL *nvrtcGetErrorString)(int result);
+} dvti_nvrtc;
+
+#undef DVTI_NVRTC_MEMBER
+
+#endif
+/* ==== end src/3_cuda/driver/dvt_cuda_api.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 13 "src/3_cuda/dvt_cuda.h"
+#endif
+/* ==== begin src/3_cuda/kernels/args.h ==== */
+/* What the host hands to the kernels: one structure per kernel, by value. This file is compiled twice, as C by the host and as CUDA by
+   NVRTC, so that both agree on every offset. Only int, unsigned, int64_t, uint64_t, float, double, and pointers into the
+   device's memory. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/kernels/args.h"
+#endif
+#ifndef DVTI_KERNEL_ARGS_H
+#define DVTI_KERNEL_ARGS_H
+
+/* A strided window, as dvti_view; its dtype is the program's business. Strides in elements. */
+typedef struct dvti_kview {
+    void *data;
+    int64_t ndim;
+    int64_t dim[8], stride[8];
+} dvti_kview;
+
+/* fill.cu */
+typedef struct dvti_kfill {
+    dvti_kview out;
+    int64_t n;     /* elements */
+    double f0, f1; /* fill: the value; arange: first and step */
+    double last;   /* arange: the last one, when `fixed` */
+    int64_t i0, i1;
+    int64_t fixed;
+} dvti_kfill;
+
+/* elementwise.cu */
+
+/* reduce.cu */
+
+/* softmax.cu */
+
+/* matmul.cu */
+
+/* matmul_mma.cu */
+
+/* conv.cu */
+
+/* conv_mma.cu */
+
+/* pool.cu */
+
+/* index.cu */
+
+/* random.cu */
+
+/* optimizer.cu */
+
+#endif
+/* ==== end src/3_cuda/kernels/args.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 14 "src/3_cuda/dvt_cuda.h"
+#endif
+
+/* ---- driver/ ---- */
+/* The driver, opened at the first call; NULL when it cannot be used, and dvti_cuda_reason says why. */
+DVTI_FN const dvti_cuda_driver *dvti_cuda(void);
+/* A CUDA result as a failure of `function`: "dvt_add: cuLaunchKernel gave CUDA_ERROR_..: text". */
+DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_cu_result result);
+/* NVRTC, opened at the first call; NULL with the error set. */
+DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function);
+
+/* ---- device/ ---- */
+typedef struct dvti_cuda_loaded dvti_cuda_loaded; /* jit/: a function on a card */
+
+typedef struct dvti_cuda_card {
+    dvti_mutex lock; /* of opening, and of the functions */
+    bool open;
+    dvti_cu_device device;
+    dvti_cu_context context;
+    int cc;              /* compute capability, 90 for 9.0 */
+    int processors;      /* streaming multiprocessors */
+    int64_t shared_most; /* bytes of shared memory that a block may have on request */
+    dvti_cuda_loaded *loaded;
+    size_t n_loaded, loaded_capacity;
+} dvti_cuda_card;
+
+typedef struct dvti_cuda_gpu {
+    dvti_cuda_card *card;
+    dvt_ctx ctx;
+    int64_t process;
+    dvti_cu_stream compute;
+    dvti_device *device;
+} dvti_cuda_gpu;
+
+/* Makes the card's context current for this thread; false with the error set. Pair with dvti_cuda_leave, which restores what
+   was current before. */
+DVTI_FN bool dvti_cuda_enter(dvti_cuda_card *card, const char *function, bool *pushed);
+DVTI_FN void dvti_cuda_leave(bool pushed);
+
+/* ---- jit/ ---- */
+/* The families of kernels: file, whether a * b + c may be fused where the text does not say so. */
+#define DVTI_CUDA_FAMILY_TABLE(X)                                                                  \
+    X(fill, false)                                                                                 \
+    X(elementwise, false)                                                                          \
+    X(reduce, false)                                                                               \
+    X(softmax, false)                                                                              \
+    X(matmul, true)                                                                                \
+    X(matmul_mma, true)                                                                            \
+    X(conv, true)                                                                                  \
+    X(conv_mma, true)                                                                              \
+    X(pool, false)                                                                                 \
+    X(index, false)                                                                                \
+    X(random, false)                                                                               \
+    X(optimizer, false)
+#define DVTI_CUDA_FAMILY_ENUM(name, fuse) DVTI_CUDA_FAMILY_##name,
+
+typedef enum dvti_cuda_family {
+    DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_FAMILY_ENUM) DVTI_CUDA_FAMILY_COUNT
+} dvti_cuda_family;
+
+#undef DVTI_CUDA_FAMILY_ENUM
+
+/* A program: the family's file under the definitions of a variant. The family packs what it specialises on (dtypes, operation,
+   layout) into `variant`; launch/ unpacks it into #define lines when the program is built for the first time. */
+typedef struct dvti_cuda_program {
+    dvti_cuda_family family;
+    uint64_t variant;
+} dvti_cuda_program;
+
+#define DVTI_CUDA_DESCRIBE(name, fuse)                                                             \
+    DVTI_FN void dvti_cuda_describe_##name(uint64_t variant, dvti_text *text);
+DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_DESCRIBE)
+#undef DVTI_CUDA_DESCRIBE
+
+/* The whole source of a program, to be freed; NULL when memory is exhausted (no error set). */
+DVTI_FN char *dvti_cuda_source(dvti_cuda_program program);
+/* The elementwise operation's text from the op table: floating, or integer. */
+DVTI_FN const char *dvti_cuda_op_text(dvti_op op, bool integer);
+/* The function `entry` of the program on this card, compiled and loaded at its first use. */
+DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function,
+                                      dvti_cuda_program program, const char *entry,
+                                      dvti_cu_function *out);
+
+/* ---- launch/ ---- */
+typedef struct dvti_cuda_grid {
+    int64_t x, y, z;
+    int threads;
+    int64_t shared; /* bytes of dynamic shared memory */
+} dvti_cuda_grid;
+
+/* A one-dimensional grid for n > 0 elements, `each` of them per thread; kernels loop over what is left. */
+DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
+                                          int64_t each);
+/* Puts the kernel into the compute stream; `args` is the kernel's one argument. */
+DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                   dvti_cuda_program program, const char *entry,
+                                   dvti_cuda_grid grid, const void *args, size_t bytes);
+DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view);
+DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
+
+DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *launch);
+/* Finds the family; the card's context is current. */
+DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+/* One per kernel family of the contract. The launch has at least one element of output. */
+DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+/* The bytes of workspace that the launch is to have. */
+DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+
+#endif
+/* ==== end src/3_cuda/dvt_cuda.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/driver/dvt_cuda_driver.c"
+#endif
+
+typedef struct dvti_cuda_state {
+    bool tried, usable;
+    dvti_cuda_driver driver;
+    int version, count;
+    char reason[512];
+} dvti_cuda_state;
+
+static dvti_mutex dvti_cuda_state_lock = DVTI_MUTEX_INIT;
+static dvti_cuda_state dvti_cuda_the_state;
+
+static bool dvti_cuda_symbol(void *library, const char *name, void *to) {
+    void *symbol = dvti_library_symbol(library, name);
+    memcpy(to, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+/* With the lock held. */
+static void dvti_cuda_try(dvti_cuda_state *s) {
 #if defined(_WIN32)
     static const char *const names[] = {"nvcuda.dll"};
 #else
-    static const char *const names[] = {"libcuda.so.1", "libcuda.so"};
+    static const char *const names[] = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"};
 #endif
-    dvti_mutex_lock(&dvti_cuda_lock);
-    if (!probe.done) {
-        void *library = NULL, *symbol;
-        int (*version)(int *) = NULL;
-        int i;
-        for (i = 0; i < DVTI_LENGTH(names) && !library; i++)
-            library = dvti_library_open(names[i]);
-        symbol = library ? dvti_library_symbol(library, "cuDriverGetVersion") : NULL;
-        if (symbol)
-            memcpy(&version, &symbol, sizeof version);
-        if (!library)
-            snprintf(probe.reason, sizeof probe.reason, "no NVIDIA driver was found (%s)",
-                     names[0]);
-        else if (!version || version(&probe.version) != 0)
-            snprintf(probe.reason, sizeof probe.reason,
-                     "%s was found but does not work; reinstall the NVIDIA driver", names[0]);
-        else
-            snprintf(probe.reason, sizeof probe.reason,
-                     "an NVIDIA driver for CUDA %d.%d was found, but devtensor %s computes on "
-                     "cpu() and virtual GPUs only",
-                     probe.version / 1000, probe.version % 1000 / 10, DVT_VERSION_STRING);
-        probe.done = true;
+    dvti_cuda_driver *cu = &s->driver;
+    void *library = NULL;
+    int i, result;
+    if (dvti_env_int("DEVTENSOR_CUDA", 0, 1, 1) == 0) {
+        snprintf(s->reason, sizeof s->reason, "DEVTENSOR_CUDA=0 turns CUDA off");
+        return;
     }
-    dvti_mutex_unlock(&dvti_cuda_lock);
-    return &probe;
+    for (i = 0; i < DVTI_LENGTH(names) && !library; i++)
+        library = dvti_library_open(names[i]);
+    if (!library) {
+        snprintf(s->reason, sizeof s->reason, "no NVIDIA driver was found (%s)", names[0]);
+        return;
+    }
+#define DVTI_CUDA_RESOLVE(name, arguments, need)                                                   \
+    if (!dvti_cuda_symbol(library, #name, &cu->name)) {                                            \
+        snprintf(s->reason, sizeof s->reason,                                                      \
+                 "the NVIDIA driver has no " #name "; install a newer driver");                    \
+        return;                                                                                    \
+    }
+    DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_RESOLVE)
+#undef DVTI_CUDA_RESOLVE
+    result = cu->cuInit(0);
+    if (result == DVTI_CU_OK)
+        result = cu->cuDriverGetVersion(&s->version);
+    if (result == DVTI_CU_OK)
+        result = cu->cuDeviceGetCount(&s->count);
+    if (result != DVTI_CU_OK || s->version <= 0) {
+        snprintf(s->reason, sizeof s->reason,
+                 "%s was found but does not work (error %d); reinstall the NVIDIA driver", names[0],
+                 result);
+        return;
+    }
+    if (s->count == 0)
+        snprintf(s->reason, sizeof s->reason, "the NVIDIA driver sees no card");
+    s->usable = s->count > 0;
+}
+
+static const dvti_cuda_state *dvti_cuda_tried(void) {
+    dvti_cuda_state *s = &dvti_cuda_the_state;
+    dvti_mutex_lock(&dvti_cuda_state_lock);
+    if (!s->tried) {
+        dvti_cuda_try(s);
+        s->tried = true;
+    }
+    dvti_mutex_unlock(&dvti_cuda_state_lock);
+    return s;
+}
+
+DVTI_FN const dvti_cuda_driver *dvti_cuda(void) {
+    const dvti_cuda_state *s = dvti_cuda_tried();
+    return s->usable ? &s->driver : NULL;
 }
 
 DVTI_FN const char *dvti_cuda_reason(void) {
-    return dvti_cuda_probed()->reason;
+    return dvti_cuda_tried()->reason;
 }
 
 DVTI_FN int dvti_cuda_driver_version(void) {
-    return dvti_cuda_probed()->version;
+    return dvti_cuda_tried()->version;
 }
 
-#endif
-/* ==== end src/3_cuda/dvt_cuda_probe.c ==== */
+DVTI_FN int dvti_cuda_count(void) {
+    const dvti_cuda_state *s = dvti_cuda_tried();
+    return s->usable ? DVTI_MIN(s->count, DVT_MAX_GPUS) : 0;
+}
+
+DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_cu_result result) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    const char *name = NULL, *text = NULL;
+    if (cu->cuGetErrorName(result, &name) != DVTI_CU_OK || !name)
+        name = "an unknown error";
+    if (cu->cuGetErrorString(result, &text) != DVTI_CU_OK || !text)
+        text = "";
+    return dvti_fail(result == DVTI_CU_OUT_OF_MEMORY ? DVT_ERR_DEVICE_MEMORY : DVT_ERR_INTERNAL,
+                     "%s: %s gave %s (%d): %s", function, call, name, result, text);
+}
+/* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
+/* Opening NVRTC. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/driver/dvt_cuda_nvrtc.c"
+#endif
+
+static dvti_mutex dvti_nvrtc_lock = DVTI_MUTEX_INIT;
+
+static bool dvti_nvrtc_resolve(void *library, dvti_nvrtc *rtc) {
+    void *symbol;
+#define DVTI_NVRTC_RESOLVE(name, arguments)                                                        \
+    symbol = dvti_library_symbol(library, #name);                                                  \
+    if (!symbol)                                                                                   \
+        return false;                                                                              \
+    memcpy(&rtc->name, &symbol, sizeof symbol);
+    DVTI_NVRTC_TABLE(DVTI_NVRTC_RESOLVE)
+#undef DVTI_NVRTC_RESOLVE
+    symbol = dvti_library_symbol(library, "nvrtcGetErrorString");
+    memcpy(&rtc->nvrtcGetErrorString, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
+    static dvti_nvrtc rtc;
+    static bool usable;
+    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+    int i;
+    dvti_mutex_lock(&dvti_nvrtc_lock);
+    for (i = 0; i < DVTI_LENGTH(names) && !usable; i++) {
+        void *library = dvti_library_open(names[i]);
+        usable = library && dvti_nvrtc_resolve(library, &rtc);
+    }
+    dvti_mutex_unlock(&dvti_nvrtc_lock);
+    if (usable)
+        return &rtc;
+    dvti_fail(DVT_ERR_ENVIRONMENT, "%s: NVRTC was not found (%s); install the CUDA toolkit",
+              function, names[0]);
+    return NULL;
+}
+/* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 44 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
+/* Cards and the gpu(i) on them: opening, closing, making their context current. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/device/dvt_cuda_device.c"
+#endif
+
+static dvti_cuda_card dvti_cuda_cards[DVT_MAX_GPUS];
+
+DVTI_FN bool dvti_cuda_enter(dvti_cuda_card *card, const char *function, bool *pushed) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cu_context current = NULL;
+    dvti_cu_result result = cu->cuCtxGetCurrent(&current);
+    *pushed = false;
+    if (result == DVTI_CU_OK && current == card->context)
+        return true;
+    if (result == DVTI_CU_OK)
+        result = cu->cuCtxPushCurrent_v2(card->context);
+    *pushed = result == DVTI_CU_OK;
+    if (result != DVTI_CU_OK)
+        dvti_cuda_fail(function, "cuCtxPushCurrent_v2", result);
+    return *pushed;
+}
+
+DVTI_FN void dvti_cuda_leave(bool pushed) {
+    dvti_cu_context popped;
+    if (pushed)
+        dvti_cuda()->cuCtxPopCurrent_v2(&popped);
+}
+
+static dvti_cu_result dvti_cuda_ask(dvti_cuda_card *card, int index) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    int major = 0, minor = 0, shared = 0;
+    dvti_cu_result result = cu->cuDeviceGet(&card->device, index);
+    if (result == DVTI_CU_OK)
+        result = cu->cuDeviceGetAttribute(&major, DVTI_CU_ATTR_MAJOR, card->device);
+    if (result == DVTI_CU_OK)
+        result = cu->cuDeviceGetAttribute(&minor, DVTI_CU_ATTR_MINOR, card->device);
+    if (result == DVTI_CU_OK)
+        result = cu->cuDeviceGetAttribute(&card->processors, DVTI_CU_ATTR_PROCESSORS, card->device);
+    if (result == DVTI_CU_OK)
+        result = cu->cuDeviceGetAttribute(&shared, DVTI_CU_ATTR_SHARED_OPTIN, card->device);
+    card->cc = major * 10 + minor;
+    card->shared_most = shared;
+    return result;
+}
+
+static dvt_status dvti_cuda_open_card(dvti_cuda_card *card, int index) {
+    dvti_mutex fresh = DVTI_MUTEX_INIT;
+    dvti_cu_result result;
+    if (card->open)
+        return DVT_OK;
+    memset(card, 0, sizeof *card);
+    memcpy(&card->lock, &fresh, sizeof fresh);
+    result = dvti_cuda_ask(card, index);
+    if (result == DVTI_CU_OK)
+        result = dvti_cuda()->cuDevicePrimaryCtxRetain(&card->context, card->device);
+    if (result != DVTI_CU_OK)
+        return dvti_cuda_fail("opening a GPU", "cuDevicePrimaryCtxRetain", result);
+    card->open = true;
+    return DVT_OK;
+}
+
+DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cuda_card *card = &dvti_cuda_cards[index];
+    dvti_cuda_gpu *gpu;
+    dvti_cu_result result;
+    bool pushed;
+    dvt_status status = dvti_cuda_open_card(card, index);
+    if (status != DVT_OK)
+        return status;
+    gpu = (dvti_cuda_gpu *)dvti_alloc_zero(sizeof *gpu);
+    if (!gpu)
+        return dvti_fail_memory("opening a GPU", (int64_t)sizeof *gpu);
+    gpu->card = card;
+    gpu->ctx = device->ctx;
+    gpu->process = dvti_process_id();
+    gpu->device = device;
+    if (!dvti_cuda_enter(card, "opening a GPU", &pushed)) {
+        dvti_free(gpu);
+        return dvti_failure();
+    }
+    result = cu->cuStreamCreateWithPriority(&gpu->compute, DVTI_CU_STREAM_NON_BLOCKING, 0);
+    dvti_cuda_leave(pushed);
+    if (result != DVTI_CU_OK) {
+        dvti_free(gpu);
+        return dvti_cuda_fail("opening a GPU", "cuStreamCreateWithPriority", result);
+    }
+    device->impl = gpu;
+    return DVT_OK;
+}
+
+DVTI_FN void dvti_cuda_close(dvti_device *device) {
+    dvti_cuda_gpu *gpu = (dvti_cuda_gpu *)device->impl;
+    bool pushed;
+    if (dvti_cuda_enter(gpu->card, "closing a GPU", &pushed)) {
+        dvti_cuda()->cuStreamDestroy_v2(gpu->compute);
+        dvti_cuda_leave(pushed);
+    }
+    device->impl = NULL;
+    dvti_free(gpu);
+}
+/* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 45 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
+/* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/jit/dvt_cuda_text.c"
+#endif
+
+/* Lines; each file begins with its #line. */
+static const char *const dvti_cuda_lines[] = {
+/* GENERATED from src/ by tools/amalgamate.py: do not edit. Edit src/3_cuda/kernels/, then run `make header`. */
+/* SPDX-License-Identifier: MIT OR Unlicense */
+/* The CUDA source: a table of lines, ended by NULL. Include it inside an initialiser. */
+"#line 1 \"args.h\"\n",
+"\n",
+"\n",
+"\n",
+"#ifndef DVTI_KERNEL_ARGS_H\n",
+"#define DVTI_KERNEL_ARGS_H\n",
+"\n",
+"\n",
+"typedef struct dvti_kview {\n",
+"    void *data;\n",
+"    int64_t ndim;\n",
+"    int64_t dim[8], stride[8];\n",
+"} dvti_kview;\n",
+"\n",
+"\n",
+"typedef struct dvti_kfill {\n",
+"    dvti_kview out;\n",
+"    int64_t n;\n",
+"    double f0, f1;\n",
+"    double last;\n",
+"    int64_t i0, i1;\n",
+"    int64_t fixed;\n",
+"} dvti_kfill;\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#endif\n",
+"#line 1 \"base.cu\"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"template <int D> struct dvti_stored;\n",
+"template <> struct dvti_stored<DVT_F32> { typedef float type; };\n",
+"template <> struct dvti_stored<DVT_F64> { typedef double type; };\n",
+"template <> struct dvti_stored<DVT_F16> { typedef unsigned short type; };\n",
+"template <> struct dvti_stored<DVT_BF16> { typedef unsigned short type; };\n",
+"template <> struct dvti_stored<DVT_I8> { typedef signed char type; };\n",
+"template <> struct dvti_stored<DVT_U8> { typedef unsigned char type; };\n",
+"template <> struct dvti_stored<DVT_I32> { typedef int type; };\n",
+"template <> struct dvti_stored<DVT_I64> { typedef int64_t type; };\n",
+"template <> struct dvti_stored<DVT_BOOL> { typedef unsigned char type; };\n",
+"\n",
+"#define DVTI_IS_FLOAT(D) ((D) == DVT_F32 || (D) == DVT_F64 || (D) == DVT_F16 || (D) == DVT_BF16)\n",
+"\n",
+"\n",
+"__device__ inline float dvti_half_to_float(unsigned short h) {\n",
+"    float f;\n",
+"    asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(f) : \"h\"(h));\n",
+"    return f;\n",
+"}\n",
+"\n",
+"__device__ inline unsigned short dvti_float_to_half(float f) {\n",
+"    unsigned short h;\n",
+"    asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(f));\n",
+"    return f != f ? (unsigned short)(__float_as_uint(f) >> 16 & 0x8000 | 0x7e00) : h;\n",
+"}\n",
+"\n",
+"__device__ inline unsigned short dvti_double_to_half(double d) {\n",
+"    unsigned short h;\n",
+"    asm(\"cvt.rn.f16.f64 %0, %1;\" : \"=h\"(h) : \"d\"(d));\n",
+"    return d != d ? (unsigned short)(__double2hiint(d) >> 16 & 0x8000 | 0x7e00) : h;\n",
+"}\n",
+"\n",
+"__device__ inline float dvti_bf16_to_float(unsigned short b) {\n",
+"    return __uint_as_float((unsigned)b << 16);\n",
+"}\n",
+"\n",
+"__device__ inline unsigned short dvti_float_to_bf16(float f) {\n",
+"    unsigned u = __float_as_uint(f);\n",
+"    if (f != f)\n",
+"        return (unsigned short)(u >> 16 | 0x40);\n",
+"    return (unsigned short)(u + 0x7fff + (u >> 16 & 1) >> 16);\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline unsigned short dvti_double_to_bf16(double d) {\n",
+"    float f = __double2float_rz(d);\n",
+"    if ((double)f != d && d == d && fabsf(f) <= 3.40282346638528859812e+38f && fabs(d) <= 1.7976931348623157e308)\n",
+"        f = __uint_as_float(__float_as_uint(f) | 1);\n",
+"    return dvti_float_to_bf16(f);\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline int64_t dvti_clamp(double v, int64_t low, int64_t high) {\n",
+"    if (v != v)\n",
+"        return 0;\n",
+"    if (v <= (double)low)\n",
+"        return low;\n",
+"    return v >= (double)high ? high : (int64_t)v;\n",
+"}\n",
+"\n",
+"__device__ inline double dvti_sticky(int64_t v) {\n",
+"    const int64_t exact = (int64_t)1 << 53;\n",
+"    if (v > -exact && v < exact)\n",
+"        return (double)v;\n",
+"    return (double)((v & ~(int64_t)0x7ff) | ((v & 0x7ff) ? 0x400 : 0));\n",
+"}\n",
+"\n",
+"template <class C> __device__ inline C dvti_from_float(float v) { return (C)v; }\n",
+"template <> __device__ inline int64_t dvti_from_float<int64_t>(float v) {\n",
+"    return dvti_clamp((double)v, -9223372036854775807LL - 1, 9223372036854775807LL);\n",
+"}\n",
+"template <class C> __device__ inline C dvti_from_double(double v) { return (C)v; }\n",
+"template <> __device__ inline int64_t dvti_from_double<int64_t>(double v) {\n",
+"    return dvti_clamp(v, -9223372036854775807LL - 1, 9223372036854775807LL);\n",
+"}\n",
+"\n",
+"\n",
+"template <int D, class C> __device__ inline C dvti_widen(typename dvti_stored<D>::type v) {\n",
+"    if constexpr (D == DVT_F32)\n",
+"        return dvti_from_float<C>((float)v);\n",
+"    if constexpr (D == DVT_F64)\n",
+"        return dvti_from_double<C>((double)v);\n",
+"    if constexpr (D == DVT_F16)\n",
+"        return dvti_from_float<C>(dvti_half_to_float((unsigned short)v));\n",
+"    if constexpr (D == DVT_BF16)\n",
+"        return dvti_from_float<C>(dvti_bf16_to_float((unsigned short)v));\n",
+"    if constexpr (D == DVT_BOOL)\n",
+"        return (C)(v != 0);\n",
+"    return (C)v;\n",
+"}\n",
+"\n",
+"template <int D> __device__ inline typename dvti_stored<D>::type dvti_narrow(float v) {\n",
+"    typedef typename dvti_stored<D>::type T;\n",
+"    if constexpr (D == DVT_F16)\n",
+"        return (T)dvti_float_to_half(v);\n",
+"    if constexpr (D == DVT_BF16)\n",
+"        return (T)dvti_float_to_bf16(v);\n",
+"    if constexpr (D == DVT_BOOL)\n",
+"        return (T)(v != 0);\n",
+"    if constexpr (D == DVT_I8)\n",
+"        return (T)dvti_clamp((double)v, -128, 127);\n",
+"    if constexpr (D == DVT_U8)\n",
+"        return (T)dvti_clamp((double)v, 0, 255);\n",
+"    if constexpr (D == DVT_I32)\n",
+"        return (T)dvti_clamp((double)v, -2147483647LL - 1, 2147483647LL);\n",
+"    if constexpr (D == DVT_I64)\n",
+"        return (T)dvti_from_float<int64_t>(v);\n",
+"    return (T)v;\n",
+"}\n",
+"\n",
+"template <int D> __device__ inline typename dvti_stored<D>::type dvti_narrow(double v) {\n",
+"    typedef typename dvti_stored<D>::type T;\n",
+"    if constexpr (D == DVT_F16)\n",
+"        return (T)dvti_double_to_half(v);\n",
+"    if constexpr (D == DVT_BF16)\n",
+"        return (T)dvti_double_to_bf16(v);\n",
+"    if constexpr (D == DVT_BOOL)\n",
+"        return (T)(v != 0);\n",
+"    if constexpr (D == DVT_I8)\n",
+"        return (T)dvti_clamp(v, -128, 127);\n",
+"    if constexpr (D == DVT_U8)\n",
+"        return (T)dvti_clamp(v, 0, 255);\n",
+"    if constexpr (D == DVT_I32)\n",
+"        return (T)dvti_clamp(v, -2147483647LL - 1, 2147483647LL);\n",
+"    if constexpr (D == DVT_I64)\n",
+"        return (T)dvti_from_double<int64_t>(v);\n",
+"    return (T)v;\n",
+"}\n",
+"\n",
+"template <int D> __device__ inline typename dvti_stored<D>::type dvti_narrow(int64_t v) {\n",
+"    typedef typename dvti_stored<D>::type T;\n",
+"    if constexpr (D == DVT_F16)\n",
+"        return (T)dvti_double_to_half(dvti_sticky(v));\n",
+"    if constexpr (D == DVT_BF16)\n",
+"        return (T)dvti_double_to_bf16(dvti_sticky(v));\n",
+"    if constexpr (D == DVT_BOOL)\n",
+"        return (T)(v != 0);\n",
+"    return (T)v;\n",
+"}\n",
+"\n",
+"template <int D, class C> __device__ inline C dvti_load(const void *data, int64_t at) {\n",
+"    return dvti_widen<D, C>(((const typename dvti_stored<D>::type *)data)[at]);\n",
+"}\n",
+"\n",
+"template <int D, class C> __device__ inline void dvti_store(void *data, int64_t at, C v) {\n",
+"    ((typename dvti_stored<D>::type *)data)[at] = dvti_narrow<D>(v);\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"template <class I> __device__ inline I dvti_offset(const dvti_kview &view, I at) {\n",
+"    I offset = 0;\n",
+"    for (int axis = (int)view.ndim - 1; axis > 0; axis--) {\n",
+"        I extent = (I)view.dim[axis], next = at / extent;\n",
+"        offset += (at - next * extent) * (I)view.stride[axis];\n",
+"        at = next;\n",
+"    }\n",
+"    return view.ndim ? offset + at * (I)view.stride[0] : 0;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline int64_t dvti_thread() {\n",
+"    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n",
+"}\n",
+"\n",
+"__device__ inline int64_t dvti_threads() {\n",
+"    return (int64_t)gridDim.x * blockDim.x;\n",
+"}\n",
+"#line 1 \"conv.cu\"\n",
+"\n",
+"#line 1 \"conv_mma.cu\"\n",
+"\n",
+"#line 1 \"elementwise.cu\"\n",
+"\n",
+"#line 1 \"fill.cu\"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"extern \"C\" __global__ void dvti_fill(const dvti_kfill p) {\n",
+"    for (int64_t at = dvti_thread(); at < p.n; at += dvti_threads()) {\n",
+"        const int64_t place = dvti_offset<int64_t>(p.out, at);\n",
+"        if constexpr (DVTI_IS_FLOAT(D))\n",
+"            dvti_store<D>(p.out.data, place, p.f0);\n",
+"        else\n",
+"            dvti_store<D>(p.out.data, place, p.i0);\n",
+"    }\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void dvti_arange(const dvti_kfill p) {\n",
+"    for (int64_t at = dvti_thread(); at < p.n; at += dvti_threads()) {\n",
+"        if constexpr (DVTI_IS_FLOAT(D))\n",
+"            dvti_store<D>(p.out.data, at, p.fixed && at == p.n - 1 ? p.last : p.f0 + (double)at * p.f1);\n",
+"        else\n",
+"            dvti_store<D>(p.out.data, at, (int64_t)((uint64_t)p.i0 + (uint64_t)at * (uint64_t)p.i1));\n",
+"    }\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void dvti_eye(const dvti_kfill p) {\n",
+"    for (int64_t at = dvti_thread(); at < p.n; at += dvti_threads()) {\n",
+"        const int64_t row = at / p.out.dim[1], column = at % p.out.dim[1];\n",
+"        dvti_store<D>(p.out.data, row * p.out.stride[0] + column * p.out.stride[1],\n",
+"                      (int64_t)(column - row == p.i0));\n",
+"    }\n",
+"}\n",
+"#line 1 \"index.cu\"\n",
+"\n",
+"#line 1 \"matmul.cu\"\n",
+"\n",
+"#line 1 \"matmul_mma.cu\"\n",
+"\n",
+"#line 1 \"optimizer.cu\"\n",
+"\n",
+"#line 1 \"pool.cu\"\n",
+"\n",
+"#line 1 \"random.cu\"\n",
+"\n",
+"#line 1 \"reduce.cu\"\n",
+"\n",
+"#line 1 \"softmax.cu\"\n",
+"\n",
+NULL
+#ifdef DEVTENSOR_LINES
+#line 6 "src/3_cuda/jit/dvt_cuda_text.c"
+#endif
+};
+
+#define DVTI_CUDA_FAMILY_FILE(name, fuse) #name ".cu",
+static const char *const dvti_cuda_files[] = {DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_FAMILY_FILE)};
+#undef DVTI_CUDA_FAMILY_FILE
+
+DVTI_FN const char *dvti_cuda_op_text(dvti_op op, bool integer) {
+#define DVTI_CUDA_TEXT_UNARY(name, rule, f, i, grad, lo, hi, doc) {#f, #i},
+#define DVTI_CUDA_TEXT_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) {#f, #i},
+    /* in the order of dvti_op */
+    static const char *const text[][2] = {DVTI_UNARY_TABLE(DVTI_CUDA_TEXT_UNARY)
+                                              DVTI_BINARY_TABLE(DVTI_CUDA_TEXT_BINARY)};
+#undef DVTI_CUDA_TEXT_UNARY
+#undef DVTI_CUDA_TEXT_BINARY
+    return (int)op < DVTI_LENGTH(text) ? text[op][integer] : NULL;
+}
+
+static void dvti_cuda_add_file(dvti_text *text, const char *name) {
+    char marker[64];
+    size_t length = (size_t)snprintf(marker, sizeof marker, "#line 1 \"%s\"\n", name);
+    int i = 0;
+    while (dvti_cuda_lines[i] && strncmp(dvti_cuda_lines[i], marker, length) != 0)
+        i++;
+    for (; dvti_cuda_lines[i]; i++) {
+        if (strncmp(dvti_cuda_lines[i], "#line 1 ", 8) == 0 &&
+            strncmp(dvti_cuda_lines[i], marker, length) != 0)
+            break;
+        dvti_text_add(text, "%s", dvti_cuda_lines[i]);
+    }
+}
+
+static void dvti_cuda_write_source(dvti_cuda_program program, dvti_text *text) {
+    static const char *const dtype[DVT_DTYPE_COUNT] = {"F32", "F64", "F16", "BF16", "I8",
+                                                       "U8",  "I32", "I64", "BOOL"};
+    int i;
+    dvti_text_add(text, "#line 1 \"head\"\n"
+                        "typedef long long int64_t;\n"
+                        "typedef unsigned long long uint64_t;\n");
+    for (i = 0; i < DVT_DTYPE_COUNT; i++)
+        dvti_text_add(text, "#define DVT_%s %d\n", dtype[i], i);
+    dvti_cuda_add_file(text, "args.h");
+    dvti_cuda_add_file(text, "base.cu");
+    dvti_text_add(text, "#line 1 \"variant\"\n");
+    switch (program.family) {
+#define DVTI_CUDA_DESCRIBE_CASE(name, fuse)                                                        \
+    case DVTI_CUDA_FAMILY_##name:                                                                  \
+        dvti_cuda_describe_##name(program.variant, text);                                          \
+        break;
+        DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_DESCRIBE_CASE)
+#undef DVTI_CUDA_DESCRIBE_CASE
+    case DVTI_CUDA_FAMILY_COUNT:
+        break;
+    }
+    dvti_cuda_add_file(text, dvti_cuda_files[program.family]);
+}
+
+DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
+    dvti_text text = dvti_text_begin(NULL, 0);
+    char *source;
+    dvti_cuda_write_source(program, &text);
+    source = (char *)dvti_alloc(text.length + 1);
+    if (source) {
+        text = dvti_text_begin(source, text.length + 1);
+        dvti_cuda_write_source(program, &text);
+    }
+    return source;
+}
+/* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 46 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
+/* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cuda/jit/dvt_cuda_compile.c"
+#endif
+/* ==== begin src/3_cuda/jit/dvt_cuda_jit.h ==== */
+/* What the files of this room share. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cuda/jit/dvt_cuda_jit.h"
+#endif
+#ifndef DVTI_CUDA_JIT_H
+#define DVTI_CUDA_JIT_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cuda/jit/dvt_cuda_jit.h"
+#endif
+
+/* What cuModuleLoadDataEx takes: a CUBIN, or PTX with its final 0. */
+typedef struct dvti_cuda_image {
+    char *bytes; /* to be freed */
+    size_t size;
+} dvti_cuda_image;
+
+/* Compiles for a compute capability. */
+DVTI_FN dvt_status dvti_cuda_compile(int cc, const char *function, dvti_cuda_program program,
+                                     dvti_cuda_image *image);
+
+#endif
+/* ==== end src/3_cuda/jit/dvt_cuda_jit.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/jit/dvt_cuda_compile.c"
+#endif
+
+/* The highest supported architecture up to cc; 0 when all are higher. */
+static int dvti_nvrtc_arch(const dvti_nvrtc *rtc, int cc) {
+    int count = 0, best = 0, i, *archs;
+    if (rtc->nvrtcGetNumSupportedArchs(&count) != 0 || count <= 0)
+        return 0;
+    archs = (int *)dvti_alloc((size_t)count * sizeof *archs);
+    if (archs && rtc->nvrtcGetSupportedArchs(archs) == 0)
+        for (i = 0; i < count; i++)
+            if (archs[i] <= cc && archs[i] > best)
+                best = archs[i];
+    dvti_free(archs);
+    return best;
+}
+
+static dvt_status dvti_nvrtc_fail(const dvti_nvrtc *rtc, const char *function, const char *call,
+                                  int result) {
+    return dvti_fail(DVT_ERR_INTERNAL, "%s: %s gave %s", function, call,
+                     rtc->nvrtcGetErrorString(result));
+}
+
+/* The compiler's whole log goes to the logger; the error has its beginning. */
+static dvt_status dvti_nvrtc_fail_log(const dvti_nvrtc *rtc, const char *function,
+                                      dvti_nvrtc_program p, int result) {
+    size_t size = 0;
+    char *log = NULL;
+    dvt_status status;
+    if (rtc->nvrtcGetProgramLogSize(p, &size) == 0 && size > 1)
+        log = (char *)dvti_alloc(size + 1);
+    if (log && rtc->nvrtcGetProgramLog(p, log) != 0)
+        log[0] = 0;
+    if (log)
+        dvti_log(DVT_LOG_ERROR, "%s: the log of NVRTC:\n%s", function, log);
+    status = dvti_fail(DVT_ERR_INTERNAL, "%s: compiling its kernel gave %s: %.300s", function,
+                       rtc->nvrtcGetErrorString(result), log ? log : "no log");
+    dvti_free(log);
+    return status;
+}
+
+DVTI_FN dvt_status dvti_cuda_compile(int cc, const char *function, dvti_cuda_program program,
+                                     dvti_cuda_image *image) {
+#define DVTI_CUDA_FUSE(name, fuse) fuse,
+    static const bool fuses[] = {DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_FUSE)};
+#undef DVTI_CUDA_FUSE
+    const dvti_nvrtc *rtc = dvti_nvrtc_open(function);
+    dvti_nvrtc_program p = NULL;
+    const char *options[6];
+    char *source, arch[48];
+    bool exact;
+    int n = 0, result, known;
+    size_t size = 0;
+    if (!rtc)
+        return dvti_failure();
+    known = dvti_nvrtc_arch(rtc, cc);
+    if (!known)
+        return dvti_fail(DVT_ERR_UNSUPPORTED,
+                         "%s: the card has compute capability %d.%d, which this NVRTC is too new "
+                         "for; install an older CUDA toolkit",
+                         function, cc / 10, cc % 10);
+    exact = known == cc;
+    source = dvti_cuda_source(program);
+    if (!source)
+        return dvti_fail_memory(function, 1 << 16);
+    snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", exact ? "sm" : "compute", known);
+    options[n++] = arch;
+    options[n++] = "--std=c++17";
+    options[n++] = "-default-device";
+    options[n++] = fuses[program.family] ? "--fmad=true" : "--fmad=false";
+    result = rtc->nvrtcCreateProgram(&p, source, "devtensor.cu", 0, NULL, NULL);
+    dvti_free(source);
+    if (result != 0)
+        return dvti_nvrtc_fail(rtc, function, "nvrtcCreateProgram", result);
+    result = rtc->nvrtcCompileProgram(p, n, options);
+    if (result != 0) {
+        dvt_status status = dvti_nvrtc_fail_log(rtc, function, p, result);
+        rtc->nvrtcDestroyProgram(&p);
+        return status;
+    }
+    result = exact ? rtc->nvrtcGetCUBINSize(p, &size) : rtc->nvrtcGetPTXSize(p, &size);
+    image->bytes = result == 0 ? (char *)dvti_alloc(size + 1) : NULL;
+    image->size = size;
+    if (result == 0 && !image->bytes) {
+        rtc->nvrtcDestroyProgram(&p);
+        return dvti_fail_memory(function, (int64_t)size);
+    }
+    if (result == 0)
+        result = exact ? rtc->nvrtcGetCUBIN(p, image->bytes) : rtc->nvrtcGetPTX(p, image->bytes);
+    rtc->nvrtcDestroyProgram(&p);
+    if (result != 0) {
+        dvti_free(image->bytes);
+        return dvti_nvrtc_fail(rtc, function, "reading what was compiled", result);
+    }
+    return DVT_OK;
+}
+/* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 47 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
+/* Programs on cards: compiled at their first use, loaded into the card's context, looked up by family, variant and entry. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/jit/dvt_cuda_jit.c"
+#endif
+
+struct dvti_cuda_loaded {
+    dvti_cuda_program program;
+    dvti_cu_module module;
+    const char *entry; /* a literal */
+    dvti_cu_function function;
+};
+
+static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_card *card, dvti_cuda_program program,
+                                        const char *entry) {
+    size_t i;
+    for (i = 0; i < card->n_loaded; i++) {
+        dvti_cuda_loaded *one = &card->loaded[i];
+        if (one->program.variant == program.variant && one->program.family == program.family &&
+            (!entry || one->entry == entry || strcmp(one->entry, entry) == 0))
+            return one;
+    }
+    return NULL;
+}
+
+static dvt_status dvti_cuda_load(dvti_cuda_card *card, const char *function,
+                                 dvti_cuda_program program, dvti_cu_module *module) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cuda_image image;
+    dvti_cu_result result;
+    dvt_status status = dvti_cuda_compile(card->cc, function, program, &image);
+    if (status != DVT_OK)
+        return status;
+    result = cu->cuModuleLoadDataEx(module, image.bytes, 0, NULL, NULL);
+    dvti_free(image.bytes);
+    return result == DVTI_CU_OK ? DVT_OK : dvti_cuda_fail(function, "cuModuleLoadDataEx", result);
+}
+
+/* With the card's lock held. */
+static dvt_status dvti_cuda_resolve(dvti_cuda_card *card, const char *function,
+                                    dvti_cuda_program program, const char *entry,
+                                    dvti_cu_function *out) {
+    dvti_cuda_loaded *one = dvti_cuda_find(card, program, entry), *sibling;
+    dvti_cu_module module = NULL;
+    dvti_cu_result result;
+    dvt_status status = DVT_OK;
+    if (one) {
+        *out = one->function;
+        return DVT_OK;
+    }
+    if (!dvti_grow((void **)&card->loaded, &card->loaded_capacity, card->n_loaded + 1,
+                   sizeof *card->loaded))
+        return dvti_fail_memory(function, (int64_t)sizeof *card->loaded);
+    sibling = dvti_cuda_find(card, program, NULL);
+    if (sibling)
+        module = sibling->module;
+    else
+        status = dvti_cuda_load(card, function, program, &module);
+    if (status != DVT_OK)
+        return status;
+    result = dvti_cuda()->cuModuleGetFunction(out, module, entry);
+    if (result != DVTI_CU_OK) {
+        if (!sibling)
+            dvti_cuda()->cuModuleUnload(module);
+        return dvti_cuda_fail(function, "cuModuleGetFunction", result);
+    }
+    one = &card->loaded[card->n_loaded++];
+    one->program = program;
+    one->module = module;
+    one->entry = entry;
+    one->function = *out;
+    return DVT_OK;
+}
+
+DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function,
+                                      dvti_cuda_program program, const char *entry,
+                                      dvti_cu_function *out) {
+    dvt_status status;
+    dvti_mutex_lock(&card->lock);
+    status = dvti_cuda_resolve(card, function, program, entry, out);
+    dvti_mutex_unlock(&card->lock);
+    return status;
+}
+/* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 48 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
+/* The door of all kernels, and what the families share. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/dvt_cuda_launch.c"
+#endif
+
+DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view) {
+    dvti_kview k;
+    int axis;
+    memset(&k, 0, sizeof k);
+    k.data = view->data;
+    k.ndim = view->ndim;
+    for (axis = 0; axis < view->ndim; axis++) {
+        k.dim[axis] = view->dim[axis];
+        k.stride[axis] = view->stride[axis];
+    }
+    return k;
+}
+
+DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view) {
+    int64_t size = 1;
+    int axis;
+    for (axis = 0; axis < view->ndim; axis++) {
+        if (view->dim[axis] == 0)
+            return 0;
+        size *=
+            view->dim[axis]; /* never overflows: the memory exists, or broadcasting was checked */
+    }
+    return size;
+}
+
+/* Sixteen waves of blocks are enough for any card to be full at the end; more would only cost launching them. */
+DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
+                                          int64_t each) {
+    dvti_cuda_grid grid;
+    int64_t most = (int64_t)gpu->card->processors * (2048 / threads) * 16;
+    int64_t per_block = threads * each;
+    grid.x = DVTI_MAX(DVTI_MIN((n - 1) / per_block + 1, most), 1);
+    grid.y = grid.z = 1;
+    grid.threads = threads;
+    grid.shared = 0;
+    return grid;
+}
+
+DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                   dvti_cuda_program program, const char *entry,
+                                   dvti_cuda_grid grid, const void *args, size_t bytes) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cu_function function;
+    dvti_cu_result result;
+    dvt_status status;
+    void *extra[5];
+    extra[0] = DVTI_CU_PARAM_POINTER;
+    extra[1] = (void *)args; /* not written to */
+    extra[2] = DVTI_CU_PARAM_SIZE;
+    extra[3] = &bytes;
+    extra[4] = DVTI_CU_PARAM_END;
+    status = dvti_cuda_function(gpu->card, launch->name, program, entry, &function);
+    if (status != DVT_OK)
+        return status;
+    result = cu->cuLaunchKernel(function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
+                                (unsigned)grid.threads, 1, 1, (unsigned)grid.shared, gpu->compute,
+                                NULL, extra);
+    return result == DVTI_CU_OK ? DVT_OK : dvti_cuda_fail(launch->name, "cuLaunchKernel", result);
+}
+
+DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *launch) {
+    const dvti_cuda_gpu *gpu = (const dvti_cuda_gpu *)device->impl;
+    switch (launch->kernel) {
+    case DVTI_K_REDUCE:
+        return dvti_cuda_reduce_workspace(gpu, launch);
+    case DVTI_K_MATMUL:
+        return dvti_cuda_matmul_workspace(gpu, launch);
+    case DVTI_K_CONV2D:
+        return dvti_cuda_conv_workspace(gpu, launch);
+    case DVTI_K_TAKE:
+    case DVTI_K_TAKE_ALONG:
+    case DVTI_K_ONE_HOT:
+        return dvti_cuda_index_workspace(gpu, launch);
+    case DVTI_K_RANDOM:
+        return dvti_cuda_random_workspace(gpu, launch);
+    default:
+        return 0;
+    }
+}
+
+DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    if (dvti_cuda_view_size(&launch->out[0]) == 0)
+        return DVT_OK;
+    switch (launch->kernel) {
+    case DVTI_K_FILL:
+    case DVTI_K_ARANGE:
+    case DVTI_K_EYE:
+        return dvti_cuda_fill(gpu, launch);
+    case DVTI_K_ELEMENTWISE:
+        return dvti_cuda_elementwise(gpu, launch);
+    case DVTI_K_REDUCE:
+        return dvti_cuda_reduce(gpu, launch);
+    case DVTI_K_SOFTMAX:
+        return dvti_cuda_softmax(gpu, launch);
+    case DVTI_K_MATMUL:
+        return dvti_cuda_matmul(gpu, launch);
+    case DVTI_K_CONV2D:
+        return dvti_cuda_conv(gpu, launch);
+    case DVTI_K_POOL2D:
+        return dvti_cuda_pool(gpu, launch);
+    case DVTI_K_TAKE:
+    case DVTI_K_TAKE_ALONG:
+    case DVTI_K_ONE_HOT:
+        return dvti_cuda_index(gpu, launch);
+    case DVTI_K_RANDOM:
+        return dvti_cuda_random(gpu, launch);
+    case DVTI_K_OPTIMIZER:
+        return dvti_cuda_optimizer(gpu, launch);
+    case DVTI_K_COUNT:
+        break;
+    }
+    return DVT_OK;
+}
+/* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 49 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
+/* conv. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_conv.c"
+#endif
+
+DVTI_FN void dvti_cuda_describe_conv(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+}
+
+DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+}
+
+DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    (void)launch;
+    return 0;
+}
+/* ==== end src/3_cuda/launch/cuda_conv.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 50 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
+/* conv_mma. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_conv_mma.c"
+#endif
+
+DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+}
+/* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 51 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
+/* elementwise. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_elementwise.c"
+#endif
+
+DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+}
+
+DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+}
+/* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 52 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
+/* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_fill.c"
+#endif
+
+DVTI_FN void dvti_cuda_describe_fill(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define D %d\n", (int)variant);
+}
+
+DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    const dvti_view *out = &launch->out[0];
+    dvti_cuda_program program;
+    dvti_kfill args;
+    const char *entry = launch->kernel == DVTI_K_FILL     ? "dvti_fill"
+                        : launch->kernel == DVTI_K_ARANGE ? "dvti_arange"
+                                                          : "dvti_eye";
+    memset(&args, 0, sizeof args);
+    program.family = DVTI_CUDA_FAMILY_fill;
+    program.variant = (uint64_t)out->dtype;
+    args.out = dvti_cuda_view(out);
+    args.n = dvti_cuda_view_size(out);
+    args.f0 = launch->f[0];
+    args.f1 = launch->f[1];
+    args.last = launch->f[2];
+    args.i0 = launch->i[0];
+    args.i1 = launch->i[1];
+    args.fixed = launch->i[2];
+    return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, args.n, 256, 1),
+                           &args, sizeof args);
+}
+/* ==== end src/3_cuda/launch/cuda_fill.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 53 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_index.c ==== */
+/* index. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_index.c"
+#endif
+
+DVTI_FN void dvti_cuda_describe_index(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+}
+
+DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+}
+
+DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    (void)launch;
+    return 0;
+}
+/* ==== end src/3_cuda/launch/cuda_index.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 54 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
+/* matmul. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_matmul.c"
+#endif
+
+DVTI_FN void dvti_cuda_describe_matmul(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+}
+
+DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+}
+
+DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    (void)launch;
+    return 0;
+}
+/* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 55 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
+/* matmul_mma. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_matmul_mma.c"
+#endif
+
+DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+}
+/* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 56 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
+/* optimizer. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_optimizer.c"
+#endif
+
+DVTI_FN void dvti_cuda_describe_optimizer(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+}
+
+DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+}
+/* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 57 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
+/* pool. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_pool.c"
+#endif
+
+DVTI_FN void dvti_cuda_describe_pool(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+}
+
+DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+}
+/* ==== end src/3_cuda/launch/cuda_pool.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 58 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_random.c ==== */
+/* random. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_random.c"
+#endif
+
+DVTI_FN void dvti_cuda_describe_random(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+}
+
+DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+}
+
+DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    (void)launch;
+    return 0;
+}
+/* ==== end src/3_cuda/launch/cuda_random.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 59 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
+/* reduce. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_reduce.c"
+#endif
+
+DVTI_FN void dvti_cuda_describe_reduce(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+}
+
+DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+}
+
+DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    (void)launch;
+    return 0;
+}
+/* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 60 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
+/* softmax. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_softmax.c"
+#endif
+
+DVTI_FN void dvti_cuda_describe_softmax(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+}
+
+DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+}
+/* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 61 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
+/* The contract of 2_core/dvt_backend.h, kept on a card. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/dvt_cuda_backend.c"
+#endif
+
+static dvti_cuda_gpu *dvti_cuda_gpu_of(dvti_device *device) {
+    return (dvti_cuda_gpu *)device->impl;
+}
+
+static dvt_status dvti_cuda_acquire(dvti_device *device, const char *function, int64_t bytes,
+                                    void **out) {
+    dvti_cu_address address = 0;
+    dvti_cu_result result;
+    bool pushed;
+    if (!dvti_cuda_enter(dvti_cuda_gpu_of(device)->card, function, &pushed))
+        return dvti_failure();
+    result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)DVTI_MAX(bytes, 1));
+    dvti_cuda_leave(pushed);
+    if (result != DVTI_CU_OK)
+        return dvti_cuda_fail(function, "cuMemAlloc_v2", result);
+    dvti_atomic_add(&device->used, bytes);
+    *out = (void *)(uintptr_t)address;
+    return DVT_OK;
+}
+
+static void dvti_cuda_release(dvti_device *device, void *block, int64_t bytes) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    bool pushed;
+    dvti_atomic_add(&device->used, -bytes);
+    if (!dvti_cuda_enter(gpu->card, "releasing memory", &pushed))
+        return;
+    dvti_cuda()->cuStreamSynchronize(gpu->compute);
+    dvti_cuda()->cuMemFree_v2((dvti_cu_address)(uintptr_t)block);
+    dvti_cuda_leave(pushed);
+}
+
+static dvt_status dvti_cuda_wait(dvti_device *device) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvti_cu_result result;
+    bool pushed;
+    if (!dvti_cuda_enter(gpu->card, "waiting", &pushed))
+        return dvti_failure();
+    result = dvti_cuda()->cuStreamSynchronize(gpu->compute);
+    dvti_cuda_leave(pushed);
+    return result == DVTI_CU_OK ? DVT_OK : dvti_cuda_fail("waiting", "cuStreamSynchronize", result);
+}
+
+static dvt_status dvti_cuda_upload(dvti_device *device, void *dst, const void *src, int64_t bytes) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvti_cu_result result;
+    bool pushed;
+    if (bytes == 0)
+        return DVT_OK;
+    if (!dvti_cuda_enter(gpu->card, "upload", &pushed))
+        return dvti_failure();
+    result = dvti_cuda()->cuMemcpyHtoDAsync_v2((dvti_cu_address)(uintptr_t)dst, src, (size_t)bytes,
+                                               gpu->compute);
+    dvti_cuda_leave(pushed);
+    if (result != DVTI_CU_OK)
+        return dvti_cuda_fail("upload", "cuMemcpyHtoDAsync_v2", result);
+    return dvti_cuda_wait(device);
+}
+
+static dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void *src,
+                                     int64_t bytes) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvti_cu_result result;
+    bool pushed;
+    if (bytes == 0)
+        return DVT_OK;
+    if (!dvti_cuda_enter(gpu->card, "download", &pushed))
+        return dvti_failure();
+    result = dvti_cuda()->cuMemcpyDtoHAsync_v2(dst, (dvti_cu_address)(uintptr_t)src, (size_t)bytes,
+                                               gpu->compute);
+    dvti_cuda_leave(pushed);
+    if (result != DVTI_CU_OK)
+        return dvti_cuda_fail("download", "cuMemcpyDtoHAsync_v2", result);
+    return dvti_cuda_wait(device);
+}
+
+static dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_device *from,
+                                      const void *src, int64_t bytes) {
+    dvti_cuda_gpu *to = dvti_cuda_gpu_of(device), *source = dvti_cuda_gpu_of(from);
+    dvti_cu_result result;
+    bool pushed;
+    dvt_status status = dvti_cuda_wait(from);
+    if (status != DVT_OK)
+        return status;
+    if (bytes == 0)
+        return DVT_OK;
+    if (!dvti_cuda_enter(to->card, "copy", &pushed))
+        return dvti_failure();
+    result = dvti_cuda()->cuMemcpyPeerAsync((dvti_cu_address)(uintptr_t)dst, to->card->context,
+                                            (dvti_cu_address)(uintptr_t)src, source->card->context,
+                                            (size_t)bytes, to->compute);
+    dvti_cuda_leave(pushed);
+    if (result != DVTI_CU_OK)
+        return dvti_cuda_fail("copy", "cuMemcpyPeerAsync", result);
+    return dvti_cuda_wait(device);
+}
+
+static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launch) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    bool pushed;
+    dvt_status status;
+    if (!dvti_cuda_enter(gpu->card, launch->name, &pushed))
+        return dvti_failure();
+    status = dvti_cuda_run(gpu, launch);
+    dvti_cuda_leave(pushed);
+    return status;
+}
+
+DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
+    static const dvti_backend backend = {"cuda",
+                                         dvti_cuda_acquire,
+                                         dvti_cuda_release,
+                                         dvti_cuda_upload,
+                                         dvti_cuda_download,
+                                         dvti_cuda_copy_from,
+                                         dvti_cuda_workspace,
+                                         dvti_cuda_launch,
+                                         dvti_cuda_wait};
+    return &backend;
+}
+/* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 62 "src/devtensor_spine.h"
+#endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -10175,7 +11869,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -10324,7 +12018,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -10614,7 +12308,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -10767,7 +12461,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -10988,7 +12682,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -11078,7 +12772,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -11274,7 +12968,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -11541,7 +13235,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -11976,7 +13670,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -12173,7 +13867,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -12395,7 +14089,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -12602,7 +14296,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -12801,7 +14495,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -13019,7 +14713,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -13371,7 +15065,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -13641,7 +15335,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -14011,7 +15705,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -14247,7 +15941,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -14311,7 +16005,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -14479,7 +16173,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -14516,7 +16210,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -14560,7 +16254,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -14599,7 +16293,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -14750,7 +16444,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -14802,7 +16496,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -15086,7 +16780,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -15452,7 +17146,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -15789,7 +17483,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -15969,7 +17663,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -16130,7 +17824,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -16550,7 +18244,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -16902,7 +18596,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -17309,7 +19003,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -17777,7 +19471,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -18053,7 +19747,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -18571,7 +20265,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -18834,7 +20528,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -19009,7 +20703,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -19368,7 +21062,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -19609,7 +21303,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -19842,7 +21536,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -20094,7 +21788,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -20293,7 +21987,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -20693,7 +22387,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -20760,7 +22454,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -21143,7 +22837,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -21347,7 +23041,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -21510,7 +23204,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -21707,7 +23401,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -22066,7 +23760,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -22196,7 +23890,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -22576,7 +24270,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -22838,7 +24532,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -23267,7 +24961,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -23455,7 +25149,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -23618,7 +25312,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const dvt_optimizer *optimizer, double
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -23866,7 +25560,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -24136,7 +25830,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -24274,7 +25968,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -24335,7 +26029,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -24610,7 +26304,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -24835,7 +26529,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -25134,7 +26828,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -81,8 +81,9 @@ class Sources:
 class Paster:
     """Follows the includes from the spine, and collects the text of the header."""
 
-    def __init__(self, sources):
+    def __init__(self, sources, kernels):
         self.sources = sources
+        self.kernels = kernels  # the text of devtensor_kernels.cu.inc
         self.out = [BANNER, SPDX]
         self.under = {}  # of each pasted header: the conditions that it stands under
         self.conditions = []  # [text] of every #if around this place; None for an include guard
@@ -103,6 +104,10 @@ class Paster:
         self.line_directive(begin + 1, name)
         for number, line in list(enumerate(lines, 1))[begin:]:
             found = INCLUDE.match(code[number - 1])
+            if found and found[1] == KERNELS:
+                self.out.append(self.kernels)
+                self.line_directive(number + 1, name)
+                continue
             if found and found[1]:
                 self.include(name, number, found[1])
                 self.line_directive(number + 1, name)
@@ -187,7 +192,8 @@ class Paster:
 
 
 def kernels(sources):
-    """The CUDA files as one C string literal per line: compilers limit the length of a literal, not their number."""
+    """The CUDA files as one C string literal per line: compilers limit the length of a literal, not their number.
+    Comments are for readers of src/; the lines keep their numbers, so that errors name the right ones."""
     names = [n for n in sources.all() if n.startswith(KERNEL_FOLDER + "/")]
     out = [BANNER.replace("Edit src/", f"Edit src/{KERNEL_FOLDER}/"), SPDX,
            "/* The CUDA source: a table of lines, ended by NULL. "]
@@ -195,8 +201,8 @@ def kernels(sources):
                "No kernel has been written yet: it is empty. */\n")
     for name in names:
         out.append(f'"#line 1 \\"{name[len(KERNEL_FOLDER) + 1:]}\\"\\n",\n')
-        for line in sources.lines(name):
-            text = line[:-1].replace("\\", "\\\\").replace('"', '\\"').replace("??", "?\\?")
+        for line in code_of(sources.lines(name), strings=True)[:-1]:
+            text = line.rstrip().replace("\\", "\\\\").replace('"', '\\"').replace("??", "?\\?")
             out.append(f'"{text}\\n",\n')
     out.append("NULL\n")
     return "".join(out)
@@ -204,9 +210,10 @@ def kernels(sources):
 
 def generate(root):
     sources = Sources(root)
-    paster = Paster(sources)
+    new = {KERNELS: kernels(sources)}
+    paster = Paster(sources, new[KERNELS])
     paster.paste(SPINE)
-    new = {HEADER: "".join(paster.out), KERNELS: kernels(sources)}
+    new[HEADER] = "".join(paster.out)
     lost = sorted(set(sources.all()) - sources.used)
     if lost:
         die("not reachable from the spine: " + ", ".join("src/" + name for name in lost),

@@ -177,10 +177,31 @@ static dvti_registry *dvti_registry_ready(void) {
     return r;
 }
 
+/* With the lock held. Virtual GPUs stand in front of the cards, and are mapped onto them where there are any. */
+static int dvti_registry_gpus(const dvti_registry *r) {
+    return r->n_virtual ? r->n_virtual : dvti_cuda_count();
+}
+
+static dvt_status dvti_registry_open(const dvti_registry *r, dvti_device *device, dvt_ctx ctx) {
+    int cards = dvti_cuda_count();
+    memset(device, 0, sizeof *device);
+    device->backend = cards ? dvti_cuda_backend() : dvti_virtual_backend();
+    device->ctx = ctx;
+    device->limit = r->n_virtual ? r->virtual_bytes : 0;
+    return cards ? dvti_cuda_open(device, ctx.id % cards) : dvti_virtual_open(device);
+}
+
+static void dvti_registry_close(dvti_device *device) {
+    if (device->backend == dvti_virtual_backend())
+        dvti_virtual_close(device);
+    else
+        dvti_cuda_close(device);
+}
+
 DVT_API int dvt_num_gpus(void) {
     int n;
     dvti_mutex_lock(&dvti_registry_lock);
-    n = dvti_registry_ready()->n_virtual;
+    n = dvti_registry_gpus(dvti_registry_ready());
     dvti_mutex_unlock(&dvti_registry_lock);
     return n;
 }
@@ -196,17 +217,13 @@ DVTI_FN dvti_device *dvti_device_of(const char *function, dvt_ctx ctx) {
     int n;
     dvti_mutex_lock(&dvti_registry_lock);
     r = dvti_registry_ready();
-    n = r->n_virtual;
+    n = ctx.type == DVT_DEVICE_GPU ? dvti_registry_gpus(r) : 0;
     if (ctx.type == DVT_DEVICE_CPU && ctx.id >= 0)
         device = &r->cpu;
     else if (ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < n) {
         device = &r->gpu[ctx.id];
         if (!r->open[ctx.id]) {
-            memset(device, 0, sizeof *device);
-            device->backend = dvti_virtual_backend();
-            device->ctx = ctx;
-            device->limit = r->virtual_bytes;
-            status = dvti_virtual_open(device);
+            status = dvti_registry_open(r, device, ctx);
             r->open[ctx.id] = status == DVT_OK;
         }
     }
@@ -251,7 +268,7 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
     if (!alive) {
         for (i = 0; i < DVT_MAX_GPUS; i++)
             if (r->open[i])
-                dvti_virtual_close(&r->gpu[i]);
+                dvti_registry_close(&r->gpu[i]);
         memset(r->open, 0, sizeof r->open);
         r->n_virtual = n;
         r->virtual_bytes = bytes;

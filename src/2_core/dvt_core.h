@@ -104,9 +104,13 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void);
 DVTI_FN const dvti_backend *dvti_virtual_backend(void);
 DVTI_FN dvt_status dvti_virtual_open(dvti_device *device);
 DVTI_FN void dvti_virtual_close(dvti_device *device);
-/* The CUDA room's answers: why there is no GPU ("" when there is), and the driver's version. */
+/* The CUDA room's answers: why there is no card ("" when there is), the driver's version, how many cards; and a gpu(i) on card `index`. */
 DVTI_FN const char *dvti_cuda_reason(void);
 DVTI_FN int dvti_cuda_driver_version(void);
+DVTI_FN int dvti_cuda_count(void);
+DVTI_FN const dvti_backend *dvti_cuda_backend(void);
+DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index);
+DVTI_FN void dvti_cuda_close(dvti_device *device);
 
 /* ---- work ---- */
 /* Gets the workspace, counts, and puts the launch into the device's queue. All views must be on `device`. */

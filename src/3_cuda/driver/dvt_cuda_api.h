@@ -1,0 +1,155 @@
+/* CUDA's interfaces as this library needs them, without a header of the toolkit: the names that are asked of the two libraries, once,
+   with their types. tests/cuda proves every line against the real cuda.h, nvrtc.h and the toolkit's stub library.
+
+   Names are the exported ones: where there are several generations (_v2 and so on), the plain name is the oldest, with other types. */
+#ifndef DVTI_CUDA_API_H
+#define DVTI_CUDA_API_H
+#include "2_core/dvt_core.h"
+
+#if defined(_WIN32)
+#define DVTI_CUDA_CALL __stdcall
+#else
+#define DVTI_CUDA_CALL
+#endif
+
+typedef int dvti_cu_result;
+typedef int dvti_cu_device;
+typedef void *dvti_cu_context;
+typedef void *dvti_cu_module;
+typedef void *dvti_cu_function;
+typedef void *dvti_cu_stream;
+typedef void *dvti_cu_event;
+typedef unsigned long long dvti_cu_address;
+
+/* The results that are looked for. */
+enum {
+    DVTI_CU_OK = 0,
+    DVTI_CU_INVALID_VALUE = 1,
+    DVTI_CU_OUT_OF_MEMORY = 2,
+    DVTI_CU_NOT_INITIALIZED = 3,
+    DVTI_CU_DEINITIALIZED = 4,
+    DVTI_CU_STUB_LIBRARY = 34,
+    DVTI_CU_NO_DEVICE = 100,
+    DVTI_CU_INVALID_IMAGE = 200,
+    DVTI_CU_NO_BINARY = 209,
+    DVTI_CU_UNSUPPORTED_PTX = 222,
+    DVTI_CU_NOT_FOUND = 500,
+    DVTI_CU_NOT_READY = 600,
+    DVTI_CU_PEER_ALREADY = 704
+};
+
+/* Attributes of a device. */
+enum {
+    DVTI_CU_ATTR_SHARED_PER_BLOCK = 8,
+    DVTI_CU_ATTR_PROCESSORS = 16,
+    DVTI_CU_ATTR_INTEGRATED = 18,
+    DVTI_CU_ATTR_COMPUTE_MODE = 20,
+    DVTI_CU_ATTR_MAJOR = 75,
+    DVTI_CU_ATTR_MINOR = 76,
+    DVTI_CU_ATTR_SHARED_OPTIN = 97
+};
+
+enum {
+    DVTI_CU_STREAM_NON_BLOCKING = 1,
+    DVTI_CU_EVENT_DISABLE_TIMING = 2,
+    DVTI_CU_FUNC_DYNAMIC_SHARED = 8,
+    DVTI_CU_HOST_PORTABLE = 1,
+    DVTI_CU_JIT_ERROR_LOG = 5,
+    DVTI_CU_JIT_ERROR_LOG_BYTES = 6
+};
+
+#define DVTI_CU_PARAM_END ((void *)0)
+#define DVTI_CU_PARAM_POINTER ((void *)1)
+#define DVTI_CU_PARAM_SIZE ((void *)2)
+
+/* name, arguments, what it is for: ALWAYS (a driver without it is too old), or a feature that is then missing. */
+#define DVTI_CUDA_DRIVER_TABLE(X)                                                                  \
+    X(cuInit, (unsigned flags), ALWAYS)                                                            \
+    X(cuDriverGetVersion, (int *version), ALWAYS)                                                  \
+    X(cuDeviceGetCount, (int *count), ALWAYS)                                                      \
+    X(cuDeviceGet, (dvti_cu_device * device, int ordinal), ALWAYS)                                 \
+    X(cuDeviceGetName, (char *name, int size, dvti_cu_device device), ALWAYS)                      \
+    X(cuDeviceTotalMem_v2, (size_t * bytes, dvti_cu_device device), ALWAYS)                        \
+    X(cuDeviceGetAttribute, (int *value, int attribute, dvti_cu_device device), ALWAYS)            \
+    X(cuDevicePrimaryCtxRetain, (dvti_cu_context * context, dvti_cu_device device), ALWAYS)        \
+    X(cuDevicePrimaryCtxRelease_v2, (dvti_cu_device device), ALWAYS)                               \
+    X(cuCtxGetCurrent, (dvti_cu_context * context), ALWAYS)                                        \
+    X(cuCtxPushCurrent_v2, (dvti_cu_context context), ALWAYS)                                      \
+    X(cuCtxPopCurrent_v2, (dvti_cu_context * context), ALWAYS)                                     \
+    X(cuMemGetInfo_v2, (size_t * available, size_t * total), ALWAYS)                               \
+    X(cuMemAlloc_v2, (dvti_cu_address * address, size_t bytes), ALWAYS)                            \
+    X(cuMemFree_v2, (dvti_cu_address address), ALWAYS)                                             \
+    X(cuMemHostAlloc, (void **block, size_t bytes, unsigned flags), ALWAYS)                        \
+    X(cuMemFreeHost, (void *block), ALWAYS)                                                        \
+    X(cuMemcpyHtoDAsync_v2,                                                                        \
+      (dvti_cu_address dst, const void *src, size_t bytes, dvti_cu_stream stream), ALWAYS)         \
+    X(cuMemcpyDtoHAsync_v2, (void *dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream), \
+      ALWAYS)                                                                                      \
+    X(cuMemcpyDtoDAsync_v2,                                                                        \
+      (dvti_cu_address dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream), ALWAYS)     \
+    X(cuMemcpyPeerAsync,                                                                           \
+      (dvti_cu_address dst, dvti_cu_context to, dvti_cu_address src, dvti_cu_context from,         \
+       size_t bytes, dvti_cu_stream stream),                                                       \
+      ALWAYS)                                                                                      \
+    X(cuDeviceCanAccessPeer, (int *can, dvti_cu_device device, dvti_cu_device peer), ALWAYS)       \
+    X(cuCtxEnablePeerAccess, (dvti_cu_context peer, unsigned flags), ALWAYS)                       \
+    X(cuStreamCreateWithPriority, (dvti_cu_stream * stream, unsigned flags, int priority), ALWAYS) \
+    X(cuStreamDestroy_v2, (dvti_cu_stream stream), ALWAYS)                                         \
+    X(cuStreamSynchronize, (dvti_cu_stream stream), ALWAYS)                                        \
+    X(cuStreamWaitEvent, (dvti_cu_stream stream, dvti_cu_event event, unsigned flags), ALWAYS)     \
+    X(cuEventCreate, (dvti_cu_event * event, unsigned flags), ALWAYS)                              \
+    X(cuEventDestroy_v2, (dvti_cu_event event), ALWAYS)                                            \
+    X(cuEventRecord, (dvti_cu_event event, dvti_cu_stream stream), ALWAYS)                         \
+    X(cuEventQuery, (dvti_cu_event event), ALWAYS)                                                 \
+    X(cuEventSynchronize, (dvti_cu_event event), ALWAYS)                                           \
+    X(cuModuleLoadDataEx,                                                                          \
+      (dvti_cu_module * module, const void *image, unsigned n, int *options, void **values),       \
+      ALWAYS)                                                                                      \
+    X(cuModuleUnload, (dvti_cu_module module), ALWAYS)                                             \
+    X(cuModuleGetFunction, (dvti_cu_function * function, dvti_cu_module module, const char *name), \
+      ALWAYS)                                                                                      \
+    X(cuFuncSetAttribute, (dvti_cu_function function, int attribute, int value), ALWAYS)           \
+    X(cuLaunchKernel,                                                                              \
+      (dvti_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,               \
+       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,                      \
+       dvti_cu_stream stream, void **parameters, void **extra),                                    \
+      ALWAYS)                                                                                      \
+    X(cuGetErrorName, (dvti_cu_result result, const char **name), ALWAYS)                          \
+    X(cuGetErrorString, (dvti_cu_result result, const char **text), ALWAYS)
+
+#define DVTI_CUDA_DRIVER_MEMBER(name, arguments, need)                                             \
+    dvti_cu_result(DVTI_CUDA_CALL *name) arguments;
+
+typedef struct dvti_cuda_driver {
+    DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_DRIVER_MEMBER)
+} dvti_cuda_driver;
+
+#undef DVTI_CUDA_DRIVER_MEMBER
+
+typedef void *dvti_nvrtc_program;
+
+#define DVTI_NVRTC_TABLE(X)                                                                        \
+    X(nvrtcVersion, (int *major, int *minor))                                                      \
+    X(nvrtcGetNumSupportedArchs, (int *count))                                                     \
+    X(nvrtcGetSupportedArchs, (int *archs))                                                        \
+    X(nvrtcCreateProgram, (dvti_nvrtc_program * program, const char *source, const char *name,     \
+                           int n, const char *const *headers, const char *const *names))           \
+    X(nvrtcDestroyProgram, (dvti_nvrtc_program * program))                                         \
+    X(nvrtcCompileProgram, (dvti_nvrtc_program program, int n, const char *const *options))        \
+    X(nvrtcGetCUBINSize, (dvti_nvrtc_program program, size_t * bytes))                             \
+    X(nvrtcGetCUBIN, (dvti_nvrtc_program program, char *image))                                    \
+    X(nvrtcGetPTXSize, (dvti_nvrtc_program program, size_t * bytes))                               \
+    X(nvrtcGetPTX, (dvti_nvrtc_program program, char *text))                                       \
+    X(nvrtcGetProgramLogSize, (dvti_nvrtc_program program, size_t * bytes))                        \
+    X(nvrtcGetProgramLog, (dvti_nvrtc_program program, char *log))
+
+#define DVTI_NVRTC_MEMBER(name, arguments) int(DVTI_CUDA_CALL * name) arguments;
+
+typedef struct dvti_nvrtc {
+    DVTI_NVRTC_TABLE(DVTI_NVRTC_MEMBER)
+    const char *(DVTI_CUDA_CALL *nvrtcGetErrorString)(int result);
+} dvti_nvrtc;
+
+#undef DVTI_NVRTC_MEMBER
+
+#endif

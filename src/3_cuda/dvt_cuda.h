@@ -1,0 +1,134 @@
+/* The CUDA backend's rooms and what they offer each other.
+
+     driver/   finding libcuda and libnvrtc, and what they are asked for
+     device/   cards, memory, streams, copies: what one gpu(i) is
+     jit/      from a family and a variant to a function on a card: text, NVRTC, cache
+     launch/   per family of kernels: from a dvti_launch to grids and arguments
+     kernels/  the CUDA source itself
+
+   A *card* is a physical device with its primary context; a gpu(i) is a queue with memory on a card. Usually they are one to one; with
+   DEVTENSOR_VIRTUAL_GPUS several gpu(i) share a card. All kernels of a gpu(i) run on its compute stream, in order. */
+#ifndef DVTI_CUDA_H
+#define DVTI_CUDA_H
+#include "3_cuda/driver/dvt_cuda_api.h"
+#include "3_cuda/kernels/args.h"
+
+/* ---- driver/ ---- */
+/* The driver, opened at the first call; NULL when it cannot be used, and dvti_cuda_reason says why. */
+DVTI_FN const dvti_cuda_driver *dvti_cuda(void);
+/* A CUDA result as a failure of `function`: "dvt_add: cuLaunchKernel gave CUDA_ERROR_..: text". */
+DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_cu_result result);
+/* NVRTC, opened at the first call; NULL with the error set. */
+DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function);
+
+/* ---- device/ ---- */
+typedef struct dvti_cuda_loaded dvti_cuda_loaded; /* jit/: a function on a card */
+
+typedef struct dvti_cuda_card {
+    dvti_mutex lock; /* of opening, and of the functions */
+    bool open;
+    dvti_cu_device device;
+    dvti_cu_context context;
+    int cc;              /* compute capability, 90 for 9.0 */
+    int processors;      /* streaming multiprocessors */
+    int64_t shared_most; /* bytes of shared memory that a block may have on request */
+    dvti_cuda_loaded *loaded;
+    size_t n_loaded, loaded_capacity;
+} dvti_cuda_card;
+
+typedef struct dvti_cuda_gpu {
+    dvti_cuda_card *card;
+    dvt_ctx ctx;
+    int64_t process;
+    dvti_cu_stream compute;
+    dvti_device *device;
+} dvti_cuda_gpu;
+
+/* Makes the card's context current for this thread; false with the error set. Pair with dvti_cuda_leave, which restores what
+   was current before. */
+DVTI_FN bool dvti_cuda_enter(dvti_cuda_card *card, const char *function, bool *pushed);
+DVTI_FN void dvti_cuda_leave(bool pushed);
+
+/* ---- jit/ ---- */
+/* The families of kernels: file, whether a * b + c may be fused where the text does not say so. */
+#define DVTI_CUDA_FAMILY_TABLE(X)                                                                  \
+    X(fill, false)                                                                                 \
+    X(elementwise, false)                                                                          \
+    X(reduce, false)                                                                               \
+    X(softmax, false)                                                                              \
+    X(matmul, true)                                                                                \
+    X(matmul_mma, true)                                                                            \
+    X(conv, true)                                                                                  \
+    X(conv_mma, true)                                                                              \
+    X(pool, false)                                                                                 \
+    X(index, false)                                                                                \
+    X(random, false)                                                                               \
+    X(optimizer, false)
+#define DVTI_CUDA_FAMILY_ENUM(name, fuse) DVTI_CUDA_FAMILY_##name,
+
+typedef enum dvti_cuda_family {
+    DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_FAMILY_ENUM) DVTI_CUDA_FAMILY_COUNT
+} dvti_cuda_family;
+
+#undef DVTI_CUDA_FAMILY_ENUM
+
+/* A program: the family's file under the definitions of a variant. The family packs what it specialises on (dtypes, operation,
+   layout) into `variant`; launch/ unpacks it into #define lines when the program is built for the first time. */
+typedef struct dvti_cuda_program {
+    dvti_cuda_family family;
+    uint64_t variant;
+} dvti_cuda_program;
+
+#define DVTI_CUDA_DESCRIBE(name, fuse)                                                             \
+    DVTI_FN void dvti_cuda_describe_##name(uint64_t variant, dvti_text *text);
+DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_DESCRIBE)
+#undef DVTI_CUDA_DESCRIBE
+
+/* The whole source of a program, to be freed; NULL when memory is exhausted (no error set). */
+DVTI_FN char *dvti_cuda_source(dvti_cuda_program program);
+/* The elementwise operation's text from the op table: floating, or integer. */
+DVTI_FN const char *dvti_cuda_op_text(dvti_op op, bool integer);
+/* The function `entry` of the program on this card, compiled and loaded at its first use. */
+DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function,
+                                      dvti_cuda_program program, const char *entry,
+                                      dvti_cu_function *out);
+
+/* ---- launch/ ---- */
+typedef struct dvti_cuda_grid {
+    int64_t x, y, z;
+    int threads;
+    int64_t shared; /* bytes of dynamic shared memory */
+} dvti_cuda_grid;
+
+/* A one-dimensional grid for n > 0 elements, `each` of them per thread; kernels loop over what is left. */
+DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
+                                          int64_t each);
+/* Puts the kernel into the compute stream; `args` is the kernel's one argument. */
+DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                   dvti_cuda_program program, const char *entry,
+                                   dvti_cuda_grid grid, const void *args, size_t bytes);
+DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view);
+DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
+
+DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *launch);
+/* Finds the family; the card's context is current. */
+DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+/* One per kernel family of the contract. The launch has at least one element of output. */
+DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+/* The bytes of workspace that the launch is to have. */
+DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+
+#endif

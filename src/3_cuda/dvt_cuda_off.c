@@ -1,0 +1,31 @@
+/* What is left of CUDA under DEVTENSOR_NO_CUDA. */
+#include "2_core/dvt_core.h"
+
+#if defined(DEVTENSOR_NO_CUDA)
+
+DVTI_FN const char *dvti_cuda_reason(void) {
+    return "this build leaves CUDA out (DEVTENSOR_NO_CUDA)";
+}
+
+DVTI_FN int dvti_cuda_driver_version(void) {
+    return 0;
+}
+
+DVTI_FN int dvti_cuda_count(void) {
+    return 0;
+}
+
+DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
+    (void)index;
+    return dvti_fail(DVT_ERR_NOT_BUILT, "%s: %s", dvt_ctx_name(device->ctx), dvti_cuda_reason());
+}
+
+DVTI_FN void dvti_cuda_close(dvti_device *device) {
+    (void)device;
+}
+
+DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,177 @@
+/* The beginning of every program: types, elements of every dtype, positions in strided windows, the index of a thread.
+
+   A program is args.h + this file + the definitions of its variant + the file of its family. It has no includes: NVRTC needs no
+   path. Definitions that always stand before this file: DVT_F32 .. DVT_BOOL, the numbers of the dtypes.
+
+   Elements become float, double or int64_t and back by the rules of the CPU backend (3_cpu/ref/ref_element.c): a float becomes an
+   integer by dropping its fraction, clamped to what fits, NaN giving 0; an int64_t wraps in a narrower integer; bool is
+   "nonzero"; a 16-bit float is rounded once, to nearest even. */
+
+template <int D> struct dvti_stored;
+template <> struct dvti_stored<DVT_F32> { typedef float type; };
+template <> struct dvti_stored<DVT_F64> { typedef double type; };
+template <> struct dvti_stored<DVT_F16> { typedef unsigned short type; };
+template <> struct dvti_stored<DVT_BF16> { typedef unsigned short type; };
+template <> struct dvti_stored<DVT_I8> { typedef signed char type; };
+template <> struct dvti_stored<DVT_U8> { typedef unsigned char type; };
+template <> struct dvti_stored<DVT_I32> { typedef int type; };
+template <> struct dvti_stored<DVT_I64> { typedef int64_t type; };
+template <> struct dvti_stored<DVT_BOOL> { typedef unsigned char type; };
+
+#define DVTI_IS_FLOAT(D) ((D) == DVT_F32 || (D) == DVT_F64 || (D) == DVT_F16 || (D) == DVT_BF16)
+
+/* ---- the 16-bit floats ---- */
+__device__ inline float dvti_half_to_float(unsigned short h) {
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+    return f;
+}
+
+__device__ inline unsigned short dvti_float_to_half(float f) {
+    unsigned short h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+    return f != f ? (unsigned short)(__float_as_uint(f) >> 16 & 0x8000 | 0x7e00) : h;
+}
+
+__device__ inline unsigned short dvti_double_to_half(double d) {
+    unsigned short h;
+    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h) : "d"(d));
+    return d != d ? (unsigned short)(__double2hiint(d) >> 16 & 0x8000 | 0x7e00) : h;
+}
+
+__device__ inline float dvti_bf16_to_float(unsigned short b) {
+    return __uint_as_float((unsigned)b << 16);
+}
+
+__device__ inline unsigned short dvti_float_to_bf16(float f) {
+    unsigned u = __float_as_uint(f);
+    if (f != f)
+        return (unsigned short)(u >> 16 | 0x40);
+    return (unsigned short)(u + 0x7fff + (u >> 16 & 1) >> 16);
+}
+
+/* Rounding to odd keeps what a double has beyond a float, so that the second rounding is the only one. */
+__device__ inline unsigned short dvti_double_to_bf16(double d) {
+    float f = __double2float_rz(d);
+    if ((double)f != d && d == d && fabsf(f) <= 3.40282346638528859812e+38f && fabs(d) <= 1.7976931348623157e308)
+        f = __uint_as_float(__float_as_uint(f) | 1);
+    return dvti_float_to_bf16(f);
+}
+
+/* ---- numbers of one class from another ---- */
+__device__ inline int64_t dvti_clamp(double v, int64_t low, int64_t high) {
+    if (v != v)
+        return 0;
+    if (v <= (double)low)
+        return low;
+    return v >= (double)high ? high : (int64_t)v;
+}
+
+__device__ inline double dvti_sticky(int64_t v) {
+    const int64_t exact = (int64_t)1 << 53;
+    if (v > -exact && v < exact)
+        return (double)v;
+    return (double)((v & ~(int64_t)0x7ff) | ((v & 0x7ff) ? 0x400 : 0));
+}
+
+template <class C> __device__ inline C dvti_from_float(float v) { return (C)v; }
+template <> __device__ inline int64_t dvti_from_float<int64_t>(float v) {
+    return dvti_clamp((double)v, -9223372036854775807LL - 1, 9223372036854775807LL);
+}
+template <class C> __device__ inline C dvti_from_double(double v) { return (C)v; }
+template <> __device__ inline int64_t dvti_from_double<int64_t>(double v) {
+    return dvti_clamp(v, -9223372036854775807LL - 1, 9223372036854775807LL);
+}
+
+/* One stored element of dtype D as a C: float, double or int64_t. */
+template <int D, class C> __device__ inline C dvti_widen(typename dvti_stored<D>::type v) {
+    if constexpr (D == DVT_F32)
+        return dvti_from_float<C>((float)v);
+    if constexpr (D == DVT_F64)
+        return dvti_from_double<C>((double)v);
+    if constexpr (D == DVT_F16)
+        return dvti_from_float<C>(dvti_half_to_float((unsigned short)v));
+    if constexpr (D == DVT_BF16)
+        return dvti_from_float<C>(dvti_bf16_to_float((unsigned short)v));
+    if constexpr (D == DVT_BOOL)
+        return (C)(v != 0);
+    return (C)v;
+}
+
+template <int D> __device__ inline typename dvti_stored<D>::type dvti_narrow(float v) {
+    typedef typename dvti_stored<D>::type T;
+    if constexpr (D == DVT_F16)
+        return (T)dvti_float_to_half(v);
+    if constexpr (D == DVT_BF16)
+        return (T)dvti_float_to_bf16(v);
+    if constexpr (D == DVT_BOOL)
+        return (T)(v != 0);
+    if constexpr (D == DVT_I8)
+        return (T)dvti_clamp((double)v, -128, 127);
+    if constexpr (D == DVT_U8)
+        return (T)dvti_clamp((double)v, 0, 255);
+    if constexpr (D == DVT_I32)
+        return (T)dvti_clamp((double)v, -2147483647LL - 1, 2147483647LL);
+    if constexpr (D == DVT_I64)
+        return (T)dvti_from_float<int64_t>(v);
+    return (T)v;
+}
+
+template <int D> __device__ inline typename dvti_stored<D>::type dvti_narrow(double v) {
+    typedef typename dvti_stored<D>::type T;
+    if constexpr (D == DVT_F16)
+        return (T)dvti_double_to_half(v);
+    if constexpr (D == DVT_BF16)
+        return (T)dvti_double_to_bf16(v);
+    if constexpr (D == DVT_BOOL)
+        return (T)(v != 0);
+    if constexpr (D == DVT_I8)
+        return (T)dvti_clamp(v, -128, 127);
+    if constexpr (D == DVT_U8)
+        return (T)dvti_clamp(v, 0, 255);
+    if constexpr (D == DVT_I32)
+        return (T)dvti_clamp(v, -2147483647LL - 1, 2147483647LL);
+    if constexpr (D == DVT_I64)
+        return (T)dvti_from_double<int64_t>(v);
+    return (T)v;
+}
+
+template <int D> __device__ inline typename dvti_stored<D>::type dvti_narrow(int64_t v) {
+    typedef typename dvti_stored<D>::type T;
+    if constexpr (D == DVT_F16)
+        return (T)dvti_double_to_half(dvti_sticky(v));
+    if constexpr (D == DVT_BF16)
+        return (T)dvti_double_to_bf16(dvti_sticky(v));
+    if constexpr (D == DVT_BOOL)
+        return (T)(v != 0);
+    return (T)v;
+}
+
+template <int D, class C> __device__ inline C dvti_load(const void *data, int64_t at) {
+    return dvti_widen<D, C>(((const typename dvti_stored<D>::type *)data)[at]);
+}
+
+template <int D, class C> __device__ inline void dvti_store(void *data, int64_t at, C v) {
+    ((typename dvti_stored<D>::type *)data)[at] = dvti_narrow<D>(v);
+}
+
+/* ---- positions ---- */
+/* The distance, in elements, of position `at` (C order) from the window's first element. I: int where every position and distance fits. */
+template <class I> __device__ inline I dvti_offset(const dvti_kview &view, I at) {
+    I offset = 0;
+    for (int axis = (int)view.ndim - 1; axis > 0; axis--) {
+        I extent = (I)view.dim[axis], next = at / extent;
+        offset += (at - next * extent) * (I)view.stride[axis];
+        at = next;
+    }
+    return view.ndim ? offset + at * (I)view.stride[0] : 0;
+}
+
+/* This thread among all of a one-dimensional grid, and how many there are: for loops over more elements than threads. */
+__device__ inline int64_t dvti_thread() {
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+__device__ inline int64_t dvti_threads() {
+    return (int64_t)gridDim.x * blockDim.x;
+}

@@ -1,0 +1,28 @@
+/* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
+#include "3_cuda/dvt_cuda.h"
+
+DVTI_FN void dvti_cuda_describe_fill(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define D %d\n", (int)variant);
+}
+
+DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    const dvti_view *out = &launch->out[0];
+    dvti_cuda_program program;
+    dvti_kfill args;
+    const char *entry = launch->kernel == DVTI_K_FILL     ? "dvti_fill"
+                        : launch->kernel == DVTI_K_ARANGE ? "dvti_arange"
+                                                          : "dvti_eye";
+    memset(&args, 0, sizeof args);
+    program.family = DVTI_CUDA_FAMILY_fill;
+    program.variant = (uint64_t)out->dtype;
+    args.out = dvti_cuda_view(out);
+    args.n = dvti_cuda_view_size(out);
+    args.f0 = launch->f[0];
+    args.f1 = launch->f[1];
+    args.last = launch->f[2];
+    args.i0 = launch->i[0];
+    args.i1 = launch->i[1];
+    args.fixed = launch->i[2];
+    return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, args.n, 256, 1),
+                           &args, sizeof args);
+}

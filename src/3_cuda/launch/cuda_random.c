@@ -1,0 +1,17 @@
+/* random. */
+#include "3_cuda/dvt_cuda.h"
+
+DVTI_FN void dvti_cuda_describe_random(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+}
+
+DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+}
+
+DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    (void)launch;
+    return 0;
+}
