@@ -54,6 +54,7 @@ else
 endif
 UNIT = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/unit/*.c))
 LONG = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/long/*.c))
+CARD = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/cuda/*.c))
 EXAMPLES = $(patsubst %.c,$B/%,$(wildcard examples/*.c examples/tutorials/*.c))
 EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst %.cpp,$B/%,$(wildcard examples/*.cpp)))
 BENCH = $(patsubst %.c,$B/%,$(wildcard bench/*.c))
@@ -145,6 +146,9 @@ $B/unit/tests: $B/dvt_test.o $(UNIT) $(LIBRARY)
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
 $B/long/tests: $B/dvt_test.o $(LONG) $(LIBRARY)
+	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
+
+$B/cuda/tests: $B/dvt_test.o $(CARD) $(LIBRARY)
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
 $B/%.program.o: %.c Makefile
