@@ -1464,15 +1464,20 @@ DVT_API dvt_optimizer dvt_adagrad(double learning_rate);
 /* Trains all parameters of the collection whose grad_req is not null. Retains them.
    Errors: CONTEXT (parameters on different context lists), RANGE (rates). */
 DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer);
-/* Sums the gradients over the contexts in their order, divides by batch_size and updates every
-   copy: all copies keep the same bits. Waits: no. Errors: STALE_GRAD (a gradient was not renewed
-   since the last step; nothing is updated), UNINITIALIZED, RANGE (batch_size <= 0). */
+/* dvt_trainer_allreduce, then dvt_trainer_update: sums the gradients over the contexts in their
+   order, divides by batch_size and updates every copy: all copies keep the same bits. What
+   dvt_trainer_allreduce has summed already is not summed again. Waits: no. Errors: STALE_GRAD (a
+   gradient was not renewed since the last step; nothing is updated), UNINITIALIZED, RANGE
+   (batch_size <= 0), VALUE (as dvt_trainer_allreduce). */
 DVT_API dvt_status dvt_trainer_step(dvt_trainer *trainer, int64_t batch_size);
 /* The same, but parameters with stale gradients are skipped; a copy whose context had no part in
    this batch counts as 0. */
 DVT_API dvt_status dvt_trainer_step_partial(dvt_trainer *trainer, int64_t batch_size);
-/* The two halves of a step, for changing gradients in between. */
+/* The two halves of a step, for changing gradients in between. Gradients are summed once: a second
+   call before the next backward leaves them as they are. Errors: VALUE (backward has renewed or
+   added to some of the sums since, so that another sum would count them twice). */
 DVT_API dvt_status dvt_trainer_allreduce(dvt_trainer *trainer);
+/* Errors: as dvt_trainer_step; VALUE (on several contexts, gradients that are not summed). */
 DVT_API dvt_status dvt_trainer_update(dvt_trainer *trainer, int64_t batch_size);
 DVT_API double dvt_trainer_learning_rate(const dvt_trainer *trainer);
 DVT_API dvt_status dvt_trainer_set_learning_rate(dvt_trainer *trainer, double rate);
@@ -3617,6 +3622,11 @@ struct dvti_node;
 #define DVTI_SITE_NONE 0
 #define DVTI_SITE_KNOWN ((int64_t)1 << 32)
 
+/* What an attached gradient holds of a network that is trained on several contexts; bits, and none of them: zeros. A sum must
+   not be summed again. */
+#define DVTI_GRAD_OWN 1u /* what backward found on this array's context */
+#define DVTI_GRAD_SUM 2u /* what a trainer found on all contexts */
+
 struct dvt_array {
     dvti_object object;
     dvti_storage *storage;
@@ -3629,11 +3639,11 @@ struct dvt_array {
     dvt_array *grad;        /* attached gradient, owned */
     dvt_grad_req grad_req;
     bool attached;
-    bool grad_fresh;  /* backward has written grad since the trainer last looked */
-    bool grad_summed; /* a trainer has summed grad over the contexts since then */
-    bool grad_sums;   /* while it is fresh, another backward adds to it (see dvt_param.sums) */
-    dvti_atomic site; /* DVTI_SITE_...: several threads may note a place at once */
-    const char *file; /* where the creating call stands, when known */
+    bool grad_fresh;     /* backward has written grad since the trainer last looked */
+    unsigned grad_holds; /* DVTI_GRAD_... */
+    bool grad_sums;      /* while it is fresh, another backward adds to it (see dvt_param.sums) */
+    dvti_atomic site;    /* DVTI_SITE_...: several threads may note a place at once */
+    const char *file;    /* where the creating call stands, when known */
     int line;
 };
 
@@ -15232,6 +15242,7 @@ DVT_API dvt_status dvt_attach_grad(dvt_array *x, dvt_grad_req req) {
     x->attached = true;
     x->grad_req = req;
     x->grad_fresh = false;
+    x->grad_holds = 0;
     return DVT_OK;
 }
 
@@ -15254,16 +15265,23 @@ DVT_API dvt_array *dvt_grad(dvt_array *x) {
 }
 
 DVT_API dvt_status dvt_zero_grad(dvt_array *x) {
+    dvt_status status;
     if (!x)
         return dvti_null("dvt_zero_grad", "x");
-    return dvti_has_grad("dvt_zero_grad", x) ? dvti_clear_grad("dvt_zero_grad", x)
-                                             : dvti_failed("dvt_zero_grad");
+    if (!dvti_has_grad("dvt_zero_grad", x))
+        return dvti_failed("dvt_zero_grad");
+    status = dvti_clear_grad("dvt_zero_grad", x);
+    if (status == DVT_OK)
+        x->grad_holds = 0;
+    return status;
 }
 
 /* ---- after a backward pass ---- */
-/* Added to what is there, not written over it: as asked for, or because another part of the same batch has been here. */
+/* Added to what is there, not written over it: as asked for, or because another part of the same batch has been here, which
+   ends when a trainer sums the parts. */
 static bool dvti_leaf_adds(const dvt_array *x) {
-    return x->grad_req == DVT_GRAD_ADD || (x->grad_sums && x->grad_fresh);
+    return x->grad_req == DVT_GRAD_ADD ||
+           (x->grad_sums && x->grad_fresh && !(x->grad_holds & DVTI_GRAD_SUM));
 }
 
 /* What becomes of a leaf's gathered gradient: written into the array that exists, or a new array in its place. Everything that
@@ -15315,8 +15333,9 @@ DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph) {
             slot->leaf->grad = slot->grad;
             slot->grad = NULL;
         }
+        slot->leaf->grad_holds =
+            dvti_leaf_adds(slot->leaf) ? slot->leaf->grad_holds | DVTI_GRAD_OWN : DVTI_GRAD_OWN;
         slot->leaf->grad_fresh = true;
-        slot->leaf->grad_summed = false;
     }
     return DVT_OK;
 }
@@ -22732,6 +22751,7 @@ static void dvti_copy_drop_grad(dvt_array *copy) {
     copy->grad = NULL;
     copy->grad_req = DVT_GRAD_NULL;
     copy->attached = copy->grad_fresh = false;
+    copy->grad_holds = 0;
 }
 
 /* Gradients start again at 0, as in Gluon. */
@@ -23154,6 +23174,7 @@ static void dvti_copy_renew(dvt_array *kept, dvt_array *fresh) {
     kept->grad_req = fresh->grad_req;
     kept->attached = fresh->attached;
     kept->grad_fresh = false;
+    kept->grad_holds = 0;
     kept->grad_sums = fresh->grad_sums;
 }
 
@@ -23428,8 +23449,8 @@ DVTI_FN dvt_status dvti_optimizer_check(const char *function, const dvt_optimize
 /* State arrays per copy of a parameter. */
 DVTI_FN int dvti_optimizer_states(const dvt_optimizer *optimizer);
 /* One step without its views: rate and decay of this parameter; count: which step of it this is, from 1. */
-DVTI_FN dvti_launch dvti_optimizer_launch(const dvt_optimizer *optimizer, double rate, double decay,
-                                          double rescale, int64_t count);
+DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimizer *optimizer,
+                                          double rate, double decay, double rescale, int64_t count);
 
 /* ---- the trainer ---- */
 #define DVTI_TRAINER_STATES 3
@@ -23445,6 +23466,7 @@ typedef struct dvti_trained {
     int64_t count;      /* steps of this parameter so far */
     dvt_array *landing; /* on the first context: where the others' gradients arrive; owned */
     bool taken;         /* part of the step that is under way */
+    bool summed;        /* every copy's gradient is the sum already */
 } dvti_trained;
 
 struct dvt_trainer {
@@ -23453,7 +23475,6 @@ struct dvt_trainer {
     dvt_optimizer optimizer;
     int states, n;
     int64_t steps;
-    bool summed;           /* allreduce has been here since the last update */
     dvti_trained *trained; /* n */
     dvt_ctx_list ctxs;
     dvti_replica *replica; /* n rows of ctxs.n */
@@ -23470,8 +23491,10 @@ DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t);
 /* The memory that a step needs for parameter i: its states; room for a gradient that comes from another device. */
 DVTI_FN dvt_status dvti_trainer_make_states(dvt_trainer *t, int i);
 DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i);
-/* Sums the gradients of all that is taken over the contexts, in their order, and gives every copy the sum. fresh_only: stale
-   ones count as 0. */
+/* Finds what is summed already. A gradient that would be counted twice is refused with VALUE. fresh_only: as below. */
+DVTI_FN dvt_status dvti_trainer_check_sums(const char *function, dvt_trainer *t, bool fresh_only);
+/* Sums the gradients of all that is taken and not summed yet over the contexts, in their order, and gives every copy the sum.
+   fresh_only: stale ones count as 0. */
 DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only);
 
 /* ---- clipping ---- */
@@ -25279,10 +25302,11 @@ static dvti_op dvti_optimizer_op(dvt_optimizer_kind kind) {
     }
 }
 
-DVTI_FN dvti_launch dvti_optimizer_launch(const dvt_optimizer *optimizer, double rate, double decay,
-                                          double rescale, int64_t count) {
+DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimizer *optimizer,
+                                          double rate, double decay, double rescale,
+                                          int64_t count) {
     dvti_launch launch =
-        dvti_launch_begin("dvt_trainer_step", DVTI_K_OPTIMIZER, dvti_optimizer_op(optimizer->kind));
+        dvti_launch_begin(function, DVTI_K_OPTIMIZER, dvti_optimizer_op(optimizer->kind));
     launch.f[0] = rate;
     launch.f[1] = decay;
     launch.f[2] = rescale;
@@ -25668,7 +25692,6 @@ static dvt_status dvti_trainer_place(const char *function, dvt_trainer *t,
     }
     t->replica = fresh;
     t->ctxs = *ctxs;
-    t->summed = false;
     return DVT_OK;
 }
 
@@ -25676,7 +25699,7 @@ static dvt_status dvti_trainer_place(const char *function, dvt_trainer *t,
 static dvt_status dvti_trainer_find(dvt_trainer *t, int i) {
     dvti_trained *trained = &t->trained[i];
     int k;
-    trained->taken = false;
+    trained->taken = trained->summed = false;
     for (k = 0; k < t->ctxs.n; k++) {
         dvti_replica *at = dvti_trainer_at(t, i, k);
         at->weight = dvt_param_data(trained->param, t->ctxs.ctx[k]);
@@ -25762,15 +25785,37 @@ DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i) {
 
 /* ---- the sum ---- */
 static bool dvti_counts(const dvt_trainer *t, int i, int k, bool fresh_only) {
-    return t->trained[i].taken && (!fresh_only || dvti_trainer_at(t, i, k)->weight->grad_fresh);
+    return t->trained[i].taken && !t->trained[i].summed &&
+           (!fresh_only || dvti_trainer_at(t, i, k)->weight->grad_fresh);
+}
+
+DVTI_FN dvt_status dvti_trainer_check_sums(const char *function, dvt_trainer *t, bool fresh_only) {
+    int i, k;
+    for (i = 0; i < t->n; i++) {
+        t->trained[i].summed = t->trained[i].taken;
+        for (k = 0; t->trained[i].summed && k < t->ctxs.n; k++)
+            if (dvti_trainer_at(t, i, k)->weight->grad_holds != DVTI_GRAD_SUM)
+                t->trained[i].summed = false;
+        for (k = 0; k < t->ctxs.n; k++)
+            if (dvti_counts(t, i, k, fresh_only) &&
+                (dvti_trainer_at(t, i, k)->weight->grad_holds & DVTI_GRAD_SUM))
+                return dvti_fail(
+                    DVT_ERR_VALUE,
+                    "%s: the gradient of parameter %s on %s has in it a sum over the contexts, "
+                    "which dvt_trainer_allreduce or a step made; backward has run since, and "
+                    "another sum would count it twice: call dvt_trainer_update before the next "
+                    "backward, or renew the gradients on every context (with DVT_GRAD_ADD, after "
+                    "dvt_params_zero_grad)",
+                    function, dvt_param_name(t->trained[i].param), dvt_ctx_name(t->ctxs.ctx[k]));
+    }
+    return DVT_OK;
 }
 
 /* The gradient of context k is added to the one of the first context. */
-static dvt_status dvti_trainer_add(const dvt_trainer *t, int i, int k) {
+static dvt_status dvti_trainer_add(const char *function, const dvt_trainer *t, int i, int k) {
     dvt_array *sum = dvti_trainer_at(t, i, 0)->gradient;
     dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
-    dvti_launch launch =
-        dvti_launch_begin("dvt_trainer_allreduce", DVTI_K_ELEMENTWISE, DVTI_OP_add);
+    dvti_launch launch = dvti_launch_begin(function, DVTI_K_ELEMENTWISE, DVTI_OP_add);
     if (!dvt_size(sum))
         return DVT_OK;
     launch.compute = dvti_class_of(sum->dtype);
@@ -25787,7 +25832,7 @@ static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) 
     dvt_status status = DVT_OK;
     int i;
     for (i = 0; i < t->n && status == DVT_OK; i++)
-        if (t->trained[i].taken && !dvti_counts(t, i, 0, fresh_only) &&
+        if (t->trained[i].taken && !t->trained[i].summed && !dvti_counts(t, i, 0, fresh_only) &&
             !dvt_fill(dvti_trainer_at(t, i, 0)->gradient, 0))
             status = dvti_failure();
     return status;
@@ -25815,16 +25860,17 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
         }
         for (i = 0; i < t->n && status == DVT_OK; i++)
             if (dvti_counts(t, i, k, fresh_only))
-                status = dvti_trainer_add(t, i, k);
+                status = dvti_trainer_add(function, t, i, k);
     }
     for (i = 0; i < t->n && status == DVT_OK; i++)
-        for (k = 1; t->trained[i].taken && k < t->ctxs.n && status == DVT_OK; k++)
+        for (k = 1; k < t->ctxs.n && dvti_counts(t, i, k, false) && status == DVT_OK; k++)
             status = dvti_copy_elements(function, dvti_trainer_at(t, i, k)->gradient,
                                         dvti_trainer_at(t, i, 0)->gradient);
     for (i = 0; i < t->n; i++)
-        for (k = 0; t->trained[i].taken && k < t->ctxs.n; k++) {
+        for (k = 0; k < t->ctxs.n && dvti_counts(t, i, k, false); k++) {
             dvti_written(dvti_trainer_at(t, i, k)->gradient);
-            dvti_trainer_at(t, i, k)->weight->grad_summed = status == DVT_OK;
+            if (status == DVT_OK)
+                dvti_trainer_at(t, i, k)->weight->grad_holds = DVTI_GRAD_SUM;
         }
     return status;
 }
@@ -26114,21 +26160,22 @@ static dvt_status dvti_trainer_check_stale(const char *function, dvt_trainer *t,
     return DVT_OK;
 }
 
-/* All gradients are what the last dvt_trainer_allreduce left, or a change of the caller's: no backward came between. */
+/* All gradients are what a dvt_trainer_allreduce left, or a change of the caller's: no backward came between. */
 static bool dvti_trainer_summed(const dvt_trainer *t) {
     int i, k;
     for (i = 0; i < t->n; i++)
         for (k = 0; t->trained[i].taken && k < t->ctxs.n; k++)
-            if (!dvti_trainer_at(t, i, k)->weight->grad_summed)
+            if (dvti_trainer_at(t, i, k)->weight->grad_holds & DVTI_GRAD_OWN)
                 return false;
-    return t->summed;
+    return true;
 }
 
-static dvt_status dvti_trainer_apply(dvt_trainer *t, int i, double rate, double rescale) {
+static dvt_status dvti_trainer_apply(const char *function, dvt_trainer *t, int i, double rate,
+                                     double rescale) {
     dvti_trained *trained = &t->trained[i];
-    dvti_launch launch = dvti_optimizer_launch(&t->optimizer, rate * trained->param->lr_mult,
-                                               t->optimizer.weight_decay * trained->param->wd_mult,
-                                               rescale, trained->count + 1);
+    dvti_launch launch = dvti_optimizer_launch(
+        function, &t->optimizer, rate * trained->param->lr_mult,
+        t->optimizer.weight_decay * trained->param->wd_mult, rescale, trained->count + 1);
     dvt_status status = DVT_OK;
     int k, s;
     launch.n_in = 1;
@@ -26149,13 +26196,13 @@ static dvt_status dvti_trainer_apply(dvt_trainer *t, int i, double rate, double 
     return status;
 }
 
-static dvt_status dvti_trainer_apply_all(dvt_trainer *t, int64_t batch_size) {
+static dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t, int64_t batch_size) {
     double rate = dvt_trainer_learning_rate(t);
     dvt_status status = DVT_OK;
     int i;
     for (i = 0; i < t->n && status == DVT_OK; i++)
         if (t->trained[i].taken)
-            status = dvti_trainer_apply(t, i, rate, 1.0 / (double)batch_size);
+            status = dvti_trainer_apply(function, t, i, rate, 1.0 / (double)batch_size);
     t->steps++;
     return status;
 }
@@ -26180,20 +26227,20 @@ static dvt_status dvti_trainer_run(const char *function, dvt_trainer *t, int64_t
                          "%s: the gradients of %d contexts have not been summed, and the copies "
                          "would drift apart; call dvt_trainer_allreduce first, or dvt_trainer_step",
                          function, t->ctxs.n);
+    if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
+        status = dvti_trainer_check_sums(function, t, plan.partial);
     for (i = 0; i < t->n && status == DVT_OK; i++) {
         if (!t->trained[i].taken)
             continue;
         if (plan.apply)
             status = dvti_trainer_make_states(t, i);
-        if (plan.sum && status == DVT_OK)
+        if (plan.sum && status == DVT_OK && !t->trained[i].summed)
             status = dvti_trainer_make_landing(t, i);
     }
     if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
         status = dvti_trainer_sum(function, t, plan.partial);
     if (status == DVT_OK && plan.apply)
-        status = dvti_trainer_apply_all(t, batch_size);
-    if (status == DVT_OK)
-        t->summed = !plan.apply;
+        status = dvti_trainer_apply_all(function, t, batch_size);
     return status;
 }
 

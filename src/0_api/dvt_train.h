@@ -62,15 +62,20 @@ DVT_API dvt_optimizer dvt_adagrad(double learning_rate);
 /* Trains all parameters of the collection whose grad_req is not null. Retains them.
    Errors: CONTEXT (parameters on different context lists), RANGE (rates). */
 DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer);
-/* Sums the gradients over the contexts in their order, divides by batch_size and updates every
-   copy: all copies keep the same bits. Waits: no. Errors: STALE_GRAD (a gradient was not renewed
-   since the last step; nothing is updated), UNINITIALIZED, RANGE (batch_size <= 0). */
+/* dvt_trainer_allreduce, then dvt_trainer_update: sums the gradients over the contexts in their
+   order, divides by batch_size and updates every copy: all copies keep the same bits. What
+   dvt_trainer_allreduce has summed already is not summed again. Waits: no. Errors: STALE_GRAD (a
+   gradient was not renewed since the last step; nothing is updated), UNINITIALIZED, RANGE
+   (batch_size <= 0), VALUE (as dvt_trainer_allreduce). */
 DVT_API dvt_status dvt_trainer_step(dvt_trainer *trainer, int64_t batch_size);
 /* The same, but parameters with stale gradients are skipped; a copy whose context had no part in
    this batch counts as 0. */
 DVT_API dvt_status dvt_trainer_step_partial(dvt_trainer *trainer, int64_t batch_size);
-/* The two halves of a step, for changing gradients in between. */
+/* The two halves of a step, for changing gradients in between. Gradients are summed once: a second
+   call before the next backward leaves them as they are. Errors: VALUE (backward has renewed or
+   added to some of the sums since, so that another sum would count them twice). */
 DVT_API dvt_status dvt_trainer_allreduce(dvt_trainer *trainer);
+/* Errors: as dvt_trainer_step; VALUE (on several contexts, gradients that are not summed). */
 DVT_API dvt_status dvt_trainer_update(dvt_trainer *trainer, int64_t batch_size);
 DVT_API double dvt_trainer_learning_rate(const dvt_trainer *trainer);
 DVT_API dvt_status dvt_trainer_set_learning_rate(dvt_trainer *trainer, double rate);

@@ -59,6 +59,11 @@ struct dvti_node;
 #define DVTI_SITE_NONE 0
 #define DVTI_SITE_KNOWN ((int64_t)1 << 32)
 
+/* What an attached gradient holds of a network that is trained on several contexts; bits, and none of them: zeros. A sum must
+   not be summed again. */
+#define DVTI_GRAD_OWN 1u /* what backward found on this array's context */
+#define DVTI_GRAD_SUM 2u /* what a trainer found on all contexts */
+
 struct dvt_array {
     dvti_object object;
     dvti_storage *storage;
@@ -71,11 +76,11 @@ struct dvt_array {
     dvt_array *grad;        /* attached gradient, owned */
     dvt_grad_req grad_req;
     bool attached;
-    bool grad_fresh;  /* backward has written grad since the trainer last looked */
-    bool grad_summed; /* a trainer has summed grad over the contexts since then */
-    bool grad_sums;   /* while it is fresh, another backward adds to it (see dvt_param.sums) */
-    dvti_atomic site; /* DVTI_SITE_...: several threads may note a place at once */
-    const char *file; /* where the creating call stands, when known */
+    bool grad_fresh;     /* backward has written grad since the trainer last looked */
+    unsigned grad_holds; /* DVTI_GRAD_... */
+    bool grad_sums;      /* while it is fresh, another backward adds to it (see dvt_param.sums) */
+    dvti_atomic site;    /* DVTI_SITE_...: several threads may note a place at once */
+    const char *file;    /* where the creating call stands, when known */
     int line;
 };
 

@@ -71,6 +71,7 @@ DVT_API dvt_status dvt_attach_grad(dvt_array *x, dvt_grad_req req) {
     x->attached = true;
     x->grad_req = req;
     x->grad_fresh = false;
+    x->grad_holds = 0;
     return DVT_OK;
 }
 
@@ -93,16 +94,23 @@ DVT_API dvt_array *dvt_grad(dvt_array *x) {
 }
 
 DVT_API dvt_status dvt_zero_grad(dvt_array *x) {
+    dvt_status status;
     if (!x)
         return dvti_null("dvt_zero_grad", "x");
-    return dvti_has_grad("dvt_zero_grad", x) ? dvti_clear_grad("dvt_zero_grad", x)
-                                             : dvti_failed("dvt_zero_grad");
+    if (!dvti_has_grad("dvt_zero_grad", x))
+        return dvti_failed("dvt_zero_grad");
+    status = dvti_clear_grad("dvt_zero_grad", x);
+    if (status == DVT_OK)
+        x->grad_holds = 0;
+    return status;
 }
 
 /* ---- after a backward pass ---- */
-/* Added to what is there, not written over it: as asked for, or because another part of the same batch has been here. */
+/* Added to what is there, not written over it: as asked for, or because another part of the same batch has been here, which
+   ends when a trainer sums the parts. */
 static bool dvti_leaf_adds(const dvt_array *x) {
-    return x->grad_req == DVT_GRAD_ADD || (x->grad_sums && x->grad_fresh);
+    return x->grad_req == DVT_GRAD_ADD ||
+           (x->grad_sums && x->grad_fresh && !(x->grad_holds & DVTI_GRAD_SUM));
 }
 
 /* What becomes of a leaf's gathered gradient: written into the array that exists, or a new array in its place. Everything that
@@ -154,8 +162,9 @@ DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph) {
             slot->leaf->grad = slot->grad;
             slot->grad = NULL;
         }
+        slot->leaf->grad_holds =
+            dvti_leaf_adds(slot->leaf) ? slot->leaf->grad_holds | DVTI_GRAD_OWN : DVTI_GRAD_OWN;
         slot->leaf->grad_fresh = true;
-        slot->leaf->grad_summed = false;
     }
     return DVT_OK;
 }

@@ -271,6 +271,7 @@ static void dvti_copy_drop_grad(dvt_array *copy) {
     copy->grad = NULL;
     copy->grad_req = DVT_GRAD_NULL;
     copy->attached = copy->grad_fresh = false;
+    copy->grad_holds = 0;
 }
 
 /* Gradients start again at 0, as in Gluon. */

@@ -106,6 +106,7 @@ static void dvti_copy_renew(dvt_array *kept, dvt_array *fresh) {
     kept->grad_req = fresh->grad_req;
     kept->attached = fresh->attached;
     kept->grad_fresh = false;
+    kept->grad_holds = 0;
     kept->grad_sums = fresh->grad_sums;
 }
 

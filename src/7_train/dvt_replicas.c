@@ -101,7 +101,6 @@ static dvt_status dvti_trainer_place(const char *function, dvt_trainer *t,
     }
     t->replica = fresh;
     t->ctxs = *ctxs;
-    t->summed = false;
     return DVT_OK;
 }
 
@@ -109,7 +108,7 @@ static dvt_status dvti_trainer_place(const char *function, dvt_trainer *t,
 static dvt_status dvti_trainer_find(dvt_trainer *t, int i) {
     dvti_trained *trained = &t->trained[i];
     int k;
-    trained->taken = false;
+    trained->taken = trained->summed = false;
     for (k = 0; k < t->ctxs.n; k++) {
         dvti_replica *at = dvti_trainer_at(t, i, k);
         at->weight = dvt_param_data(trained->param, t->ctxs.ctx[k]);
@@ -195,15 +194,37 @@ DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i) {
 
 /* ---- the sum ---- */
 static bool dvti_counts(const dvt_trainer *t, int i, int k, bool fresh_only) {
-    return t->trained[i].taken && (!fresh_only || dvti_trainer_at(t, i, k)->weight->grad_fresh);
+    return t->trained[i].taken && !t->trained[i].summed &&
+           (!fresh_only || dvti_trainer_at(t, i, k)->weight->grad_fresh);
+}
+
+DVTI_FN dvt_status dvti_trainer_check_sums(const char *function, dvt_trainer *t, bool fresh_only) {
+    int i, k;
+    for (i = 0; i < t->n; i++) {
+        t->trained[i].summed = t->trained[i].taken;
+        for (k = 0; t->trained[i].summed && k < t->ctxs.n; k++)
+            if (dvti_trainer_at(t, i, k)->weight->grad_holds != DVTI_GRAD_SUM)
+                t->trained[i].summed = false;
+        for (k = 0; k < t->ctxs.n; k++)
+            if (dvti_counts(t, i, k, fresh_only) &&
+                (dvti_trainer_at(t, i, k)->weight->grad_holds & DVTI_GRAD_SUM))
+                return dvti_fail(
+                    DVT_ERR_VALUE,
+                    "%s: the gradient of parameter %s on %s has in it a sum over the contexts, "
+                    "which dvt_trainer_allreduce or a step made; backward has run since, and "
+                    "another sum would count it twice: call dvt_trainer_update before the next "
+                    "backward, or renew the gradients on every context (with DVT_GRAD_ADD, after "
+                    "dvt_params_zero_grad)",
+                    function, dvt_param_name(t->trained[i].param), dvt_ctx_name(t->ctxs.ctx[k]));
+    }
+    return DVT_OK;
 }
 
 /* The gradient of context k is added to the one of the first context. */
-static dvt_status dvti_trainer_add(const dvt_trainer *t, int i, int k) {
+static dvt_status dvti_trainer_add(const char *function, const dvt_trainer *t, int i, int k) {
     dvt_array *sum = dvti_trainer_at(t, i, 0)->gradient;
     dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
-    dvti_launch launch =
-        dvti_launch_begin("dvt_trainer_allreduce", DVTI_K_ELEMENTWISE, DVTI_OP_add);
+    dvti_launch launch = dvti_launch_begin(function, DVTI_K_ELEMENTWISE, DVTI_OP_add);
     if (!dvt_size(sum))
         return DVT_OK;
     launch.compute = dvti_class_of(sum->dtype);
@@ -220,7 +241,7 @@ static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) 
     dvt_status status = DVT_OK;
     int i;
     for (i = 0; i < t->n && status == DVT_OK; i++)
-        if (t->trained[i].taken && !dvti_counts(t, i, 0, fresh_only) &&
+        if (t->trained[i].taken && !t->trained[i].summed && !dvti_counts(t, i, 0, fresh_only) &&
             !dvt_fill(dvti_trainer_at(t, i, 0)->gradient, 0))
             status = dvti_failure();
     return status;
@@ -248,16 +269,17 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
         }
         for (i = 0; i < t->n && status == DVT_OK; i++)
             if (dvti_counts(t, i, k, fresh_only))
-                status = dvti_trainer_add(t, i, k);
+                status = dvti_trainer_add(function, t, i, k);
     }
     for (i = 0; i < t->n && status == DVT_OK; i++)
-        for (k = 1; t->trained[i].taken && k < t->ctxs.n && status == DVT_OK; k++)
+        for (k = 1; k < t->ctxs.n && dvti_counts(t, i, k, false) && status == DVT_OK; k++)
             status = dvti_copy_elements(function, dvti_trainer_at(t, i, k)->gradient,
                                         dvti_trainer_at(t, i, 0)->gradient);
     for (i = 0; i < t->n; i++)
-        for (k = 0; t->trained[i].taken && k < t->ctxs.n; k++) {
+        for (k = 0; k < t->ctxs.n && dvti_counts(t, i, k, false); k++) {
             dvti_written(dvti_trainer_at(t, i, k)->gradient);
-            dvti_trainer_at(t, i, k)->weight->grad_summed = status == DVT_OK;
+            if (status == DVT_OK)
+                dvti_trainer_at(t, i, k)->weight->grad_holds = DVTI_GRAD_SUM;
         }
     return status;
 }

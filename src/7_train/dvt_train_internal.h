@@ -10,8 +10,8 @@ DVTI_FN dvt_status dvti_optimizer_check(const char *function, const dvt_optimize
 /* State arrays per copy of a parameter. */
 DVTI_FN int dvti_optimizer_states(const dvt_optimizer *optimizer);
 /* One step without its views: rate and decay of this parameter; count: which step of it this is, from 1. */
-DVTI_FN dvti_launch dvti_optimizer_launch(const dvt_optimizer *optimizer, double rate, double decay,
-                                          double rescale, int64_t count);
+DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimizer *optimizer,
+                                          double rate, double decay, double rescale, int64_t count);
 
 /* ---- the trainer ---- */
 #define DVTI_TRAINER_STATES 3
@@ -27,6 +27,7 @@ typedef struct dvti_trained {
     int64_t count;      /* steps of this parameter so far */
     dvt_array *landing; /* on the first context: where the others' gradients arrive; owned */
     bool taken;         /* part of the step that is under way */
+    bool summed;        /* every copy's gradient is the sum already */
 } dvti_trained;
 
 struct dvt_trainer {
@@ -35,7 +36,6 @@ struct dvt_trainer {
     dvt_optimizer optimizer;
     int states, n;
     int64_t steps;
-    bool summed;           /* allreduce has been here since the last update */
     dvti_trained *trained; /* n */
     dvt_ctx_list ctxs;
     dvti_replica *replica; /* n rows of ctxs.n */
@@ -52,8 +52,10 @@ DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t);
 /* The memory that a step needs for parameter i: its states; room for a gradient that comes from another device. */
 DVTI_FN dvt_status dvti_trainer_make_states(dvt_trainer *t, int i);
 DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i);
-/* Sums the gradients of all that is taken over the contexts, in their order, and gives every copy the sum. fresh_only: stale
-   ones count as 0. */
+/* Finds what is summed already. A gradient that would be counted twice is refused with VALUE. fresh_only: as below. */
+DVTI_FN dvt_status dvti_trainer_check_sums(const char *function, dvt_trainer *t, bool fresh_only);
+/* Sums the gradients of all that is taken and not summed yet over the contexts, in their order, and gives every copy the sum.
+   fresh_only: stale ones count as 0. */
 DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only);
 
 /* ---- clipping ---- */

@@ -78,21 +78,22 @@ static dvt_status dvti_trainer_check_stale(const char *function, dvt_trainer *t,
     return DVT_OK;
 }
 
-/* All gradients are what the last dvt_trainer_allreduce left, or a change of the caller's: no backward came between. */
+/* All gradients are what a dvt_trainer_allreduce left, or a change of the caller's: no backward came between. */
 static bool dvti_trainer_summed(const dvt_trainer *t) {
     int i, k;
     for (i = 0; i < t->n; i++)
         for (k = 0; t->trained[i].taken && k < t->ctxs.n; k++)
-            if (!dvti_trainer_at(t, i, k)->weight->grad_summed)
+            if (dvti_trainer_at(t, i, k)->weight->grad_holds & DVTI_GRAD_OWN)
                 return false;
-    return t->summed;
+    return true;
 }
 
-static dvt_status dvti_trainer_apply(dvt_trainer *t, int i, double rate, double rescale) {
+static dvt_status dvti_trainer_apply(const char *function, dvt_trainer *t, int i, double rate,
+                                     double rescale) {
     dvti_trained *trained = &t->trained[i];
-    dvti_launch launch = dvti_optimizer_launch(&t->optimizer, rate * trained->param->lr_mult,
-                                               t->optimizer.weight_decay * trained->param->wd_mult,
-                                               rescale, trained->count + 1);
+    dvti_launch launch = dvti_optimizer_launch(
+        function, &t->optimizer, rate * trained->param->lr_mult,
+        t->optimizer.weight_decay * trained->param->wd_mult, rescale, trained->count + 1);
     dvt_status status = DVT_OK;
     int k, s;
     launch.n_in = 1;
@@ -113,13 +114,13 @@ static dvt_status dvti_trainer_apply(dvt_trainer *t, int i, double rate, double 
     return status;
 }
 
-static dvt_status dvti_trainer_apply_all(dvt_trainer *t, int64_t batch_size) {
+static dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t, int64_t batch_size) {
     double rate = dvt_trainer_learning_rate(t);
     dvt_status status = DVT_OK;
     int i;
     for (i = 0; i < t->n && status == DVT_OK; i++)
         if (t->trained[i].taken)
-            status = dvti_trainer_apply(t, i, rate, 1.0 / (double)batch_size);
+            status = dvti_trainer_apply(function, t, i, rate, 1.0 / (double)batch_size);
     t->steps++;
     return status;
 }
@@ -144,20 +145,20 @@ static dvt_status dvti_trainer_run(const char *function, dvt_trainer *t, int64_t
                          "%s: the gradients of %d contexts have not been summed, and the copies "
                          "would drift apart; call dvt_trainer_allreduce first, or dvt_trainer_step",
                          function, t->ctxs.n);
+    if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
+        status = dvti_trainer_check_sums(function, t, plan.partial);
     for (i = 0; i < t->n && status == DVT_OK; i++) {
         if (!t->trained[i].taken)
             continue;
         if (plan.apply)
             status = dvti_trainer_make_states(t, i);
-        if (plan.sum && status == DVT_OK)
+        if (plan.sum && status == DVT_OK && !t->trained[i].summed)
             status = dvti_trainer_make_landing(t, i);
     }
     if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
         status = dvti_trainer_sum(function, t, plan.partial);
     if (status == DVT_OK && plan.apply)
-        status = dvti_trainer_apply_all(t, batch_size);
-    if (status == DVT_OK)
-        t->summed = !plan.apply;
+        status = dvti_trainer_apply_all(function, t, batch_size);
     return status;
 }
 
