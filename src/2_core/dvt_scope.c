@@ -5,7 +5,10 @@ typedef struct dvti_scope_stack {
     dvti_object **items;
     size_t count, capacity;
     size_t *marks; /* where each open scope begins */
-    size_t depth, marks_capacity;
+    size_t marks_capacity;
+    /* Open scopes, and how many of them have a mark: the innermost have none when there was no memory for it, and what is
+       made in them belongs to the one outside. */
+    size_t depth, marked;
 } dvti_scope_stack;
 
 static DVTI_TLS dvti_scope_stack dvti_scopes;
@@ -18,7 +21,11 @@ static void dvti_scopes_end_thread(void) {
 }
 
 static size_t dvti_scope_floor(void) {
-    return dvti_scopes.depth ? dvti_scopes.marks[dvti_scopes.depth - 1] : 0;
+    return dvti_scopes.marked ? dvti_scopes.marks[dvti_scopes.marked - 1] : 0;
+}
+
+static bool dvti_scope_unmarked(void) {
+    return dvti_scopes.marked < dvti_scopes.depth;
 }
 
 static bool dvti_scope_room(void) {
@@ -54,7 +61,8 @@ static size_t dvti_scope_find(void *object) {
 
 DVTI_FN void dvti_scope_take(void *object) {
     size_t at = dvti_scope_find(object);
-    if (at == dvti_scopes.count) /* owned by an outer scope: leave that alone and count one more */
+    /* Owned by an outer scope, or without a mark nobody knows by which: leave that alone and count one more. */
+    if (at == dvti_scopes.count || dvti_scope_unmarked())
         dvt_retain(object);
     else
         dvti_scopes.items[at] = dvti_scopes.items[--dvti_scopes.count];
@@ -82,12 +90,12 @@ DVT_API void dvt_release(void *object) {
 /* Moving to the enclosing scope is moving this scope's mark: the object changes places with the first one above it. */
 DVT_API void *dvt_keep(void *object) {
     size_t at, first;
-    if (!object || !dvti_scopes.depth)
+    if (!object || !dvti_scopes.depth || dvti_scope_unmarked())
         return object;
     at = dvti_scope_find(object);
     if (at == dvti_scopes.count)
         return object;
-    first = dvti_scopes.marks[dvti_scopes.depth - 1]++;
+    first = dvti_scopes.marks[dvti_scopes.marked - 1]++;
     dvti_scopes.items[at] = dvti_scopes.items[first];
     dvti_scopes.items[first] = (dvti_object *)object;
     return object;
@@ -99,18 +107,17 @@ static void dvti_scope_drop(size_t floor) {
         dvt_release(dvti_scopes.items[--dvti_scopes.count]);
 }
 
-/* Without memory for a mark the scope is not opened (once 0, depth -1): what it would have made belongs to the one outside. */
+/* Scopes that got no mark are given one as soon as there is memory: they own what is made from then on. */
 DVT_API dvt_scope_guard dvt_scope_begin(void) {
     dvt_scope_guard guard;
+    dvti_at_thread_end(dvti_scopes_end_thread);
     guard.once = 1;
     guard.mark = dvti_scopes.count;
-    guard.depth = -1;
-    dvti_at_thread_end(dvti_scopes_end_thread);
-    if (dvti_grow((void **)&dvti_scopes.marks, &dvti_scopes.marks_capacity, dvti_scopes.depth + 1,
-                  sizeof *dvti_scopes.marks)) {
-        guard.depth = (int)dvti_scopes.depth;
-        dvti_scopes.marks[dvti_scopes.depth++] = dvti_scopes.count;
-    }
+    guard.depth = (int)dvti_scopes.depth++;
+    if (dvti_grow((void **)&dvti_scopes.marks, &dvti_scopes.marks_capacity, dvti_scopes.depth,
+                  sizeof *dvti_scopes.marks))
+        while (dvti_scope_unmarked())
+            dvti_scopes.marks[dvti_scopes.marked++] = dvti_scopes.count;
     return guard;
 }
 
@@ -119,12 +126,15 @@ DVT_API void dvt_scope_end(dvt_scope_guard *guard) {
     guard->once = 0;
     if (guard->depth < 0 || (size_t)guard->depth >= dvti_scopes.depth)
         return;
-    dvti_scope_drop(dvti_scopes.marks[guard->depth]);
+    if ((size_t)guard->depth < dvti_scopes.marked) {
+        dvti_scope_drop(dvti_scopes.marks[guard->depth]);
+        dvti_scopes.marked = (size_t)guard->depth;
+    }
     dvti_scopes.depth = (size_t)guard->depth;
     guard->depth = -1;
 }
 
 DVT_API void dvt_release_all(void) {
-    dvti_scopes.depth = 0;
+    dvti_scopes.depth = dvti_scopes.marked = 0;
     dvti_scope_drop(0);
 }

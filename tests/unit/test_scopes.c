@@ -207,6 +207,85 @@ DVT_TEST(scopes_deep) {
     }
 }
 
+/* ---- no memory for a scope's mark ---- */
+typedef struct refusals {
+    int on, refused;
+} refusals;
+
+static void *refusing_alloc(void *user, size_t bytes) {
+    refusals *r = (refusals *)user;
+    r->refused += r->on;
+    return r->on ? NULL : malloc(bytes);
+}
+
+static void *refusing_resize(void *user, void *block, size_t bytes) {
+    refusals *r = (refusals *)user;
+    r->refused += r->on;
+    return r->on ? NULL : realloc(block, bytes);
+}
+
+static void refusing_release(void *user, void *block) {
+    (void)user;
+    free(block);
+}
+
+/* Opens scopes until the last one gets no mark; returns how many are open. */
+static int open_unmarked(dvt_scope_guard *guards, int most) {
+    refusals r = {1, 0};
+    dvt_allocator allocator = {refusing_alloc, refusing_resize, refusing_release, NULL};
+    int n = 0;
+    allocator.user = &r;
+    while (n < 3) /* so many get theirs */
+        guards[n++] = dvt_scope_begin();
+    dvt_set_allocator(&allocator);
+    while (!r.refused && n < most)
+        guards[n++] = dvt_scope_begin();
+    dvt_set_allocator(NULL);
+    return CHECK(r.refused) ? n : 0;
+}
+
+/* Such a scope is not there: what is made in it, kept or not, belongs to the one outside and to none further out. */
+DVT_TEST(scopes_without_memory) {
+    dvt_scope_guard guards[4096];
+    int64_t before = alive();
+    int way, n;
+    for (way = 0; way < 4; way++) {
+        dvt_array *x;
+        n = open_unmarked(guards, 4096);
+        if (n < 4)
+            return;
+        x = one();
+        if (way == 0)
+            dvt_keep(x);
+        if (way == 1) { /* the memory is back: from here on there are both scopes */
+            DVT_SCOPE {
+                dvt_keep(one());
+                one();
+            }
+            CHECK_INT(alive() - before, 2);
+        }
+        if (way == 2) { /* the graph holds x, and so does the scope */
+            dvt_attach_grad(x, DVT_GRAD_WRITE);
+            DVT_RECORD {
+                dvt_keep(dvt_sum(dvt_exp(x), DVT_ALL, false));
+            }
+        }
+        if (way != 3) /* else the ends of outer scopes end it */
+            dvt_scope_end(&guards[--n]);
+        CHECK(alive() - before >= 1);
+        if (way < 2)
+            CHECK_INT(alive() - before, 1);
+        CHECK(dvt_sum(x, DVT_ALL, false) != NULL);
+        dvt_scope_end(&guards[way == 3 ? n - 2 : n - 1]);
+        CHECK_INT(alive(), before);
+        for (n -= way == 3 ? 2 : 1; n > 0; n--)
+            dvt_scope_end(&guards[n - 1]);
+        one(); /* at the outermost level again */
+        CHECK_INT(alive(), before + 1);
+        dvt_release_all();
+    }
+}
+
 /* Pages of this process in memory; 0 where that cannot be asked. */
 static long resident(void) {
     long size = 0, pages = 0;
