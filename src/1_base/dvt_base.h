@@ -30,6 +30,8 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out);
 /* Keeps the first failure of this thread, logs it, and returns the code. The sentence says: function, what was given,
    what was expected, what to do. */
 DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) DVT_PRINTF(2, 3);
+/* The same for a failure that another thread has had, and has logged: kept here, not logged again. */
+DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence);
 /* This thread's latest failure: the status of a call that just failed. dvt_error_code() is its first, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
 /* The common two. dvti_null: argument `what` of `function` is NULL; silent when an error is already kept, since NULL

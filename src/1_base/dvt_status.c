@@ -135,18 +135,23 @@ DVTI_FN void dvti_log(dvt_log_level level, const char *format, ...) {
 }
 
 /* ---- failing ---- */
+DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence) {
+    dvti_error_latest = code;
+    if (!dvti_error_kept.code) {
+        dvti_error_kept.code = code;
+        snprintf(dvti_error_kept.text, sizeof dvti_error_kept.text, "%s", sentence);
+        dvti_error_kept.site[0] = 0;
+    }
+    return code;
+}
+
 DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
     char text[sizeof dvti_error_kept.text];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    dvti_error_latest = code;
-    if (!dvti_error_kept.code) {
-        dvti_error_kept.code = code;
-        memcpy(dvti_error_kept.text, text, sizeof text);
-        dvti_error_kept.site[0] = 0;
-    }
+    dvti_fail_again(code, text);
     dvti_log_text(DVT_LOG_ERROR, text);
     return code;
 }

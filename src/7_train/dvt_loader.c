@@ -12,6 +12,7 @@ typedef struct dvti_made {
     dvti_made_state state;
     dvt_array *x, *y; /* owned */
     dvt_status status;
+    bool logged; /* when it happened */
     char message[1024];
 } dvti_made;
 
@@ -134,6 +135,7 @@ static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
     } else {
         made->x = made->y = NULL;
         made->status = dvt_error_code();
+        made->logged = true;
         snprintf(made->message, sizeof made->message, "%s", dvt_error());
     }
     dvt_scope_end(&scope);
@@ -252,12 +254,14 @@ static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
     dvti_made *place = &l->place[l->taken % l->places];
     char message[sizeof place->message];
     dvt_status status = DVT_OK;
+    bool logged = false;
     dvti_mutex_lock(&l->lock);
     dvti_cond_broadcast(&l->work);
     while (place->state == DVTI_MADE_EMPTY)
         dvti_cond_wait(&l->done, &l->lock);
     if (place->state == DVTI_MADE_FAILED) {
         status = place->status;
+        logged = place->logged;
         memcpy(message, place->message, sizeof message);
         dvti_ring_restart(l);
     } else if (!dvti_made_give(place)) {
@@ -272,7 +276,9 @@ static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
         dvti_cond_signal(&l->work);
     }
     dvti_mutex_unlock(&l->lock);
-    if (status != DVT_OK)
+    if (logged)
+        dvti_fail_again(status, message);
+    else if (status != DVT_OK)
         dvti_fail(status, "%s", message);
     return status == DVT_OK;
 }

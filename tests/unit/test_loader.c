@@ -331,6 +331,36 @@ DVT_TEST(loader_errors_come_out_in_order) {
     dvt_set_virtual_gpus(0, 0);
 }
 
+#if !defined(DEVTENSOR_NO_THREADS)
+static void count_trapped(void *user, dvt_log_level level, const char *message) {
+    if (level == DVT_LOG_ERROR && strstr(message, "returned NULL"))
+        ++*(int *)user;
+}
+
+/* A worker's failure is logged when it happens, and not once more when the caller is told. */
+DVT_TEST(loader_logs_an_error_once) {
+    int workers, lines, k;
+    for (workers = 0; workers < 2; workers++) {
+        trap t;
+        t.left = 2;
+        t.mode = "null";
+        lines = 0;
+        dvt_set_logger(count_trapped, &lines);
+        DVT_SCOPE {
+            dvt_array *x, *y;
+            dvt_loader *l = loader(dvt_transform_first(numbers(6), dvt_transform_new(trapped, &t)),
+                                   2, false, DVT_LAST_KEEP, workers, 0);
+            CHECK(dvt_loader_next(l, &x, &y) && dvt_loader_next(l, &x, &y));
+            for (k = 0; k < 2; k++)
+                CHECK_ERROR(dvt_loader_next(l, &x, &y), DVT_ERR_VALUE);
+            CHECK(dvt_loader_next(l, &x, &y));
+            CHECK_INT(lines, 2);
+        }
+        dvt_set_logger(NULL, NULL);
+    }
+}
+#endif
+
 /* Errors of the chain that the table is made with come out of the loader, too. */
 DVT_TEST(loader_transform_errors) {
     static const double three[3] = {1, 1, 1};
