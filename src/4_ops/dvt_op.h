@@ -56,6 +56,11 @@ DVTI_FN void dvti_written(dvt_array *x);
    with the error set when there is no memory for the node. A NULL `out` is passed on. */
 DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
                                int n, const dvti_attr *attr);
+/* The two halves of dvti_finish, for results whose elements must not change when there is no memory for the node: it is made
+   before they are written (NULL when nothing is to be remembered), and given to `out` after. false: the error is set. */
+DVTI_FN bool dvti_prepare(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in, int n,
+                          const dvti_attr *attr, dvti_node **node);
+DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node);
 /* x's memory without history, not owned by a scope: release it with dvt_release. NULL with HOST_MEMORY. */
 DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
 

@@ -109,7 +109,6 @@ static dvti_node *dvti_node_new(dvt_array *out, dvti_op op, const char *name, dv
     node->op = op;
     node->name = name;
     node->attr = attr ? *attr : dvti_attr_none();
-    node->result_version = dvti_atomic_load(&out->storage->version);
     if (dvti_result_is_read(node, in, n)) {
         node->result = dvti_alias_unowned(out);
         if (!node->result) {
@@ -127,20 +126,33 @@ static dvti_node *dvti_node_new(dvt_array *out, dvti_op op, const char *name, dv
     return node;
 }
 
-DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
-                               int n, const dvti_attr *attr) {
+DVTI_FN bool dvti_prepare(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in, int n,
+                          const dvti_attr *attr, dvti_node **node) {
     bool history = false;
     int i;
-    if (!out || !dvti_recording || !dvt_dtype_is_float(out->dtype))
-        return out;
+    *node = NULL;
+    if (!dvti_recording || !dvt_dtype_is_float(out->dtype))
+        return true;
     for (i = 0; i < n; i++)
         history = history || dvt_has_history(in[i]);
     if (!history)
-        return out;
-    out->node = dvti_node_new(out, op, name, in, n, attr);
-    if (!out->node) {
-        dvti_fail_memory(name, (int64_t)sizeof *out->node);
-        return NULL;
+        return true;
+    *node = dvti_node_new(out, op, name, in, n, attr);
+    if (!*node)
+        dvti_fail_memory(name, (int64_t)sizeof **node);
+    return *node != NULL;
+}
+
+DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node) {
+    if (node) {
+        node->result_version = dvti_atomic_load(&out->storage->version);
+        out->node = node;
     }
     return out;
+}
+
+DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
+                               int n, const dvti_attr *attr) {
+    dvti_node *node;
+    return out && dvti_prepare(out, op, name, in, n, attr, &node) ? dvti_remember(out, node) : NULL;
 }

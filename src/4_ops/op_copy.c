@@ -40,6 +40,7 @@ DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype, bool copy) {
 DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
     dvt_scope_guard scope;
     dvt_array *from = src;
+    dvti_node *node;
     dvt_status status;
     if (!dvti_check("dvt_copy_into", &dst, 1) || !dvti_check("dvt_copy_into", &src, 1))
         return NULL;
@@ -68,6 +69,8 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
                   dvti_describe(src), dvti_describe(dst));
         return NULL;
     }
+    if (!dvti_prepare(dst, DVTI_OP_copy, "dvt_copy_into", &src, 1, NULL, &node))
+        return NULL;
     scope = dvt_scope_begin();
     if (dvti_overlaps(src, dst)) {
         DVT_PAUSE {
@@ -76,8 +79,10 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
     }
     status = from ? dvti_copy_elements("dvt_copy_into", dst, from) : dvti_failure();
     dvt_scope_end(&scope);
-    if (status != DVT_OK)
+    if (status != DVT_OK) {
+        dvti_node_release(node);
         return NULL;
+    }
     dvti_written(dst);
-    return dvti_finish(dst, DVTI_OP_copy, "dvt_copy_into", &src, 1, NULL);
+    return dvti_remember(dst, node);
 }

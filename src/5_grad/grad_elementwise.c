@@ -104,6 +104,8 @@ static void dvti_grad_row(dvti_grad_call *call) {
     const dvti_node *node = call->node;
     dvti_op op = node->op, first_binary = DVTI_OP_add;
     dvt_array *a = dvti_as_dtype_of(call->in[0], call->g), *b;
+    if (!a) /* also where the row does not read it: a kept error without a failure says nothing */
+        return;
     if (op < first_binary) {
         call->out[0] = dvti_grad_unary_row(op, call->g, a, call->y);
         return;
@@ -116,6 +118,8 @@ static void dvti_grad_row(dvti_grad_call *call) {
         return;
     /* The rows' texts compute with a and b as the operation did: in the dtype of the result. */
     b = dvti_as_dtype_of(call->in[1], call->g);
+    if (!b)
+        return;
     if (call->need[0])
         call->out[0] = dvti_grad_binary_row_a(op, call->g, a, b, call->y);
     if (call->need[1])
@@ -125,6 +129,8 @@ static void dvti_grad_row(dvti_grad_call *call) {
 /* ---- select and copy ---- */
 static void dvti_grad_where(dvti_grad_call *call) {
     dvt_array *zero = dvti_number_like(call->g, 0);
+    if (!zero)
+        return;
     if (call->need[0]) /* a float condition: it acts only through being zero or not */
         call->out[0] = dvti_no_gradient(call->g);
     if (call->need[1])

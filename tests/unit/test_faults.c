@@ -47,6 +47,22 @@ DVT_FAULTS(copies) {
     FAULTS_TRUE(dvt_item_at(x, DVT_SHAPE(1, 1)) == 3);
 }
 
+/* A recorded copy is written and remembered, or neither. */
+DVT_FAULTS(recorded_copies) {
+    dvt_array *x = small(dvt_cpu()), *dst = dvt_zeros(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu());
+    dvt_array *turned = dvt_zeros(DVT_SHAPE(3, 2), DVT_F64, dvt_cpu()), *loss = NULL;
+    FAULTS_OK(dvt_attach_grad(x, DVT_GRAD_WRITE));
+    DVT_RECORD {
+        dvt_array *y = dvt_exp(x);
+        FAULTS_INTO(dst, dvt_copy_into(dst, y));
+        FAULTS_INTO(turned, dvt_copy_into(turned, dvt_t(y)));
+        loss = dvt_add(dvt_sum(dst, DVT_ALL, false), dvt_sum(turned, DVT_ALL, false));
+    }
+    FAULTS_OK(dvt_backward(loss));
+    if (!run->failed)
+        FAULTS_ADD(dvt_grad(x));
+}
+
 DVT_FAULTS(elementwise) {
     dvt_array *x = small(dvt_cpu()), *row = dvt_arange(1, 4, 1, DVT_I32, dvt_cpu());
     FAULTS_ADD(dvt_add(x, row));
