@@ -458,8 +458,8 @@ DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
          DVT_GUARD_NEXT(dvt_ctx_scope_end, DVT_GUARD_NAME(dvt_g_ctx, __LINE__)))
 
 /* n virtual GPUs with `bytes` of memory each (0: no limit), replacing the virtual ones that there
-   were. Errors: RANGE (n outside 0..DVT_MAX_GPUS), VALUE (arrays are still alive on a virtual GPU).
- */
+   were. Errors: RANGE (n outside 0..DVT_MAX_GPUS), VALUE (arrays are still alive on a virtual GPU,
+   or another thread is using one). */
 DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes);
 
 typedef struct dvt_device_info {
@@ -2049,6 +2049,8 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out);
 /* Keeps the first failure of this thread, logs it, and returns the code. The sentence says: function, what was given,
    what was expected, what to do. */
 DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) DVT_PRINTF(2, 3);
+/* The same for a failure that another thread has had, and has logged: kept here, not logged again. */
+DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence);
 /* This thread's latest failure: the status of a call that just failed. dvt_error_code() is its first, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
 /* The common two. dvti_null: argument `what` of `function` is NULL; silent when an error is already kept, since NULL
@@ -2602,18 +2604,23 @@ DVTI_FN void dvti_log(dvt_log_level level, const char *format, ...) {
 }
 
 /* ---- failing ---- */
+DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence) {
+    dvti_error_latest = code;
+    if (!dvti_error_kept.code) {
+        dvti_error_kept.code = code;
+        snprintf(dvti_error_kept.text, sizeof dvti_error_kept.text, "%s", sentence);
+        dvti_error_kept.site[0] = 0;
+    }
+    return code;
+}
+
 DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
     char text[sizeof dvti_error_kept.text];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    dvti_error_latest = code;
-    if (!dvti_error_kept.code) {
-        dvti_error_kept.code = code;
-        memcpy(dvti_error_kept.text, text, sizeof text);
-        dvti_error_kept.site[0] = 0;
-    }
+    dvti_fail_again(code, text);
     dvti_log_text(DVT_LOG_ERROR, text);
     return code;
 }
@@ -3558,7 +3565,7 @@ struct dvti_device {
     int64_t limit;    /* bytes; 0: none */
     dvti_atomic used; /* bytes held now */
     dvti_atomic peak;
-    dvti_atomic storages; /* buffers alive */
+    dvti_atomic users; /* buffers alive, and calls that look at the device now */
 };
 
 #endif
@@ -3665,8 +3672,11 @@ DVTI_FN const char *dvti_site_text(const dvt_array *x);
 /* ---- contexts ---- */
 /* DVT_DEVICE_DEFAULT becomes the default context. */
 DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx);
-/* The device, opened at its first use; NULL with NO_DEVICE set and the reason. */
-DVTI_FN dvti_device *dvti_device_of(const char *function, dvt_ctx ctx);
+/* The device, opened at its first use, and not closed before the matching dvti_device_end; NULL with the error set (NO_DEVICE,
+   HOST_MEMORY). */
+DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx);
+DVTI_FN void dvti_device_end(dvti_device *device);
+DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx);
 /* What each backend room defines for the registry. */
 DVTI_FN const dvti_backend *dvti_cpu_backend(void);
 DVTI_FN const dvti_backend *dvti_virtual_backend(void);
@@ -3712,30 +3722,29 @@ static void dvti_storage_release(dvti_storage *storage) {
     if (dvti_atomic_add(&storage->references, -1) != 0)
         return;
     storage->device->backend->release(storage->device, storage->data, storage->bytes);
-    dvti_atomic_add(&storage->device->storages, -1);
+    dvti_device_end(storage->device);
     dvti_atomic_add(&dvti_stats()->storages, -1);
     dvti_free(storage);
 }
 
+/* The device stays in use for as long as the storage lives. */
 static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t bytes) {
-    dvti_device *device = dvti_device_of(function, ctx);
+    dvti_device *device = dvti_device_begin(function, ctx);
     dvti_storage *storage;
     if (!device)
         return NULL;
     storage = (dvti_storage *)dvti_alloc_zero(sizeof *storage);
-    if (!storage) {
+    if (!storage)
         dvti_fail_memory(function, (int64_t)sizeof *storage);
-        return NULL;
-    }
-    if (device->backend->acquire(device, function, bytes, &storage->data) != DVT_OK) {
+    if (!storage || device->backend->acquire(device, function, bytes, &storage->data) != DVT_OK) {
         dvti_free(storage);
+        dvti_device_end(device);
         return NULL;
     }
     storage->references = 1;
     storage->device = device;
     storage->ctx = ctx;
     storage->bytes = bytes;
-    dvti_atomic_add(&device->storages, 1);
     dvti_atomic_add(&dvti_stats()->storages, 1);
     return storage;
 }
@@ -4162,7 +4171,8 @@ DVT_API const char *dvt_gpu_reason(void) {
     return dvt_num_gpus() ? "" : dvti_cuda_reason();
 }
 
-DVTI_FN dvti_device *dvti_device_of(const char *function, dvt_ctx ctx) {
+/* Counted with the lock held that closing takes: a device with users stays open. */
+DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
     dvti_device *device = NULL;
     dvti_registry *r;
     dvt_status status = DVT_OK;
@@ -4179,6 +4189,8 @@ DVTI_FN dvti_device *dvti_device_of(const char *function, dvt_ctx ctx) {
             r->open[ctx.id] = status == DVT_OK;
         }
     }
+    if (device && status == DVT_OK)
+        dvti_atomic_add(&device->users, 1);
     dvti_mutex_unlock(&dvti_registry_lock);
     if (status != DVT_OK)
         return NULL;
@@ -4203,9 +4215,20 @@ DVTI_FN dvti_device *dvti_device_of(const char *function, dvt_ctx ctx) {
     return device;
 }
 
+DVTI_FN void dvti_device_end(dvti_device *device) {
+    dvti_atomic_add(&device->users, -1);
+}
+
+DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx) {
+    dvti_device *device = dvti_device_begin(function, ctx);
+    if (device)
+        dvti_device_end(device);
+    return device != NULL;
+}
+
 DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
     dvti_registry *r;
-    int64_t alive = 0;
+    int64_t users = 0;
     int i;
     if (n < 0 || n > DVT_MAX_GPUS || bytes < 0)
         return dvti_fail(
@@ -4216,8 +4239,8 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
     r = dvti_registry_ready();
     for (i = 0; i < DVT_MAX_GPUS; i++)
         if (r->open[i])
-            alive += dvti_atomic_load(&r->gpu[i].storages);
-    if (!alive) {
+            users += dvti_atomic_load(&r->gpu[i].users);
+    if (!users) {
         for (i = 0; i < DVT_MAX_GPUS; i++)
             if (r->open[i])
                 dvti_registry_close(&r->gpu[i]);
@@ -4226,11 +4249,11 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
         r->virtual_bytes = bytes;
     }
     dvti_mutex_unlock(&dvti_registry_lock);
-    if (alive)
-        return dvti_fail(
-            DVT_ERR_VALUE,
-            "dvt_set_virtual_gpus: %lld arrays are alive on virtual GPUs; release them first",
-            (long long)alive);
+    if (users)
+        return dvti_fail(DVT_ERR_VALUE,
+                         "dvt_set_virtual_gpus: %lld arrays or calls of other threads are alive on "
+                         "virtual GPUs; release the arrays and wait for the calls first",
+                         (long long)users);
     return DVT_OK;
 }
 
@@ -4270,11 +4293,14 @@ DVT_API dvt_status dvt_wait_all(void) {
     for (i = 0; i < DVT_MAX_GPUS; i++) {
         dvti_device *device = NULL;
         dvti_mutex_lock(&dvti_registry_lock);
-        if (dvti_the_registry.open[i])
+        if (dvti_the_registry.open[i]) {
             device = &dvti_the_registry.gpu[i];
+            dvti_atomic_add(&device->users, 1);
+        }
         dvti_mutex_unlock(&dvti_registry_lock);
         if (device) {
             dvt_status status = device->backend->wait(device);
+            dvti_device_end(device);
             dvti_atomic_add(&dvti_stats()->waits, 1);
             if (first == DVT_OK)
                 first = status;
@@ -4596,9 +4622,9 @@ DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out) {
     if (!out)
         return dvti_null("dvt_device_query", "out");
     ctx = dvti_ctx(ctx);
-    device = dvti_device_of("dvt_device_query", ctx);
+    device = dvti_device_begin("dvt_device_query", ctx);
     if (!device)
-        return DVT_ERR_NO_DEVICE;
+        return dvti_failure();
     memset(out, 0, sizeof *out);
     out->ctx = ctx;
     out->memory_used = dvti_atomic_load(&device->used);
@@ -4614,6 +4640,7 @@ DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out) {
         out->memory_free = device->limit ? device->limit - out->memory_used : -1;
         out->threads = 1;
     }
+    dvti_device_end(device);
     return DVT_OK;
 }
 
@@ -4861,7 +4888,10 @@ typedef struct dvti_scope_stack {
     dvti_object **items;
     size_t count, capacity;
     size_t *marks; /* where each open scope begins */
-    size_t depth, marks_capacity;
+    size_t marks_capacity;
+    /* Open scopes, and how many of them have a mark: the innermost have none when there was no memory for it, and what is
+       made in them belongs to the one outside. */
+    size_t depth, marked;
 } dvti_scope_stack;
 
 static DVTI_TLS dvti_scope_stack dvti_scopes;
@@ -4874,7 +4904,11 @@ static void dvti_scopes_end_thread(void) {
 }
 
 static size_t dvti_scope_floor(void) {
-    return dvti_scopes.depth ? dvti_scopes.marks[dvti_scopes.depth - 1] : 0;
+    return dvti_scopes.marked ? dvti_scopes.marks[dvti_scopes.marked - 1] : 0;
+}
+
+static bool dvti_scope_unmarked(void) {
+    return dvti_scopes.marked < dvti_scopes.depth;
 }
 
 static bool dvti_scope_room(void) {
@@ -4910,7 +4944,8 @@ static size_t dvti_scope_find(void *object) {
 
 DVTI_FN void dvti_scope_take(void *object) {
     size_t at = dvti_scope_find(object);
-    if (at == dvti_scopes.count) /* owned by an outer scope: leave that alone and count one more */
+    /* Owned by an outer scope, or without a mark nobody knows by which: leave that alone and count one more. */
+    if (at == dvti_scopes.count || dvti_scope_unmarked())
         dvt_retain(object);
     else
         dvti_scopes.items[at] = dvti_scopes.items[--dvti_scopes.count];
@@ -4938,12 +4973,12 @@ DVT_API void dvt_release(void *object) {
 /* Moving to the enclosing scope is moving this scope's mark: the object changes places with the first one above it. */
 DVT_API void *dvt_keep(void *object) {
     size_t at, first;
-    if (!object || !dvti_scopes.depth)
+    if (!object || !dvti_scopes.depth || dvti_scope_unmarked())
         return object;
     at = dvti_scope_find(object);
     if (at == dvti_scopes.count)
         return object;
-    first = dvti_scopes.marks[dvti_scopes.depth - 1]++;
+    first = dvti_scopes.marks[dvti_scopes.marked - 1]++;
     dvti_scopes.items[at] = dvti_scopes.items[first];
     dvti_scopes.items[first] = (dvti_object *)object;
     return object;
@@ -4955,18 +4990,17 @@ static void dvti_scope_drop(size_t floor) {
         dvt_release(dvti_scopes.items[--dvti_scopes.count]);
 }
 
-/* Without memory for a mark the scope is not opened (once 0, depth -1): what it would have made belongs to the one outside. */
+/* Scopes that got no mark are given one as soon as there is memory: they own what is made from then on. */
 DVT_API dvt_scope_guard dvt_scope_begin(void) {
     dvt_scope_guard guard;
+    dvti_at_thread_end(dvti_scopes_end_thread);
     guard.once = 1;
     guard.mark = dvti_scopes.count;
-    guard.depth = -1;
-    dvti_at_thread_end(dvti_scopes_end_thread);
-    if (dvti_grow((void **)&dvti_scopes.marks, &dvti_scopes.marks_capacity, dvti_scopes.depth + 1,
-                  sizeof *dvti_scopes.marks)) {
-        guard.depth = (int)dvti_scopes.depth;
-        dvti_scopes.marks[dvti_scopes.depth++] = dvti_scopes.count;
-    }
+    guard.depth = (int)dvti_scopes.depth++;
+    if (dvti_grow((void **)&dvti_scopes.marks, &dvti_scopes.marks_capacity, dvti_scopes.depth,
+                  sizeof *dvti_scopes.marks))
+        while (dvti_scope_unmarked())
+            dvti_scopes.marks[dvti_scopes.marked++] = dvti_scopes.count;
     return guard;
 }
 
@@ -4975,13 +5009,16 @@ DVT_API void dvt_scope_end(dvt_scope_guard *guard) {
     guard->once = 0;
     if (guard->depth < 0 || (size_t)guard->depth >= dvti_scopes.depth)
         return;
-    dvti_scope_drop(dvti_scopes.marks[guard->depth]);
+    if ((size_t)guard->depth < dvti_scopes.marked) {
+        dvti_scope_drop(dvti_scopes.marks[guard->depth]);
+        dvti_scopes.marked = (size_t)guard->depth;
+    }
     dvti_scopes.depth = (size_t)guard->depth;
     guard->depth = -1;
 }
 
 DVT_API void dvt_release_all(void) {
-    dvti_scopes.depth = 0;
+    dvti_scopes.depth = dvti_scopes.marked = 0;
     dvti_scope_drop(0);
 }
 /* ==== end src/2_core/dvt_scope.c ==== */
@@ -11749,6 +11786,11 @@ DVTI_FN void dvti_written(dvt_array *x);
    with the error set when there is no memory for the node. A NULL `out` is passed on. */
 DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
                                int n, const dvti_attr *attr);
+/* The two halves of dvti_finish, for results whose elements must not change when there is no memory for the node: it is made
+   before they are written (NULL when nothing is to be remembered), and given to `out` after. false: the error is set. */
+DVTI_FN bool dvti_prepare(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in, int n,
+                          const dvti_attr *attr, dvti_node **node);
+DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node);
 /* x's memory without history, not owned by a scope: release it with dvt_release. NULL with HOST_MEMORY. */
 DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
 
@@ -12434,7 +12476,6 @@ static dvti_node *dvti_node_new(dvt_array *out, dvti_op op, const char *name, dv
     node->op = op;
     node->name = name;
     node->attr = attr ? *attr : dvti_attr_none();
-    node->result_version = dvti_atomic_load(&out->storage->version);
     if (dvti_result_is_read(node, in, n)) {
         node->result = dvti_alias_unowned(out);
         if (!node->result) {
@@ -12452,22 +12493,35 @@ static dvti_node *dvti_node_new(dvt_array *out, dvti_op op, const char *name, dv
     return node;
 }
 
-DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
-                               int n, const dvti_attr *attr) {
+DVTI_FN bool dvti_prepare(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in, int n,
+                          const dvti_attr *attr, dvti_node **node) {
     bool history = false;
     int i;
-    if (!out || !dvti_recording || !dvt_dtype_is_float(out->dtype))
-        return out;
+    *node = NULL;
+    if (!dvti_recording || !dvt_dtype_is_float(out->dtype))
+        return true;
     for (i = 0; i < n; i++)
         history = history || dvt_has_history(in[i]);
     if (!history)
-        return out;
-    out->node = dvti_node_new(out, op, name, in, n, attr);
-    if (!out->node) {
-        dvti_fail_memory(name, (int64_t)sizeof *out->node);
-        return NULL;
+        return true;
+    *node = dvti_node_new(out, op, name, in, n, attr);
+    if (!*node)
+        dvti_fail_memory(name, (int64_t)sizeof **node);
+    return *node != NULL;
+}
+
+DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node) {
+    if (node) {
+        node->result_version = dvti_atomic_load(&out->storage->version);
+        out->node = node;
     }
     return out;
+}
+
+DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
+                               int n, const dvti_attr *attr) {
+    dvti_node *node;
+    return out && dvti_prepare(out, op, name, in, n, attr, &node) ? dvti_remember(out, node) : NULL;
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -12739,6 +12793,7 @@ DVT_API dvt_array *dvt_astype(dvt_array *x, dvt_dtype dtype, bool copy) {
 DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
     dvt_scope_guard scope;
     dvt_array *from = src;
+    dvti_node *node;
     dvt_status status;
     if (!dvti_check("dvt_copy_into", &dst, 1) || !dvti_check("dvt_copy_into", &src, 1))
         return NULL;
@@ -12767,6 +12822,8 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
                   dvti_describe(src), dvti_describe(dst));
         return NULL;
     }
+    if (!dvti_prepare(dst, DVTI_OP_copy, "dvt_copy_into", &src, 1, NULL, &node))
+        return NULL;
     scope = dvt_scope_begin();
     if (dvti_overlaps(src, dst)) {
         DVT_PAUSE {
@@ -12775,10 +12832,12 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
     }
     status = from ? dvti_copy_elements("dvt_copy_into", dst, from) : dvti_failure();
     dvt_scope_end(&scope);
-    if (status != DVT_OK)
+    if (status != DVT_OK) {
+        dvti_node_release(node);
         return NULL;
+    }
     dvti_written(dst);
-    return dvti_finish(dst, DVTI_OP_copy, "dvt_copy_into", &src, 1, NULL);
+    return dvti_remember(dst, node);
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -16135,6 +16194,8 @@ static void dvti_grad_row(dvti_grad_call *call) {
     const dvti_node *node = call->node;
     dvti_op op = node->op, first_binary = DVTI_OP_add;
     dvt_array *a = dvti_as_dtype_of(call->in[0], call->g), *b;
+    if (!a) /* also where the row does not read it: a kept error without a failure says nothing */
+        return;
     if (op < first_binary) {
         call->out[0] = dvti_grad_unary_row(op, call->g, a, call->y);
         return;
@@ -16147,6 +16208,8 @@ static void dvti_grad_row(dvti_grad_call *call) {
         return;
     /* The rows' texts compute with a and b as the operation did: in the dtype of the result. */
     b = dvti_as_dtype_of(call->in[1], call->g);
+    if (!b)
+        return;
     if (call->need[0])
         call->out[0] = dvti_grad_binary_row_a(op, call->g, a, b, call->y);
     if (call->need[1])
@@ -16156,6 +16219,8 @@ static void dvti_grad_row(dvti_grad_call *call) {
 /* ---- select and copy ---- */
 static void dvti_grad_where(dvti_grad_call *call) {
     dvt_array *zero = dvti_number_like(call->g, 0);
+    if (!zero)
+        return;
     if (call->need[0]) /* a float condition: it acts only through being zero or not */
         call->out[0] = dvti_no_gradient(call->g);
     if (call->need[1])
@@ -23096,7 +23161,7 @@ DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx
         dvt_ctx ctx = dvti_ctx(given.ctx[i]);
         for (k = 0; k < list.n && !dvt_ctx_equal(list.ctx[k], ctx); k++)
             continue;
-        if (k == list.n && !dvti_device_of(function, ctx))
+        if (k == list.n && !dvti_device_exists(function, ctx))
             return false;
         if (k == list.n)
             list.ctx[list.n++] = ctx;
@@ -24573,6 +24638,7 @@ typedef struct dvti_made {
     dvti_made_state state;
     dvt_array *x, *y; /* owned */
     dvt_status status;
+    bool logged; /* when it happened */
     char message[1024];
 } dvti_made;
 
@@ -24695,6 +24761,7 @@ static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
     } else {
         made->x = made->y = NULL;
         made->status = dvt_error_code();
+        made->logged = true;
         snprintf(made->message, sizeof made->message, "%s", dvt_error());
     }
     dvt_scope_end(&scope);
@@ -24813,12 +24880,14 @@ static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
     dvti_made *place = &l->place[l->taken % l->places];
     char message[sizeof place->message];
     dvt_status status = DVT_OK;
+    bool logged = false;
     dvti_mutex_lock(&l->lock);
     dvti_cond_broadcast(&l->work);
     while (place->state == DVTI_MADE_EMPTY)
         dvti_cond_wait(&l->done, &l->lock);
     if (place->state == DVTI_MADE_FAILED) {
         status = place->status;
+        logged = place->logged;
         memcpy(message, place->message, sizeof message);
         dvti_ring_restart(l);
     } else if (!dvti_made_give(place)) {
@@ -24833,7 +24902,9 @@ static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
         dvti_cond_signal(&l->work);
     }
     dvti_mutex_unlock(&l->lock);
-    if (status != DVT_OK)
+    if (logged)
+        dvti_fail_again(status, message);
+    else if (status != DVT_OK)
         dvti_fail(status, "%s", message);
     return status == DVT_OK;
 }

@@ -55,8 +55,8 @@ DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
          DVT_GUARD_NEXT(dvt_ctx_scope_end, DVT_GUARD_NAME(dvt_g_ctx, __LINE__)))
 
 /* n virtual GPUs with `bytes` of memory each (0: no limit), replacing the virtual ones that there
-   were. Errors: RANGE (n outside 0..DVT_MAX_GPUS), VALUE (arrays are still alive on a virtual GPU).
- */
+   were. Errors: RANGE (n outside 0..DVT_MAX_GPUS), VALUE (arrays are still alive on a virtual GPU,
+   or another thread is using one). */
 DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes);
 
 typedef struct dvt_device_info {

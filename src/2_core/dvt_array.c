@@ -5,30 +5,29 @@ static void dvti_storage_release(dvti_storage *storage) {
     if (dvti_atomic_add(&storage->references, -1) != 0)
         return;
     storage->device->backend->release(storage->device, storage->data, storage->bytes);
-    dvti_atomic_add(&storage->device->storages, -1);
+    dvti_device_end(storage->device);
     dvti_atomic_add(&dvti_stats()->storages, -1);
     dvti_free(storage);
 }
 
+/* The device stays in use for as long as the storage lives. */
 static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t bytes) {
-    dvti_device *device = dvti_device_of(function, ctx);
+    dvti_device *device = dvti_device_begin(function, ctx);
     dvti_storage *storage;
     if (!device)
         return NULL;
     storage = (dvti_storage *)dvti_alloc_zero(sizeof *storage);
-    if (!storage) {
+    if (!storage)
         dvti_fail_memory(function, (int64_t)sizeof *storage);
-        return NULL;
-    }
-    if (device->backend->acquire(device, function, bytes, &storage->data) != DVT_OK) {
+    if (!storage || device->backend->acquire(device, function, bytes, &storage->data) != DVT_OK) {
         dvti_free(storage);
+        dvti_device_end(device);
         return NULL;
     }
     storage->references = 1;
     storage->device = device;
     storage->ctx = ctx;
     storage->bytes = bytes;
-    dvti_atomic_add(&device->storages, 1);
     dvti_atomic_add(&dvti_stats()->storages, 1);
     return storage;
 }

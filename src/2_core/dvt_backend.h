@@ -135,7 +135,7 @@ struct dvti_device {
     int64_t limit;    /* bytes; 0: none */
     dvti_atomic used; /* bytes held now */
     dvti_atomic peak;
-    dvti_atomic storages; /* buffers alive */
+    dvti_atomic users; /* buffers alive, and calls that look at the device now */
 };
 
 #endif

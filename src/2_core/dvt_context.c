@@ -210,7 +210,8 @@ DVT_API const char *dvt_gpu_reason(void) {
     return dvt_num_gpus() ? "" : dvti_cuda_reason();
 }
 
-DVTI_FN dvti_device *dvti_device_of(const char *function, dvt_ctx ctx) {
+/* Counted with the lock held that closing takes: a device with users stays open. */
+DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
     dvti_device *device = NULL;
     dvti_registry *r;
     dvt_status status = DVT_OK;
@@ -227,6 +228,8 @@ DVTI_FN dvti_device *dvti_device_of(const char *function, dvt_ctx ctx) {
             r->open[ctx.id] = status == DVT_OK;
         }
     }
+    if (device && status == DVT_OK)
+        dvti_atomic_add(&device->users, 1);
     dvti_mutex_unlock(&dvti_registry_lock);
     if (status != DVT_OK)
         return NULL;
@@ -251,9 +254,20 @@ DVTI_FN dvti_device *dvti_device_of(const char *function, dvt_ctx ctx) {
     return device;
 }
 
+DVTI_FN void dvti_device_end(dvti_device *device) {
+    dvti_atomic_add(&device->users, -1);
+}
+
+DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx) {
+    dvti_device *device = dvti_device_begin(function, ctx);
+    if (device)
+        dvti_device_end(device);
+    return device != NULL;
+}
+
 DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
     dvti_registry *r;
-    int64_t alive = 0;
+    int64_t users = 0;
     int i;
     if (n < 0 || n > DVT_MAX_GPUS || bytes < 0)
         return dvti_fail(
@@ -264,8 +278,8 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
     r = dvti_registry_ready();
     for (i = 0; i < DVT_MAX_GPUS; i++)
         if (r->open[i])
-            alive += dvti_atomic_load(&r->gpu[i].storages);
-    if (!alive) {
+            users += dvti_atomic_load(&r->gpu[i].users);
+    if (!users) {
         for (i = 0; i < DVT_MAX_GPUS; i++)
             if (r->open[i])
                 dvti_registry_close(&r->gpu[i]);
@@ -274,11 +288,11 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
         r->virtual_bytes = bytes;
     }
     dvti_mutex_unlock(&dvti_registry_lock);
-    if (alive)
-        return dvti_fail(
-            DVT_ERR_VALUE,
-            "dvt_set_virtual_gpus: %lld arrays are alive on virtual GPUs; release them first",
-            (long long)alive);
+    if (users)
+        return dvti_fail(DVT_ERR_VALUE,
+                         "dvt_set_virtual_gpus: %lld arrays or calls of other threads are alive on "
+                         "virtual GPUs; release the arrays and wait for the calls first",
+                         (long long)users);
     return DVT_OK;
 }
 
@@ -318,11 +332,14 @@ DVT_API dvt_status dvt_wait_all(void) {
     for (i = 0; i < DVT_MAX_GPUS; i++) {
         dvti_device *device = NULL;
         dvti_mutex_lock(&dvti_registry_lock);
-        if (dvti_the_registry.open[i])
+        if (dvti_the_registry.open[i]) {
             device = &dvti_the_registry.gpu[i];
+            dvti_atomic_add(&device->users, 1);
+        }
         dvti_mutex_unlock(&dvti_registry_lock);
         if (device) {
             dvt_status status = device->backend->wait(device);
+            dvti_device_end(device);
             dvti_atomic_add(&dvti_stats()->waits, 1);
             if (first == DVT_OK)
                 first = status;

@@ -102,8 +102,11 @@ DVTI_FN const char *dvti_site_text(const dvt_array *x);
 /* ---- contexts ---- */
 /* DVT_DEVICE_DEFAULT becomes the default context. */
 DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx);
-/* The device, opened at its first use; NULL with NO_DEVICE set and the reason. */
-DVTI_FN dvti_device *dvti_device_of(const char *function, dvt_ctx ctx);
+/* The device, opened at its first use, and not closed before the matching dvti_device_end; NULL with the error set (NO_DEVICE,
+   HOST_MEMORY). */
+DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx);
+DVTI_FN void dvti_device_end(dvti_device *device);
+DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx);
 /* What each backend room defines for the registry. */
 DVTI_FN const dvti_backend *dvti_cpu_backend(void);
 DVTI_FN const dvti_backend *dvti_virtual_backend(void);

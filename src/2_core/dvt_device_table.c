@@ -56,9 +56,9 @@ DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out) {
     if (!out)
         return dvti_null("dvt_device_query", "out");
     ctx = dvti_ctx(ctx);
-    device = dvti_device_of("dvt_device_query", ctx);
+    device = dvti_device_begin("dvt_device_query", ctx);
     if (!device)
-        return DVT_ERR_NO_DEVICE;
+        return dvti_failure();
     memset(out, 0, sizeof *out);
     out->ctx = ctx;
     out->memory_used = dvti_atomic_load(&device->used);
@@ -74,6 +74,7 @@ DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out) {
         out->memory_free = device->limit ? device->limit - out->memory_used : -1;
         out->threads = 1;
     }
+    dvti_device_end(device);
     return DVT_OK;
 }
 

@@ -28,7 +28,7 @@ DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx
         dvt_ctx ctx = dvti_ctx(given.ctx[i]);
         for (k = 0; k < list.n && !dvt_ctx_equal(list.ctx[k], ctx); k++)
             continue;
-        if (k == list.n && !dvti_device_of(function, ctx))
+        if (k == list.n && !dvti_device_exists(function, ctx))
             return false;
         if (k == list.n)
             list.ctx[list.n++] = ctx;

@@ -4,7 +4,9 @@
 #include "dvt_test.h"
 
 static void break_next(int gpu) {
-    dvti_virtual_fail_next(dvti_device_of("break_next", dvt_gpu(gpu)), "out of luck");
+    dvti_device *device = dvti_device_begin("break_next", dvt_gpu(gpu));
+    dvti_virtual_fail_next(device, "out of luck");
+    dvti_device_end(device);
 }
 
 static void start(void) {
