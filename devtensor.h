@@ -10223,7 +10223,25 @@ typedef struct dvti_kfill {
     int64_t fixed;
 } dvti_kfill;
 
-/* elementwise.cu */
+/* elementwise.cu: number 0 is the result, 1.. are the operands */
+typedef struct dvti_kelementwise {
+    void *data[4];
+    int64_t kind[4];  /* DVTI_EW_EACH.. */
+    int64_t dtype[4]; /* where the program leaves it open, with its size in bytes */
+    int64_t bytes[4];
+    int64_t stride[4][8]; /* in elements, from one position of an axis to the next */
+    int64_t ndim, n;      /* positions: groups of elements that are accessed at once */
+    uint64_t dim[8], magic[8], shift[8];
+    int64_t tail;            /* elements after the last whole group, when all lies in one row */
+    double f, f_low, f_high; /* the scalar operand, the bounds of clip */
+    int64_t i, i_low, i_high;
+} dvti_kelementwise;
+
+/* One element per position; the same one for the whole group; the same one everywhere; the scalar. */
+#define DVTI_EW_EACH 0
+#define DVTI_EW_GROUP 1
+#define DVTI_EW_SINGLE 2
+#define DVTI_EW_SCALAR 3
 
 /* reduce.cu */
 
@@ -10663,6 +10681,24 @@ static const char *const dvti_cuda_lines[] = {
 "} dvti_kfill;\n",
 "\n",
 "\n",
+"typedef struct dvti_kelementwise {\n",
+"    void *data[4];\n",
+"    int64_t kind[4];\n",
+"    int64_t dtype[4];\n",
+"    int64_t bytes[4];\n",
+"    int64_t stride[4][8];\n",
+"    int64_t ndim, n;\n",
+"    uint64_t dim[8], magic[8], shift[8];\n",
+"    int64_t tail;\n",
+"    double f, f_low, f_high;\n",
+"    int64_t i, i_low, i_high;\n",
+"} dvti_kelementwise;\n",
+"\n",
+"\n",
+"#define DVTI_EW_EACH 0\n",
+"#define DVTI_EW_GROUP 1\n",
+"#define DVTI_EW_SINGLE 2\n",
+"#define DVTI_EW_SCALAR 3\n",
 "\n",
 "\n",
 "\n",
@@ -10709,22 +10745,46 @@ static const char *const dvti_cuda_lines[] = {
 "#define DVTI_IS_FLOAT(D) ((D) == DVT_F32 || (D) == DVT_F64 || (D) == DVT_F16 || (D) == DVT_BF16)\n",
 "\n",
 "\n",
+"\n",
+"\n",
+"__device__ inline double dvti_float_to_double(float f) {\n",
+"    const unsigned u = __float_as_uint(f);\n",
+"    if (f != f)\n",
+"        return __hiloint2double((int)(u & 0x80000000 | 0x7ff80000 | u >> 3 & 0xfffff), (int)(u << 29));\n",
+"    return (double)f;\n",
+"}\n",
+"\n",
+"__device__ inline float dvti_double_to_float(double d) {\n",
+"    const unsigned high = (unsigned)__double2hiint(d), low = (unsigned)__double2loint(d);\n",
+"    if (d != d)\n",
+"        return __uint_as_float(high & 0x80000000 | 0x7fc00000 | (high & 0xfffff) << 3 | low >> 29);\n",
+"    return (float)d;\n",
+"}\n",
+"\n",
+"\n",
 "__device__ inline float dvti_half_to_float(unsigned short h) {\n",
 "    float f;\n",
+"    if ((h & 0x7c00) == 0x7c00)\n",
+"        return __uint_as_float((unsigned)(h & 0x8000) << 16 | 0x7f800000 | (unsigned)(h & 0x3ff) << 13);\n",
 "    asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(f) : \"h\"(h));\n",
 "    return f;\n",
+"}\n",
+"\n",
+"__device__ inline unsigned short dvti_half_of_nan(float f) {\n",
+"    const unsigned u = __float_as_uint(f);\n",
+"    return (unsigned short)(u >> 16 & 0x8000 | 0x7e00 | u >> 13 & 0x3ff);\n",
 "}\n",
 "\n",
 "__device__ inline unsigned short dvti_float_to_half(float f) {\n",
 "    unsigned short h;\n",
 "    asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(f));\n",
-"    return f != f ? (unsigned short)(__float_as_uint(f) >> 16 & 0x8000 | 0x7e00) : h;\n",
+"    return f != f ? dvti_half_of_nan(f) : h;\n",
 "}\n",
 "\n",
 "__device__ inline unsigned short dvti_double_to_half(double d) {\n",
 "    unsigned short h;\n",
 "    asm(\"cvt.rn.f16.f64 %0, %1;\" : \"=h\"(h) : \"d\"(d));\n",
-"    return d != d ? (unsigned short)(__double2hiint(d) >> 16 & 0x8000 | 0x7e00) : h;\n",
+"    return d != d ? dvti_half_of_nan(dvti_double_to_float(d)) : h;\n",
 "}\n",
 "\n",
 "__device__ inline float dvti_bf16_to_float(unsigned short b) {\n",
@@ -10732,7 +10792,7 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "__device__ inline unsigned short dvti_float_to_bf16(float f) {\n",
-"    unsigned u = __float_as_uint(f);\n",
+"    const unsigned u = __float_as_uint(f);\n",
 "    if (f != f)\n",
 "        return (unsigned short)(u >> 16 | 0x40);\n",
 "    return (unsigned short)(u + 0x7fff + (u >> 16 & 1) >> 16);\n",
@@ -10740,20 +10800,19 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "__device__ inline unsigned short dvti_double_to_bf16(double d) {\n",
-"    float f = __double2float_rz(d);\n",
-"    if ((double)f != d && d == d && fabsf(f) <= 3.40282346638528859812e+38f && fabs(d) <= 1.7976931348623157e308)\n",
+"    float f = d != d ? dvti_double_to_float(d) : __double2float_rz(d);\n",
+"    if (fabs(d) <= 1.7976931348623157e308 && (double)f != d)\n",
 "        f = __uint_as_float(__float_as_uint(f) | 1);\n",
 "    return dvti_float_to_bf16(f);\n",
 "}\n",
 "\n",
 "\n",
-"__device__ inline int64_t dvti_clamp(double v, int64_t low, int64_t high) {\n",
-"    if (v != v)\n",
-"        return 0;\n",
-"    if (v <= (double)low)\n",
-"        return low;\n",
-"    return v >= (double)high ? high : (int64_t)v;\n",
-"}\n",
+"\n",
+"__device__ inline int64_t dvti_to_integer(float v) { return v != v ? 0 : __float2ll_rz(v); }\n",
+"__device__ inline int64_t dvti_to_integer(double v) { return v != v ? 0 : __double2ll_rz(v); }\n",
+"__device__ inline int dvti_to_int(float v) { return __float2int_rz(v); }\n",
+"__device__ inline int dvti_to_int(double v) { return v != v ? 0 : __double2int_rz(v); }\n",
+"\n",
 "\n",
 "__device__ inline double dvti_sticky(int64_t v) {\n",
 "    const int64_t exact = (int64_t)1 << 53;\n",
@@ -10762,77 +10821,79 @@ static const char *const dvti_cuda_lines[] = {
 "    return (double)((v & ~(int64_t)0x7ff) | ((v & 0x7ff) ? 0x400 : 0));\n",
 "}\n",
 "\n",
-"template <class C> __device__ inline C dvti_from_float(float v) { return (C)v; }\n",
-"template <> __device__ inline int64_t dvti_from_float<int64_t>(float v) {\n",
-"    return dvti_clamp((double)v, -9223372036854775807LL - 1, 9223372036854775807LL);\n",
-"}\n",
-"template <class C> __device__ inline C dvti_from_double(double v) { return (C)v; }\n",
-"template <> __device__ inline int64_t dvti_from_double<int64_t>(double v) {\n",
-"    return dvti_clamp(v, -9223372036854775807LL - 1, 9223372036854775807LL);\n",
-"}\n",
+"template <class C> __device__ inline C dvti_from_float(float v) { return v; }\n",
+"template <> __device__ inline double dvti_from_float<double>(float v) { return dvti_float_to_double(v); }\n",
+"template <> __device__ inline int64_t dvti_from_float<int64_t>(float v) { return dvti_to_integer(v); }\n",
+"template <class C> __device__ inline C dvti_from_double(double v) { return v; }\n",
+"template <> __device__ inline float dvti_from_double<float>(double v) { return dvti_double_to_float(v); }\n",
+"template <> __device__ inline int64_t dvti_from_double<int64_t>(double v) { return dvti_to_integer(v); }\n",
 "\n",
 "\n",
 "template <int D, class C> __device__ inline C dvti_widen(typename dvti_stored<D>::type v) {\n",
 "    if constexpr (D == DVT_F32)\n",
-"        return dvti_from_float<C>((float)v);\n",
-"    if constexpr (D == DVT_F64)\n",
-"        return dvti_from_double<C>((double)v);\n",
-"    if constexpr (D == DVT_F16)\n",
-"        return dvti_from_float<C>(dvti_half_to_float((unsigned short)v));\n",
-"    if constexpr (D == DVT_BF16)\n",
-"        return dvti_from_float<C>(dvti_bf16_to_float((unsigned short)v));\n",
-"    if constexpr (D == DVT_BOOL)\n",
+"        return dvti_from_float<C>(v);\n",
+"    else if constexpr (D == DVT_F64)\n",
+"        return dvti_from_double<C>(v);\n",
+"    else if constexpr (D == DVT_F16)\n",
+"        return dvti_from_float<C>(dvti_half_to_float(v));\n",
+"    else if constexpr (D == DVT_BF16)\n",
+"        return dvti_from_float<C>(dvti_bf16_to_float(v));\n",
+"    else if constexpr (D == DVT_BOOL)\n",
 "        return (C)(v != 0);\n",
-"    return (C)v;\n",
+"    else\n",
+"        return (C)v;\n",
+"}\n",
+"\n",
+"\n",
+"template <int D, class C> __device__ inline typename dvti_stored<D>::type dvti_narrow_real(C v) {\n",
+"    if constexpr (D == DVT_BOOL)\n",
+"        return v != 0;\n",
+"    else if constexpr (D == DVT_I8)\n",
+"        return (signed char)max(min(dvti_to_int(v), 127), -128);\n",
+"    else if constexpr (D == DVT_U8)\n",
+"        return (unsigned char)max(min(dvti_to_int(v), 255), 0);\n",
+"    else if constexpr (D == DVT_I32)\n",
+"        return dvti_to_int(v);\n",
+"    else\n",
+"        return dvti_to_integer(v);\n",
 "}\n",
 "\n",
 "template <int D> __device__ inline typename dvti_stored<D>::type dvti_narrow(float v) {\n",
-"    typedef typename dvti_stored<D>::type T;\n",
-"    if constexpr (D == DVT_F16)\n",
-"        return (T)dvti_float_to_half(v);\n",
-"    if constexpr (D == DVT_BF16)\n",
-"        return (T)dvti_float_to_bf16(v);\n",
-"    if constexpr (D == DVT_BOOL)\n",
-"        return (T)(v != 0);\n",
-"    if constexpr (D == DVT_I8)\n",
-"        return (T)dvti_clamp((double)v, -128, 127);\n",
-"    if constexpr (D == DVT_U8)\n",
-"        return (T)dvti_clamp((double)v, 0, 255);\n",
-"    if constexpr (D == DVT_I32)\n",
-"        return (T)dvti_clamp((double)v, -2147483647LL - 1, 2147483647LL);\n",
-"    if constexpr (D == DVT_I64)\n",
-"        return (T)dvti_from_float<int64_t>(v);\n",
-"    return (T)v;\n",
+"    if constexpr (D == DVT_F32)\n",
+"        return v;\n",
+"    else if constexpr (D == DVT_F64)\n",
+"        return dvti_float_to_double(v);\n",
+"    else if constexpr (D == DVT_F16)\n",
+"        return dvti_float_to_half(v);\n",
+"    else if constexpr (D == DVT_BF16)\n",
+"        return dvti_float_to_bf16(v);\n",
+"    else\n",
+"        return dvti_narrow_real<D>(v);\n",
 "}\n",
 "\n",
 "template <int D> __device__ inline typename dvti_stored<D>::type dvti_narrow(double v) {\n",
-"    typedef typename dvti_stored<D>::type T;\n",
-"    if constexpr (D == DVT_F16)\n",
-"        return (T)dvti_double_to_half(v);\n",
-"    if constexpr (D == DVT_BF16)\n",
-"        return (T)dvti_double_to_bf16(v);\n",
-"    if constexpr (D == DVT_BOOL)\n",
-"        return (T)(v != 0);\n",
-"    if constexpr (D == DVT_I8)\n",
-"        return (T)dvti_clamp(v, -128, 127);\n",
-"    if constexpr (D == DVT_U8)\n",
-"        return (T)dvti_clamp(v, 0, 255);\n",
-"    if constexpr (D == DVT_I32)\n",
-"        return (T)dvti_clamp(v, -2147483647LL - 1, 2147483647LL);\n",
-"    if constexpr (D == DVT_I64)\n",
-"        return (T)dvti_from_double<int64_t>(v);\n",
-"    return (T)v;\n",
+"    if constexpr (D == DVT_F32)\n",
+"        return dvti_double_to_float(v);\n",
+"    else if constexpr (D == DVT_F64)\n",
+"        return v;\n",
+"    else if constexpr (D == DVT_F16)\n",
+"        return dvti_double_to_half(v);\n",
+"    else if constexpr (D == DVT_BF16)\n",
+"        return dvti_double_to_bf16(v);\n",
+"    else\n",
+"        return dvti_narrow_real<D>(v);\n",
 "}\n",
 "\n",
 "template <int D> __device__ inline typename dvti_stored<D>::type dvti_narrow(int64_t v) {\n",
-"    typedef typename dvti_stored<D>::type T;\n",
+"    typedef typename dvti_stored<D>::type S;\n",
 "    if constexpr (D == DVT_F16)\n",
-"        return (T)dvti_double_to_half(dvti_sticky(v));\n",
-"    if constexpr (D == DVT_BF16)\n",
-"        return (T)dvti_double_to_bf16(dvti_sticky(v));\n",
-"    if constexpr (D == DVT_BOOL)\n",
-"        return (T)(v != 0);\n",
-"    return (T)v;\n",
+"        return dvti_double_to_half(dvti_sticky(v));\n",
+"    else if constexpr (D == DVT_BF16)\n",
+"        return dvti_double_to_bf16(dvti_sticky(v));\n",
+"    else if constexpr (D == DVT_BOOL)\n",
+"        return v != 0;\n",
+"    else\n",
+"        return (S)v;\n",
 "}\n",
 "\n",
 "template <int D, class C> __device__ inline C dvti_load(const void *data, int64_t at) {\n",
@@ -10869,6 +10930,299 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "#line 1 \"elementwise.cu\"\n",
 "\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#define ANY 15\n",
+"template <> struct dvti_stored<ANY> { typedef uint64_t type; };\n",
+"\n",
+"\n",
+"#define DVTI_WRAP(a, op, b) ((int64_t)((uint64_t)(a)op(uint64_t)(b)))\n",
+"\n",
+"\n",
+"#define DVTI_DEFINE_DIVISION(R, FMOD, COPYSIGN, RINT, floor_div, mod)                              \\\n",
+"    __device__ inline R mod(R a, R b) {                                                            \\\n",
+"        const R rest = FMOD(a, b);                                                                 \\\n",
+"        if (rest == 0)                                                                             \\\n",
+"            return COPYSIGN((R)0, b);                                                              \\\n",
+"        return (rest < 0) != (b < 0) ? rest + b : rest;                                            \\\n",
+"    }                                                                                              \\\n",
+"    __device__ inline R floor_div(R a, R b) {                                                      \\\n",
+"        R rest, quotient;                                                                          \\\n",
+"        if (b == 0)                                                                                \\\n",
+"            return a / b;                                                                          \\\n",
+"        rest = FMOD(a, b);                                                                         \\\n",
+"        quotient = (a - rest) / b;                                       \\\n",
+"        if (rest != 0 && (rest < 0) != (b < 0))                                                    \\\n",
+"            quotient -= 1;                                                                         \\\n",
+"        return quotient == 0 ? COPYSIGN((R)0, a / b) : RINT(quotient);                             \\\n",
+"    }\n",
+"DVTI_DEFINE_DIVISION(float, fmodf, copysignf, rintf, dvti_floor_divf, dvti_modf)\n",
+"DVTI_DEFINE_DIVISION(double, fmod, copysign, rint, dvti_floor_div, dvti_mod)\n",
+"\n",
+"__device__ inline int64_t dvti_int_floor_div(int64_t a, int64_t b) {\n",
+"    if (b == 0)\n",
+"        return 0;\n",
+"    if (b == -1)\n",
+"        return DVTI_WRAP(0, -, a);\n",
+"    return a / b - (a % b != 0 && (a < 0) != (b < 0));\n",
+"}\n",
+"\n",
+"__device__ inline int64_t dvti_int_mod(int64_t a, int64_t b) {\n",
+"    if (b == 0 || b == -1)\n",
+"        return 0;\n",
+"    const int64_t rest = a % b;\n",
+"    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;\n",
+"}\n",
+"\n",
+"__device__ inline int64_t dvti_int_pow(int64_t a, int64_t b) {\n",
+"    uint64_t base = (uint64_t)a, result = 1;\n",
+"    if (b < 0)\n",
+"        return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;\n",
+"    for (; b; b >>= 1) {\n",
+"        if (b & 1)\n",
+"            result *= base;\n",
+"        base *= base;\n",
+"    }\n",
+"    return (int64_t)result;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline T dvti_apply(const dvti_kelementwise &p, T a, T b, T c) {\n",
+"    const T x = a, low = IS_INT ? (T)p.i_low : (T)p.f_low, high = IS_INT ? (T)p.i_high : (T)p.f_high;\n",
+"    (void)x, (void)b, (void)c, (void)low, (void)high;\n",
+"    return (T)(TEXT);\n",
+"}\n",
+"\n",
+"\n",
+"template <int D> __device__ inline T dvti_ew_widen(typename dvti_stored<D>::type raw, int64_t dtype) {\n",
+"    if constexpr (D != ANY)\n",
+"        return dvti_widen<D, T>(raw);\n",
+"    else\n",
+"        switch (dtype) {\n",
+"        case DVT_F32: return dvti_widen<DVT_F32, T>(__uint_as_float((unsigned)raw));\n",
+"        case DVT_F64: return dvti_widen<DVT_F64, T>(__longlong_as_double((int64_t)raw));\n",
+"        case DVT_F16: return dvti_widen<DVT_F16, T>((unsigned short)raw);\n",
+"        case DVT_BF16: return dvti_widen<DVT_BF16, T>((unsigned short)raw);\n",
+"        case DVT_I8: return dvti_widen<DVT_I8, T>((signed char)raw);\n",
+"        case DVT_U8: return dvti_widen<DVT_U8, T>((unsigned char)raw);\n",
+"        case DVT_I32: return dvti_widen<DVT_I32, T>((int)raw);\n",
+"        case DVT_I64: return dvti_widen<DVT_I64, T>((int64_t)raw);\n",
+"        default: return dvti_widen<DVT_BOOL, T>((unsigned char)raw);\n",
+"        }\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"template <int D> __device__ inline T dvti_ew_condition(typename dvti_stored<D>::type raw, int64_t dtype) {\n",
+"    if constexpr (D == ANY) {\n",
+"        if (dtype == DVT_F32)\n",
+"            raw &= 0x7fffffff;\n",
+"        if (dtype == DVT_F64)\n",
+"            raw &= 0x7fffffffffffffff;\n",
+"        if (dtype == DVT_F16 || dtype == DVT_BF16)\n",
+"            raw &= 0x7fff;\n",
+"    }\n",
+"    return (T)(raw != 0);\n",
+"}\n",
+"\n",
+"template <int D> __device__ inline typename dvti_stored<D>::type dvti_ew_narrow(T v, int64_t dtype) {\n",
+"    if constexpr (D != ANY)\n",
+"        return dvti_narrow<D>(v);\n",
+"    else\n",
+"        switch (dtype) {\n",
+"        case DVT_F32: return __float_as_uint(dvti_narrow<DVT_F32>(v));\n",
+"        case DVT_F64: return (uint64_t)__double_as_longlong(dvti_narrow<DVT_F64>(v));\n",
+"        case DVT_F16: return dvti_narrow<DVT_F16>(v);\n",
+"        case DVT_BF16: return dvti_narrow<DVT_BF16>(v);\n",
+"        case DVT_I8: return (unsigned char)dvti_narrow<DVT_I8>(v);\n",
+"        case DVT_U8: return dvti_narrow<DVT_U8>(v);\n",
+"        case DVT_I32: return (unsigned)dvti_narrow<DVT_I32>(v);\n",
+"        case DVT_I64: return (uint64_t)dvti_narrow<DVT_I64>(v);\n",
+"        default: return dvti_narrow<DVT_BOOL>(v);\n",
+"        }\n",
+"}\n",
+"\n",
+"\n",
+"template <int BYTES> struct dvti_word;\n",
+"template <> struct dvti_word<1> { typedef unsigned char type; };\n",
+"template <> struct dvti_word<2> { typedef unsigned short type; };\n",
+"template <> struct dvti_word<4> { typedef unsigned type; };\n",
+"template <> struct dvti_word<8> { typedef uint2 type; };\n",
+"template <> struct dvti_word<16> { typedef uint4 type; };\n",
+"\n",
+"template <int D, int N_OF> union dvti_group {\n",
+"    typename dvti_stored<D>::type v[N_OF];\n",
+"    typename dvti_word<sizeof(typename dvti_stored<D>::type) * N_OF>::type word;\n",
+"};\n",
+"\n",
+"template <int D> __device__ inline typename dvti_stored<D>::type dvti_ew_get(const void *data, int64_t at, int64_t bytes) {\n",
+"    if constexpr (D != ANY)\n",
+"        return ((const typename dvti_stored<D>::type *)data)[at];\n",
+"    else\n",
+"        return bytes == 8   ? ((const uint64_t *)data)[at]\n",
+"               : bytes == 4 ? ((const unsigned *)data)[at]\n",
+"               : bytes == 2 ? ((const unsigned short *)data)[at]\n",
+"                            : ((const unsigned char *)data)[at];\n",
+"}\n",
+"\n",
+"template <int D> __device__ inline void dvti_ew_put(void *data, int64_t at, typename dvti_stored<D>::type raw, int64_t bytes) {\n",
+"    if constexpr (D != ANY)\n",
+"        ((typename dvti_stored<D>::type *)data)[at] = raw;\n",
+"    else if (bytes == 8)\n",
+"        ((uint64_t *)data)[at] = raw;\n",
+"    else if (bytes == 4)\n",
+"        ((unsigned *)data)[at] = (unsigned)raw;\n",
+"    else if (bytes == 2)\n",
+"        ((unsigned short *)data)[at] = (unsigned short)raw;\n",
+"    else\n",
+"        ((unsigned char *)data)[at] = (unsigned char)raw;\n",
+"}\n",
+"\n",
+"\n",
+"template <int K, int D> struct dvti_operand {\n",
+"    dvti_group<D, N> group[U];\n",
+"    T single;\n",
+"\n",
+"    __device__ inline T widen(const dvti_kelementwise &p, typename dvti_stored<D>::type raw) const {\n",
+"        if constexpr (K == 1 && CONDITION)\n",
+"            return dvti_ew_condition<D>(raw, p.dtype[K]);\n",
+"        else\n",
+"            return dvti_ew_widen<D>(raw, p.dtype[K]);\n",
+"    }\n",
+"\n",
+"    __device__ inline void prepare(const dvti_kelementwise &p) {\n",
+"        single = 0;\n",
+"        if (p.kind[K] == DVTI_EW_SINGLE)\n",
+"            single = widen(p, dvti_ew_get<D>(p.data[K], 0, p.bytes[K]));\n",
+"        if (p.kind[K] == DVTI_EW_SCALAR)\n",
+"            single = IS_INT ? (T)p.i : (T)p.f;\n",
+"    }\n",
+"\n",
+"    __device__ inline void load(const dvti_kelementwise &p, int u, int64_t at) {\n",
+"        if (N > 1 && p.kind[K] == DVTI_EW_EACH)\n",
+"            group[u].word = *(decltype(group[u].word) *)((typename dvti_stored<D>::type *)p.data[K] + at);\n",
+"        else if (p.kind[K] < DVTI_EW_SINGLE)\n",
+"            group[u].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);\n",
+"    }\n",
+"\n",
+"\n",
+"    __device__ inline void load_one(const dvti_kelementwise &p, int64_t at) {\n",
+"        if (p.kind[K] == DVTI_EW_EACH)\n",
+"            group[0].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);\n",
+"    }\n",
+"\n",
+"    __device__ inline T value(const dvti_kelementwise &p, int u, int j) const {\n",
+"        if (p.kind[K] >= DVTI_EW_SINGLE)\n",
+"            return single;\n",
+"        return widen(p, N > 1 && p.kind[K] == DVTI_EW_GROUP ? group[u].v[0] : group[u].v[j]);\n",
+"    }\n",
+"};\n",
+"\n",
+"__device__ inline typename dvti_stored<D0>::type dvti_ew_result(const dvti_kelementwise &p, const dvti_operand<1, D1> &a,\n",
+"                                                               const dvti_operand<2, D2> &b, const dvti_operand<3, D3> &c,\n",
+"                                                               int u, int j) {\n",
+"    const T x = a.value(p, u, j), y = N_IN > 1 ? b.value(p, u, j) : (T)0, z = N_IN > 2 ? c.value(p, u, j) : (T)0;\n",
+"    return dvti_ew_narrow<D0>(dvti_apply(p, x, y, z), p.dtype[0]);\n",
+"}\n",
+"\n",
+"\n",
+"#if WIDE\n",
+"typedef uint64_t dvti_position;\n",
+"typedef int64_t dvti_distance;\n",
+"__device__ inline uint64_t dvti_quotient(uint64_t at, uint64_t magic, uint64_t shift) {\n",
+"    return __umul64hi(at, magic) + at >> shift;\n",
+"}\n",
+"#else\n",
+"typedef unsigned dvti_position;\n",
+"typedef int dvti_distance;\n",
+"__device__ inline unsigned dvti_quotient(unsigned at, uint64_t magic, uint64_t shift) {\n",
+"    return __umulhi(at, (unsigned)magic) + at >> (unsigned)shift;\n",
+"}\n",
+"#endif\n",
+"\n",
+"struct dvti_places {\n",
+"    dvti_distance of[1 + N_IN];\n",
+"};\n",
+"\n",
+"__device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_position at) {\n",
+"    dvti_places places;\n",
+"    int k;\n",
+"    for (k = 0; k <= N_IN; k++)\n",
+"        places.of[k] = 0;\n",
+"    for (int axis = (int)p.ndim - 1; axis > 0; axis--) {\n",
+"        const dvti_position next = dvti_quotient(at, p.magic[axis], p.shift[axis]);\n",
+"        const dvti_distance index = (dvti_distance)(at - next * (dvti_position)p.dim[axis]);\n",
+"        for (k = 0; k <= N_IN; k++)\n",
+"            places.of[k] += index * (dvti_distance)p.stride[k][axis];\n",
+"        at = next;\n",
+"    }\n",
+"    for (k = 0; k <= N_IN; k++)\n",
+"        places.of[k] += (dvti_distance)at * (dvti_distance)p.stride[k][0];\n",
+"    return places;\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_elementwise(const dvti_kelementwise p) {\n",
+"    dvti_operand<1, D1> a;\n",
+"    dvti_operand<2, D2> b;\n",
+"    dvti_operand<3, D3> c;\n",
+"    const dvti_position n = (dvti_position)p.n, step = (dvti_position)dvti_threads() * U;\n",
+"    a.prepare(p);\n",
+"    if (N_IN > 1)\n",
+"        b.prepare(p);\n",
+"    if (N_IN > 2)\n",
+"        c.prepare(p);\n",
+"    for (dvti_position first = (dvti_position)blockIdx.x * blockDim.x * U + threadIdx.x; first < n; first += step) {\n",
+"        dvti_distance to[U];\n",
+"#pragma unroll\n",
+"        for (int u = 0; u < U; u++) {\n",
+"            const dvti_position at = first + u * blockDim.x;\n",
+"            if (at < n) {\n",
+"                const dvti_places places = dvti_locate(p, at);\n",
+"                to[u] = places.of[0];\n",
+"                a.load(p, u, places.of[1]);\n",
+"                if (N_IN > 1)\n",
+"                    b.load(p, u, places.of[N_IN > 1 ? 2 : 0]);\n",
+"                if (N_IN > 2)\n",
+"                    c.load(p, u, places.of[N_IN > 2 ? 3 : 0]);\n",
+"            }\n",
+"        }\n",
+"#pragma unroll\n",
+"        for (int u = 0; u < U; u++)\n",
+"            if (first + u * blockDim.x < n) {\n",
+"                dvti_group<D0, N> out;\n",
+"#pragma unroll\n",
+"                for (int j = 0; j < N; j++)\n",
+"                    out.v[j] = dvti_ew_result(p, a, b, c, u, j);\n",
+"                if (N > 1)\n",
+"                    *(decltype(out.word) *)((typename dvti_stored<D0>::type *)p.data[0] + to[u]) = out.word;\n",
+"                else\n",
+"                    dvti_ew_put<D0>(p.data[0], to[u], out.v[0], p.bytes[0]);\n",
+"            }\n",
+"    }\n",
+"    if (N > 1 && blockIdx.x == 0 && threadIdx.x < p.tail) {\n",
+"        const int64_t at = p.n * N + threadIdx.x;\n",
+"        a.load_one(p, at);\n",
+"        if (N_IN > 1)\n",
+"            b.load_one(p, at);\n",
+"        if (N_IN > 2)\n",
+"            c.load_one(p, at);\n",
+"        dvti_ew_put<D0>(p.data[0], at, dvti_ew_result(p, a, b, c, 0, 0), p.bytes[0]);\n",
+"    }\n",
+"}\n",
 "#line 1 \"fill.cu\"\n",
 "\n",
 "\n",
@@ -11372,19 +11726,320 @@ DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
 #line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
-/* elementwise. */
+/* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
+
+   Variant, from the lowest bit: 8 op, 2 class, 4 x 4 dtypes (result, operands), 3 log2 of N, 3 log2 of U, 1 wide. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cuda/launch/cuda_elementwise.c"
+#line 4 "src/3_cuda/launch/cuda_elementwise.c"
 #endif
 
+#define DVTI_EW_ANY 15 /* as in the kernels' file */
+
+static int dvti_cuda_ew_operands(dvti_op op) {
+    if (op == DVTI_OP_where)
+        return 3;
+    return op >= DVTI_OP_add && op <= DVTI_OP_logical_xor ? 2 : 1;
+}
+
 DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+    static const char *const type[] = {"float", "double", "int64_t"};
+    dvti_op op = (dvti_op)(variant & 255);
+    int compute = (int)(variant >> 8 & 3), k;
+    const char *row = dvti_cuda_op_text(op, compute == DVTI_I64);
+    dvti_text_add(text, "#define T %s\n", type[compute]);
+    dvti_text_add(text, "#define IS_INT %d\n", compute == DVTI_I64);
+    dvti_text_add(text, "#define F(name) %s\n", compute == DVTI_F32 ? "name##f" : "name");
+    dvti_text_add(text, "#define C(value) ((T)(value))\n");
+    dvti_text_add(text, "#define DVTI_LARGEST %s\n",
+                  compute == DVTI_F32 ? "3.402823466e+38f" : "1.7976931348623157e+308");
+    dvti_text_add(text, "#define N_IN %d\n", dvti_cuda_ew_operands(op));
+    for (k = 0; k < 4; k++)
+        dvti_text_add(text, "#define D%d %d\n", k, (int)(variant >> (10 + 4 * k) & 15));
+    dvti_text_add(text, "#define N %d\n", 1 << (variant >> 26 & 7));
+    dvti_text_add(text, "#define U %d\n", 1 << (variant >> 29 & 7));
+    dvti_text_add(text, "#define WIDE %d\n", (int)(variant >> 32 & 1));
+    dvti_text_add(text, "#define CONDITION %d\n", op == DVTI_OP_where);
+    dvti_text_add(text, "#define TEXT %s\n",
+                  row                   ? row
+                  : op == DVTI_OP_where ? "a != 0 ? b : c"
+                  : op == DVTI_OP_clip  ? "x < low ? low : x > high ? high : x"
+                                        : "x");
+}
+
+/* ---- geometry: number 0 is the result, 1.. are the operands ---- */
+typedef struct dvti_cuda_ew {
+    int count, ndim;
+    dvt_dtype dtype[4];
+    int64_t dim[DVT_MAX_DIMS], stride[4][DVT_MAX_DIMS];
+    void *data[4];
+    int64_t kind[4];
+} dvti_cuda_ew;
+
+static int64_t dvti_cuda_ew_distance(int64_t stride) {
+    return stride < 0 ? -stride : stride;
+}
+
+static void dvti_cuda_ew_swap(dvti_cuda_ew *ew, int i, int j) {
+    int64_t keep = ew->dim[i];
+    int k;
+    ew->dim[i] = ew->dim[j];
+    ew->dim[j] = keep;
+    for (k = 0; k < ew->count; k++) {
+        keep = ew->stride[k][i];
+        ew->stride[k][i] = ew->stride[k][j];
+        ew->stride[k][j] = keep;
+    }
+}
+
+/* Which of two axes is to be the outer one: the result's distances decide, then the operands'. */
+static bool dvti_cuda_ew_outer(const dvti_cuda_ew *ew, int i, int j) {
+    int k;
+    for (k = 0; k < ew->count; k++) {
+        int64_t a = dvti_cuda_ew_distance(ew->stride[k][i]),
+                b = dvti_cuda_ew_distance(ew->stride[k][j]);
+        if (a != b)
+            return a > b;
+    }
+    return true;
+}
+
+/* The order of positions is free: the result's memory in order. Axes that lie one behind the other everywhere become one. */
+static void dvti_cuda_ew_order(dvti_cuda_ew *ew) {
+    int i, j, k, to = 0;
+    for (i = 1; i < ew->ndim; i++)
+        for (j = i; j > 0 && !dvti_cuda_ew_outer(ew, j - 1, j); j--)
+            dvti_cuda_ew_swap(ew, j - 1, j);
+    for (i = 0; i < ew->ndim; i++) {
+        bool merge = to > 0;
+        if (ew->dim[i] == 1)
+            continue;
+        for (k = 0; k < ew->count && merge; k++)
+            merge = ew->stride[k][to - 1] == ew->stride[k][i] * ew->dim[i];
+        if (!merge)
+            to++;
+        ew->dim[to - 1] = merge ? ew->dim[to - 1] * ew->dim[i] : ew->dim[i];
+        for (k = 0; k < ew->count; k++)
+            ew->stride[k][to - 1] = ew->stride[k][i];
+    }
+    if (!to) {
+        ew->dim[0] = 1;
+        for (k = 0; k < ew->count; k++)
+            ew->stride[k][0] = 0;
+        to = 1;
+    }
+    ew->ndim = to;
+}
+
+static dvti_cuda_ew dvti_cuda_ew_begin(const dvti_launch *launch) {
+    dvti_cuda_ew ew;
+    const dvti_view *out = &launch->out[0];
+    int k, axis;
+    memset(&ew, 0, sizeof ew);
+    ew.count = 1 + launch->n_in;
+    ew.ndim = out->ndim;
+    for (k = 0; k < ew.count; k++) {
+        const dvti_view *view = k ? &launch->in[k - 1] : out;
+        bool scalar = k && launch->i[0] == k, single = k > 0;
+        if (scalar) { /* a parameter: any dtype will do */
+            ew.kind[k] = DVTI_EW_SCALAR;
+            continue;
+        }
+        ew.dtype[k] = view->dtype;
+        ew.data[k] = view->data;
+        for (axis = 0; axis < out->ndim; axis++) {
+            ew.dim[axis] = out->dim[axis];
+            ew.stride[k][axis] = out->dim[axis] == 1 ? 0 : view->stride[axis];
+            single = single && ew.stride[k][axis] == 0;
+        }
+        ew.kind[k] = single ? DVTI_EW_SINGLE : DVTI_EW_EACH;
+    }
+    for (k = 1; k < ew.count; k++)
+        if (ew.kind[k] == DVTI_EW_SCALAR)
+            ew.dtype[k] = ew.dtype[k == 1 ? 2 : 1];
+    return ew;
+}
+
+/* Elements that one access can move: the last axis is contiguous or repeats in every array, and all groups are aligned. */
+static int64_t dvti_cuda_ew_group(dvti_cuda_ew *ew, int64_t most) {
+    int last = ew->ndim - 1, k, axis;
+    int64_t n = most;
+    for (k = 0; k < ew->count; k++) {
+        int64_t size = dvt_dtype_size(ew->dtype[k]);
+        if (ew->kind[k] >= DVTI_EW_SINGLE)
+            continue;
+        while (n * size > 16)
+            n /= 2;
+        if (ew->stride[k][last] != 1 && (k == 0 || ew->stride[k][last] != 0))
+            return 1;
+        if (ew->stride[k][last] == 0)
+            continue;
+        while ((uintptr_t)ew->data[k] % (uintptr_t)(n * size))
+            n /= 2;
+        for (axis = 0; axis < last; axis++)
+            while (ew->stride[k][axis] % n)
+                n /= 2;
+    }
+    while (last > 0 && ew->dim[last] % n)
+        n /= 2;
+    for (k = 1; k < ew->count; k++)
+        if (ew->kind[k] == DVTI_EW_EACH && ew->stride[k][last] == 0)
+            ew->kind[k] = DVTI_EW_GROUP;
+    return n;
+}
+
+/* ---- which program ---- */
+/* Mixtures of dtypes share one program that finds out at run time. Every copy has its own, and so has where with a bool. */
+static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
+    int first = op == DVTI_OP_where ? 2 : 1, k;
+    if (op == DVTI_OP_copy)
+        return false;
+    for (k = first; k < ew->count; k++)
+        if (ew->dtype[k] != ew->dtype[first])
+            return true;
+    if (op == DVTI_OP_where && ew->dtype[1] != DVT_BOOL)
+        return true;
+    return ew->dtype[0] != ew->dtype[first] && ew->dtype[0] != DVT_BOOL;
+}
+
+/* Texts of a few instructions are done for several groups at once; the others would only become long programs. */
+static bool dvti_cuda_ew_short(dvti_op op) {
+    switch (op) {
+#define DVTI_SHORT_SAME true
+#define DVTI_SHORT_NOBOOL true
+#define DVTI_SHORT_BOOL true
+#define DVTI_SHORT_FLOAT false
+#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_SHORT_##rule;
+        DVTI_UNARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    case DVTI_OP_floor_div:
+    case DVTI_OP_mod:
+    case DVTI_OP_pow:
+    case DVTI_OP_div:
+    case DVTI_OP_atan2:
+    case DVTI_OP_hypot:
+        return false;
+    default:
+        return true;
+#undef DVTI_SHORT_SAME
+#undef DVTI_SHORT_NOBOOL
+#undef DVTI_SHORT_BOOL
+#undef DVTI_SHORT_FLOAT
+    }
+}
+
+static int dvti_cuda_ew_log2(int64_t power) {
+    int log = 0;
+    while (power >> log > 1)
+        log++;
+    return log;
+}
+
+/* Granlund and Montgomery: quotient = (at * magic >> bits) + at >> shift, for at < 2^(bits - 1). */
+static void dvti_cuda_ew_magic(uint64_t divisor, int bits, uint64_t *magic, uint64_t *shift) {
+    uint64_t rest, quotient = 0;
+    int i;
+    *shift = 0;
+    while ((uint64_t)1 << *shift < divisor)
+        ++*shift;
+    rest = ((uint64_t)1 << *shift) - divisor;
+    for (i = 0; i < bits; i++) {
+        rest *= 2;
+        quotient *= 2;
+        if (rest >= divisor) {
+            rest -= divisor;
+            quotient++;
+        }
+    }
+    *magic = quotient + 1;
+}
+
+/* Whether positions, and distances in every array, need 64 bits. */
+static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew, int64_t positions) {
+    const int64_t limit = (int64_t)1 << 30;
+    int k, axis;
+    bool wide = positions >= limit;
+    for (k = 0; k < ew->count; k++) {
+        int64_t far = 0;
+        for (axis = 0; axis < ew->ndim; axis++)
+            far += dvti_cuda_ew_distance(ew->stride[k][axis]) * ew->dim[axis];
+        wide = wide || far >= limit;
+    }
+    return wide;
+}
+
+/* clip's bounds for an integer array, cut to what its dtype holds: without its fraction, as the elements are whole. */
+static int64_t dvti_cuda_ew_bound(double bound, dvt_dtype dtype) {
+    int bits = 8 * (int)dvt_dtype_size(dtype) - (dtype == DVT_U8 || dtype == DVT_BOOL ? 0 : 1);
+    double high = ldexp(1, bits), low = dtype == DVT_U8 || dtype == DVT_BOOL ? 0 : -high;
+    if (bound >= high)
+        return (int64_t)(((uint64_t)1 << bits) - 1);
+    return bound <= low ? (int64_t)low : (int64_t)bound;
+}
+
+/* ---- the launch ---- */
+static dvti_kelementwise dvti_cuda_ew_args(const dvti_cuda_ew *ew, const dvti_launch *launch,
+                                           int64_t group, bool wide) {
+    dvti_kelementwise args;
+    int last = ew->ndim - 1, k, axis;
+    memset(&args, 0, sizeof args);
+    args.ndim = ew->ndim;
+    args.n = 1;
+    for (axis = 0; axis < ew->ndim; axis++) {
+        int64_t extent = axis == last ? ew->dim[axis] / group : ew->dim[axis];
+        args.n *= extent;
+        args.dim[axis] = (uint64_t)extent;
+        if (axis > 0)
+            dvti_cuda_ew_magic((uint64_t)extent, wide ? 64 : 32, &args.magic[axis],
+                               &args.shift[axis]);
+    }
+    args.tail = ew->ndim == 1 ? ew->dim[0] % group : 0;
+    for (k = 0; k < ew->count; k++) {
+        args.data[k] = ew->data[k];
+        args.kind[k] = ew->kind[k];
+        args.dtype[k] = ew->dtype[k];
+        args.bytes[k] = dvt_dtype_size(ew->dtype[k]);
+        for (axis = 0; axis < ew->ndim; axis++)
+            args.stride[k][axis] = ew->kind[k] >= DVTI_EW_SINGLE
+                                       ? 0
+                                       : ew->stride[k][axis] * (axis == last ? group : 1);
+    }
+    args.f = launch->f[0];
+    args.i = launch->i[1];
+    args.f_low = launch->f[1];
+    args.f_high = launch->f[2];
+    if (launch->op == DVTI_OP_clip && launch->compute == DVTI_I64) {
+        args.i_low = dvti_cuda_ew_bound(launch->f[1], ew->dtype[0]);
+        args.i_high = dvti_cuda_ew_bound(launch->f[2], ew->dtype[0]);
+    }
+    return args;
 }
 
 DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+    dvti_cuda_ew ew = dvti_cuda_ew_begin(launch);
+    dvti_cuda_program program;
+    dvti_kelementwise args;
+    bool mixed = dvti_cuda_ew_mixed(&ew, launch->op), brief = dvti_cuda_ew_short(launch->op), wide;
+    int64_t group, each = brief && !mixed ? 4 : 1;
+    int k;
+    dvti_cuda_ew_order(&ew);
+    group = mixed ? 1 : dvti_cuda_ew_group(&ew, brief ? 16 : 4);
+    wide = dvti_cuda_ew_wide(&ew, dvti_cuda_view_size(&launch->out[0]));
+    args = dvti_cuda_ew_args(&ew, launch, group, wide);
+    program.family = DVTI_CUDA_FAMILY_elementwise;
+    program.variant = (uint64_t)launch->op | (uint64_t)launch->compute << 8;
+    for (k = 0; k < 4; k++)
+        program.variant |= (uint64_t)(mixed ? DVTI_EW_ANY : ew.dtype[k < ew.count ? k : 1])
+                           << (10 + 4 * k);
+    program.variant |= (uint64_t)dvti_cuda_ew_log2(group) << 26;
+    program.variant |= (uint64_t)dvti_cuda_ew_log2(each) << 29 | (uint64_t)wide << 32;
+    return dvti_cuda_start(gpu, launch, program, "dvti_elementwise",
+                           dvti_cuda_grid_for(gpu, DVTI_MAX(args.n, 1), 256, each), &args,
+                           sizeof args);
 }
+
+#undef DVTI_EW_ANY
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 52 "src/devtensor_spine.h"

@@ -21,7 +21,25 @@ typedef struct dvti_kfill {
     int64_t fixed;
 } dvti_kfill;
 
-/* elementwise.cu */
+/* elementwise.cu: number 0 is the result, 1.. are the operands */
+typedef struct dvti_kelementwise {
+    void *data[4];
+    int64_t kind[4];  /* DVTI_EW_EACH.. */
+    int64_t dtype[4]; /* where the program leaves it open, with its size in bytes */
+    int64_t bytes[4];
+    int64_t stride[4][8]; /* in elements, from one position of an axis to the next */
+    int64_t ndim, n;      /* positions: groups of elements that are accessed at once */
+    uint64_t dim[8], magic[8], shift[8];
+    int64_t tail;            /* elements after the last whole group, when all lies in one row */
+    double f, f_low, f_high; /* the scalar operand, the bounds of clip */
+    int64_t i, i_low, i_high;
+} dvti_kelementwise;
+
+/* One element per position; the same one for the whole group; the same one everywhere; the scalar. */
+#define DVTI_EW_EACH 0
+#define DVTI_EW_GROUP 1
+#define DVTI_EW_SINGLE 2
+#define DVTI_EW_SCALAR 3
 
 /* reduce.cu */
 

@@ -20,23 +20,47 @@ template <> struct dvti_stored<DVT_BOOL> { typedef unsigned char type; };
 
 #define DVTI_IS_FLOAT(D) ((D) == DVT_F32 || (D) == DVT_F64 || (D) == DVT_F16 || (D) == DVT_BF16)
 
+/* ---- between the two wide floats ---- */
+/* The card's own conversions make every NaN the same one. These keep its sign and the front of its payload, and make it
+   quiet, as processors do. */
+__device__ inline double dvti_float_to_double(float f) {
+    const unsigned u = __float_as_uint(f);
+    if (f != f)
+        return __hiloint2double((int)(u & 0x80000000 | 0x7ff80000 | u >> 3 & 0xfffff), (int)(u << 29));
+    return (double)f;
+}
+
+__device__ inline float dvti_double_to_float(double d) {
+    const unsigned high = (unsigned)__double2hiint(d), low = (unsigned)__double2loint(d);
+    if (d != d)
+        return __uint_as_float(high & 0x80000000 | 0x7fc00000 | (high & 0xfffff) << 3 | low >> 29);
+    return (float)d;
+}
+
 /* ---- the 16-bit floats ---- */
 __device__ inline float dvti_half_to_float(unsigned short h) {
     float f;
+    if ((h & 0x7c00) == 0x7c00) /* infinities, and NaN with its payload */
+        return __uint_as_float((unsigned)(h & 0x8000) << 16 | 0x7f800000 | (unsigned)(h & 0x3ff) << 13);
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
     return f;
+}
+
+__device__ inline unsigned short dvti_half_of_nan(float f) {
+    const unsigned u = __float_as_uint(f);
+    return (unsigned short)(u >> 16 & 0x8000 | 0x7e00 | u >> 13 & 0x3ff);
 }
 
 __device__ inline unsigned short dvti_float_to_half(float f) {
     unsigned short h;
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
-    return f != f ? (unsigned short)(__float_as_uint(f) >> 16 & 0x8000 | 0x7e00) : h;
+    return f != f ? dvti_half_of_nan(f) : h;
 }
 
 __device__ inline unsigned short dvti_double_to_half(double d) {
     unsigned short h;
     asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h) : "d"(d));
-    return d != d ? (unsigned short)(__double2hiint(d) >> 16 & 0x8000 | 0x7e00) : h;
+    return d != d ? dvti_half_of_nan(dvti_double_to_float(d)) : h;
 }
 
 __device__ inline float dvti_bf16_to_float(unsigned short b) {
@@ -44,7 +68,7 @@ __device__ inline float dvti_bf16_to_float(unsigned short b) {
 }
 
 __device__ inline unsigned short dvti_float_to_bf16(float f) {
-    unsigned u = __float_as_uint(f);
+    const unsigned u = __float_as_uint(f);
     if (f != f)
         return (unsigned short)(u >> 16 | 0x40);
     return (unsigned short)(u + 0x7fff + (u >> 16 & 1) >> 16);
@@ -52,21 +76,20 @@ __device__ inline unsigned short dvti_float_to_bf16(float f) {
 
 /* Rounding to odd keeps what a double has beyond a float, so that the second rounding is the only one. */
 __device__ inline unsigned short dvti_double_to_bf16(double d) {
-    float f = __double2float_rz(d);
-    if ((double)f != d && d == d && fabsf(f) <= 3.40282346638528859812e+38f && fabs(d) <= 1.7976931348623157e308)
+    float f = d != d ? dvti_double_to_float(d) : __double2float_rz(d);
+    if (fabs(d) <= 1.7976931348623157e308 && (double)f != d)
         f = __uint_as_float(__float_as_uint(f) | 1);
     return dvti_float_to_bf16(f);
 }
 
 /* ---- numbers of one class from another ---- */
-__device__ inline int64_t dvti_clamp(double v, int64_t low, int64_t high) {
-    if (v != v)
-        return 0;
-    if (v <= (double)low)
-        return low;
-    return v >= (double)high ? high : (int64_t)v;
-}
+/* The card clamps; NaN is 0 by itself only from float to int. */
+__device__ inline int64_t dvti_to_integer(float v) { return v != v ? 0 : __float2ll_rz(v); }
+__device__ inline int64_t dvti_to_integer(double v) { return v != v ? 0 : __double2ll_rz(v); }
+__device__ inline int dvti_to_int(float v) { return __float2int_rz(v); }
+__device__ inline int dvti_to_int(double v) { return v != v ? 0 : __double2int_rz(v); }
 
+/* Beyond 2^53 a double would round once and the 16-bit float again: what is cut off stays as one bit that breaks ties. */
 __device__ inline double dvti_sticky(int64_t v) {
     const int64_t exact = (int64_t)1 << 53;
     if (v > -exact && v < exact)
@@ -74,77 +97,79 @@ __device__ inline double dvti_sticky(int64_t v) {
     return (double)((v & ~(int64_t)0x7ff) | ((v & 0x7ff) ? 0x400 : 0));
 }
 
-template <class C> __device__ inline C dvti_from_float(float v) { return (C)v; }
-template <> __device__ inline int64_t dvti_from_float<int64_t>(float v) {
-    return dvti_clamp((double)v, -9223372036854775807LL - 1, 9223372036854775807LL);
-}
-template <class C> __device__ inline C dvti_from_double(double v) { return (C)v; }
-template <> __device__ inline int64_t dvti_from_double<int64_t>(double v) {
-    return dvti_clamp(v, -9223372036854775807LL - 1, 9223372036854775807LL);
-}
+template <class C> __device__ inline C dvti_from_float(float v) { return v; }
+template <> __device__ inline double dvti_from_float<double>(float v) { return dvti_float_to_double(v); }
+template <> __device__ inline int64_t dvti_from_float<int64_t>(float v) { return dvti_to_integer(v); }
+template <class C> __device__ inline C dvti_from_double(double v) { return v; }
+template <> __device__ inline float dvti_from_double<float>(double v) { return dvti_double_to_float(v); }
+template <> __device__ inline int64_t dvti_from_double<int64_t>(double v) { return dvti_to_integer(v); }
 
 /* One stored element of dtype D as a C: float, double or int64_t. */
 template <int D, class C> __device__ inline C dvti_widen(typename dvti_stored<D>::type v) {
     if constexpr (D == DVT_F32)
-        return dvti_from_float<C>((float)v);
-    if constexpr (D == DVT_F64)
-        return dvti_from_double<C>((double)v);
-    if constexpr (D == DVT_F16)
-        return dvti_from_float<C>(dvti_half_to_float((unsigned short)v));
-    if constexpr (D == DVT_BF16)
-        return dvti_from_float<C>(dvti_bf16_to_float((unsigned short)v));
-    if constexpr (D == DVT_BOOL)
+        return dvti_from_float<C>(v);
+    else if constexpr (D == DVT_F64)
+        return dvti_from_double<C>(v);
+    else if constexpr (D == DVT_F16)
+        return dvti_from_float<C>(dvti_half_to_float(v));
+    else if constexpr (D == DVT_BF16)
+        return dvti_from_float<C>(dvti_bf16_to_float(v));
+    else if constexpr (D == DVT_BOOL)
         return (C)(v != 0);
-    return (C)v;
+    else
+        return (C)v;
+}
+
+/* A float or a double as one stored element of dtype D. */
+template <int D, class C> __device__ inline typename dvti_stored<D>::type dvti_narrow_real(C v) {
+    if constexpr (D == DVT_BOOL)
+        return v != 0;
+    else if constexpr (D == DVT_I8)
+        return (signed char)max(min(dvti_to_int(v), 127), -128);
+    else if constexpr (D == DVT_U8)
+        return (unsigned char)max(min(dvti_to_int(v), 255), 0);
+    else if constexpr (D == DVT_I32)
+        return dvti_to_int(v);
+    else
+        return dvti_to_integer(v);
 }
 
 template <int D> __device__ inline typename dvti_stored<D>::type dvti_narrow(float v) {
-    typedef typename dvti_stored<D>::type T;
-    if constexpr (D == DVT_F16)
-        return (T)dvti_float_to_half(v);
-    if constexpr (D == DVT_BF16)
-        return (T)dvti_float_to_bf16(v);
-    if constexpr (D == DVT_BOOL)
-        return (T)(v != 0);
-    if constexpr (D == DVT_I8)
-        return (T)dvti_clamp((double)v, -128, 127);
-    if constexpr (D == DVT_U8)
-        return (T)dvti_clamp((double)v, 0, 255);
-    if constexpr (D == DVT_I32)
-        return (T)dvti_clamp((double)v, -2147483647LL - 1, 2147483647LL);
-    if constexpr (D == DVT_I64)
-        return (T)dvti_from_float<int64_t>(v);
-    return (T)v;
+    if constexpr (D == DVT_F32)
+        return v;
+    else if constexpr (D == DVT_F64)
+        return dvti_float_to_double(v);
+    else if constexpr (D == DVT_F16)
+        return dvti_float_to_half(v);
+    else if constexpr (D == DVT_BF16)
+        return dvti_float_to_bf16(v);
+    else
+        return dvti_narrow_real<D>(v);
 }
 
 template <int D> __device__ inline typename dvti_stored<D>::type dvti_narrow(double v) {
-    typedef typename dvti_stored<D>::type T;
-    if constexpr (D == DVT_F16)
-        return (T)dvti_double_to_half(v);
-    if constexpr (D == DVT_BF16)
-        return (T)dvti_double_to_bf16(v);
-    if constexpr (D == DVT_BOOL)
-        return (T)(v != 0);
-    if constexpr (D == DVT_I8)
-        return (T)dvti_clamp(v, -128, 127);
-    if constexpr (D == DVT_U8)
-        return (T)dvti_clamp(v, 0, 255);
-    if constexpr (D == DVT_I32)
-        return (T)dvti_clamp(v, -2147483647LL - 1, 2147483647LL);
-    if constexpr (D == DVT_I64)
-        return (T)dvti_from_double<int64_t>(v);
-    return (T)v;
+    if constexpr (D == DVT_F32)
+        return dvti_double_to_float(v);
+    else if constexpr (D == DVT_F64)
+        return v;
+    else if constexpr (D == DVT_F16)
+        return dvti_double_to_half(v);
+    else if constexpr (D == DVT_BF16)
+        return dvti_double_to_bf16(v);
+    else
+        return dvti_narrow_real<D>(v);
 }
 
 template <int D> __device__ inline typename dvti_stored<D>::type dvti_narrow(int64_t v) {
-    typedef typename dvti_stored<D>::type T;
+    typedef typename dvti_stored<D>::type S;
     if constexpr (D == DVT_F16)
-        return (T)dvti_double_to_half(dvti_sticky(v));
-    if constexpr (D == DVT_BF16)
-        return (T)dvti_double_to_bf16(dvti_sticky(v));
-    if constexpr (D == DVT_BOOL)
-        return (T)(v != 0);
-    return (T)v;
+        return dvti_double_to_half(dvti_sticky(v));
+    else if constexpr (D == DVT_BF16)
+        return dvti_double_to_bf16(dvti_sticky(v));
+    else if constexpr (D == DVT_BOOL)
+        return v != 0;
+    else
+        return (S)v;
 }
 
 template <int D, class C> __device__ inline C dvti_load(const void *data, int64_t at) {

@@ -1,1 +1,294 @@
-/* elementwise. */
+/* Elementwise operations: out[at] = op(in0[at], in1[at], in2[at]) for every position of a shape, any strides, any dtypes.
+
+   The row of the op table is pasted in as TEXT; what is around it is the same for all of them. The host has put the axes into the
+   order of the result's memory and merged those that lie one behind the other in every array, so that most launches have one.
+
+   A position is a group of N elements along the last axis, which one thread moves with one access of up to 16 bytes per
+   array; N is 1 where strides or addresses do not allow more. A thread starts U positions together, a block's width apart:
+   all their loads are under way before the first one is used. Positions become distances by multiplications (magic
+   numbers; Granlund and Montgomery, 1994). An array whose axes lie across the result's goes through shared memory
+   (dvti_elementwise_tile), so that both sides are read and written in whole lines.
+
+   Launch: one-dimensional, 256 threads; blocks loop over what is left.
+   Variant: T the class to compute in; N_IN, D0 the result's dtype, D1 .. D3 the operands' (ANY: known at run time, for mixtures
+   that are rare); N, U; WIDE: 64-bit positions.
+   Numerics: the same operations as on the CPU, each rounded (no contraction); the library's functions within their
+   documented errors. in and out may be the same memory: a thread reads its positions before it writes them. */
+
+#define ANY 15
+template <> struct dvti_stored<ANY> { typedef uint64_t type; };
+
+/* ---- what the op table's texts use; the rules are those of 3_cpu/ref/ref_elementwise.c ---- */
+#define DVTI_WRAP(a, op, b) ((int64_t)((uint64_t)(a)op(uint64_t)(b)))
+
+/* Python's rules: the remainder has b's sign, also when it is 0; the quotient is rounded down. */
+#define DVTI_DEFINE_DIVISION(R, FMOD, COPYSIGN, RINT, floor_div, mod)                              \
+    __device__ inline R mod(R a, R b) {                                                            \
+        const R rest = FMOD(a, b);                                                                 \
+        if (rest == 0)                                                                             \
+            return COPYSIGN((R)0, b);                                                              \
+        return (rest < 0) != (b < 0) ? rest + b : rest;                                            \
+    }                                                                                              \
+    __device__ inline R floor_div(R a, R b) {                                                      \
+        R rest, quotient;                                                                          \
+        if (b == 0)                                                                                \
+            return a / b;                                                                          \
+        rest = FMOD(a, b);                                                                         \
+        quotient = (a - rest) / b; /* whole, up to rounding */                                     \
+        if (rest != 0 && (rest < 0) != (b < 0))                                                    \
+            quotient -= 1;                                                                         \
+        return quotient == 0 ? COPYSIGN((R)0, a / b) : RINT(quotient);                             \
+    }
+DVTI_DEFINE_DIVISION(float, fmodf, copysignf, rintf, dvti_floor_divf, dvti_modf)
+DVTI_DEFINE_DIVISION(double, fmod, copysign, rint, dvti_floor_div, dvti_mod)
+
+__device__ inline int64_t dvti_int_floor_div(int64_t a, int64_t b) {
+    if (b == 0)
+        return 0;
+    if (b == -1)
+        return DVTI_WRAP(0, -, a);
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+__device__ inline int64_t dvti_int_mod(int64_t a, int64_t b) {
+    if (b == 0 || b == -1)
+        return 0;
+    const int64_t rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+__device__ inline int64_t dvti_int_pow(int64_t a, int64_t b) {
+    uint64_t base = (uint64_t)a, result = 1;
+    if (b < 0)
+        return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
+    for (; b; b >>= 1) {
+        if (b & 1)
+            result *= base;
+        base *= base;
+    }
+    return (int64_t)result;
+}
+
+/* ---- the operation ---- */
+__device__ inline T dvti_apply(const dvti_kelementwise &p, T a, T b, T c) {
+    const T x = a, low = IS_INT ? (T)p.i_low : (T)p.f_low, high = IS_INT ? (T)p.i_high : (T)p.f_high;
+    (void)x, (void)b, (void)c, (void)low, (void)high;
+    return (T)(TEXT);
+}
+
+/* ---- elements ---- */
+template <int D> __device__ inline T dvti_ew_widen(typename dvti_stored<D>::type raw, int64_t dtype) {
+    if constexpr (D != ANY)
+        return dvti_widen<D, T>(raw);
+    else
+        switch (dtype) {
+        case DVT_F32: return dvti_widen<DVT_F32, T>(__uint_as_float((unsigned)raw));
+        case DVT_F64: return dvti_widen<DVT_F64, T>(__longlong_as_double((int64_t)raw));
+        case DVT_F16: return dvti_widen<DVT_F16, T>((unsigned short)raw);
+        case DVT_BF16: return dvti_widen<DVT_BF16, T>((unsigned short)raw);
+        case DVT_I8: return dvti_widen<DVT_I8, T>((signed char)raw);
+        case DVT_U8: return dvti_widen<DVT_U8, T>((unsigned char)raw);
+        case DVT_I32: return dvti_widen<DVT_I32, T>((int)raw);
+        case DVT_I64: return dvti_widen<DVT_I64, T>((int64_t)raw);
+        default: return dvti_widen<DVT_BOOL, T>((unsigned char)raw);
+        }
+}
+
+/* where's condition holds when it is nonzero in its own dtype, also where T would make it 0 (0.5 among integers): every bit
+   but a float's sign counts. */
+template <int D> __device__ inline T dvti_ew_condition(typename dvti_stored<D>::type raw, int64_t dtype) {
+    if constexpr (D == ANY) {
+        if (dtype == DVT_F32)
+            raw &= 0x7fffffff;
+        if (dtype == DVT_F64)
+            raw &= 0x7fffffffffffffff;
+        if (dtype == DVT_F16 || dtype == DVT_BF16)
+            raw &= 0x7fff;
+    }
+    return (T)(raw != 0);
+}
+
+template <int D> __device__ inline typename dvti_stored<D>::type dvti_ew_narrow(T v, int64_t dtype) {
+    if constexpr (D != ANY)
+        return dvti_narrow<D>(v);
+    else
+        switch (dtype) {
+        case DVT_F32: return __float_as_uint(dvti_narrow<DVT_F32>(v));
+        case DVT_F64: return (uint64_t)__double_as_longlong(dvti_narrow<DVT_F64>(v));
+        case DVT_F16: return dvti_narrow<DVT_F16>(v);
+        case DVT_BF16: return dvti_narrow<DVT_BF16>(v);
+        case DVT_I8: return (unsigned char)dvti_narrow<DVT_I8>(v);
+        case DVT_U8: return dvti_narrow<DVT_U8>(v);
+        case DVT_I32: return (unsigned)dvti_narrow<DVT_I32>(v);
+        case DVT_I64: return (uint64_t)dvti_narrow<DVT_I64>(v);
+        default: return dvti_narrow<DVT_BOOL>(v);
+        }
+}
+
+/* ---- groups: N elements of one array, moved at once ---- */
+template <int BYTES> struct dvti_word;
+template <> struct dvti_word<1> { typedef unsigned char type; };
+template <> struct dvti_word<2> { typedef unsigned short type; };
+template <> struct dvti_word<4> { typedef unsigned type; };
+template <> struct dvti_word<8> { typedef uint2 type; };
+template <> struct dvti_word<16> { typedef uint4 type; };
+
+template <int D, int N_OF> union dvti_group {
+    typename dvti_stored<D>::type v[N_OF];
+    typename dvti_word<sizeof(typename dvti_stored<D>::type) * N_OF>::type word;
+};
+
+template <int D> __device__ inline typename dvti_stored<D>::type dvti_ew_get(const void *data, int64_t at, int64_t bytes) {
+    if constexpr (D != ANY)
+        return ((const typename dvti_stored<D>::type *)data)[at];
+    else
+        return bytes == 8   ? ((const uint64_t *)data)[at]
+               : bytes == 4 ? ((const unsigned *)data)[at]
+               : bytes == 2 ? ((const unsigned short *)data)[at]
+                            : ((const unsigned char *)data)[at];
+}
+
+template <int D> __device__ inline void dvti_ew_put(void *data, int64_t at, typename dvti_stored<D>::type raw, int64_t bytes) {
+    if constexpr (D != ANY)
+        ((typename dvti_stored<D>::type *)data)[at] = raw;
+    else if (bytes == 8)
+        ((uint64_t *)data)[at] = raw;
+    else if (bytes == 4)
+        ((unsigned *)data)[at] = (unsigned)raw;
+    else if (bytes == 2)
+        ((unsigned short *)data)[at] = (unsigned short)raw;
+    else
+        ((unsigned char *)data)[at] = (unsigned char)raw;
+}
+
+/* Operand K of a thread: what does not change, and U groups on their way. */
+template <int K, int D> struct dvti_operand {
+    dvti_group<D, N> group[U];
+    T single;
+
+    __device__ inline T widen(const dvti_kelementwise &p, typename dvti_stored<D>::type raw) const {
+        if constexpr (K == 1 && CONDITION)
+            return dvti_ew_condition<D>(raw, p.dtype[K]);
+        else
+            return dvti_ew_widen<D>(raw, p.dtype[K]);
+    }
+
+    __device__ inline void prepare(const dvti_kelementwise &p) {
+        single = 0;
+        if (p.kind[K] == DVTI_EW_SINGLE)
+            single = widen(p, dvti_ew_get<D>(p.data[K], 0, p.bytes[K]));
+        if (p.kind[K] == DVTI_EW_SCALAR)
+            single = IS_INT ? (T)p.i : (T)p.f;
+    }
+
+    __device__ inline void load(const dvti_kelementwise &p, int u, int64_t at) {
+        if (N > 1 && p.kind[K] == DVTI_EW_EACH)
+            group[u].word = *(decltype(group[u].word) *)((typename dvti_stored<D>::type *)p.data[K] + at);
+        else if (p.kind[K] < DVTI_EW_SINGLE)
+            group[u].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);
+    }
+
+    /* The tail: there is one row, so that what repeats is the same everywhere. */
+    __device__ inline void load_one(const dvti_kelementwise &p, int64_t at) {
+        if (p.kind[K] == DVTI_EW_EACH)
+            group[0].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);
+    }
+
+    __device__ inline T value(const dvti_kelementwise &p, int u, int j) const {
+        if (p.kind[K] >= DVTI_EW_SINGLE)
+            return single;
+        return widen(p, N > 1 && p.kind[K] == DVTI_EW_GROUP ? group[u].v[0] : group[u].v[j]);
+    }
+};
+
+__device__ inline typename dvti_stored<D0>::type dvti_ew_result(const dvti_kelementwise &p, const dvti_operand<1, D1> &a,
+                                                               const dvti_operand<2, D2> &b, const dvti_operand<3, D3> &c,
+                                                               int u, int j) {
+    const T x = a.value(p, u, j), y = N_IN > 1 ? b.value(p, u, j) : (T)0, z = N_IN > 2 ? c.value(p, u, j) : (T)0;
+    return dvti_ew_narrow<D0>(dvti_apply(p, x, y, z), p.dtype[0]);
+}
+
+/* ---- positions ---- */
+#if WIDE
+typedef uint64_t dvti_position;
+typedef int64_t dvti_distance;
+__device__ inline uint64_t dvti_quotient(uint64_t at, uint64_t magic, uint64_t shift) {
+    return __umul64hi(at, magic) + at >> shift;
+}
+#else
+typedef unsigned dvti_position;
+typedef int dvti_distance;
+__device__ inline unsigned dvti_quotient(unsigned at, uint64_t magic, uint64_t shift) {
+    return __umulhi(at, (unsigned)magic) + at >> (unsigned)shift;
+}
+#endif
+
+struct dvti_places {
+    dvti_distance of[1 + N_IN]; /* in elements from each array's first one */
+};
+
+__device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_position at) {
+    dvti_places places;
+    int k;
+    for (k = 0; k <= N_IN; k++)
+        places.of[k] = 0;
+    for (int axis = (int)p.ndim - 1; axis > 0; axis--) {
+        const dvti_position next = dvti_quotient(at, p.magic[axis], p.shift[axis]);
+        const dvti_distance index = (dvti_distance)(at - next * (dvti_position)p.dim[axis]);
+        for (k = 0; k <= N_IN; k++)
+            places.of[k] += index * (dvti_distance)p.stride[k][axis];
+        at = next;
+    }
+    for (k = 0; k <= N_IN; k++)
+        places.of[k] += (dvti_distance)at * (dvti_distance)p.stride[k][0];
+    return places;
+}
+
+extern "C" __global__ void __launch_bounds__(256) dvti_elementwise(const dvti_kelementwise p) {
+    dvti_operand<1, D1> a;
+    dvti_operand<2, D2> b;
+    dvti_operand<3, D3> c;
+    const dvti_position n = (dvti_position)p.n, step = (dvti_position)dvti_threads() * U;
+    a.prepare(p);
+    if (N_IN > 1)
+        b.prepare(p);
+    if (N_IN > 2)
+        c.prepare(p);
+    for (dvti_position first = (dvti_position)blockIdx.x * blockDim.x * U + threadIdx.x; first < n; first += step) {
+        dvti_distance to[U];
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+            const dvti_position at = first + u * blockDim.x;
+            if (at < n) {
+                const dvti_places places = dvti_locate(p, at);
+                to[u] = places.of[0];
+                a.load(p, u, places.of[1]);
+                if (N_IN > 1)
+                    b.load(p, u, places.of[N_IN > 1 ? 2 : 0]);
+                if (N_IN > 2)
+                    c.load(p, u, places.of[N_IN > 2 ? 3 : 0]);
+            }
+        }
+#pragma unroll
+        for (int u = 0; u < U; u++)
+            if (first + u * blockDim.x < n) {
+                dvti_group<D0, N> out;
+#pragma unroll
+                for (int j = 0; j < N; j++)
+                    out.v[j] = dvti_ew_result(p, a, b, c, u, j);
+                if (N > 1)
+                    *(decltype(out.word) *)((typename dvti_stored<D0>::type *)p.data[0] + to[u]) = out.word;
+                else
+                    dvti_ew_put<D0>(p.data[0], to[u], out.v[0], p.bytes[0]);
+            }
+    }
+    if (N > 1 && blockIdx.x == 0 && threadIdx.x < p.tail) {
+        const int64_t at = p.n * N + threadIdx.x;
+        a.load_one(p, at);
+        if (N_IN > 1)
+            b.load_one(p, at);
+        if (N_IN > 2)
+            c.load_one(p, at);
+        dvti_ew_put<D0>(p.data[0], at, dvti_ew_result(p, a, b, c, 0, 0), p.bytes[0]);
+    }
+}

@@ -1,11 +1,312 @@
-/* elementwise. */
+/* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
+
+   Variant, from the lowest bit: 8 op, 2 class, 4 x 4 dtypes (result, operands), 3 log2 of N, 3 log2 of U, 1 wide. */
 #include "3_cuda/dvt_cuda.h"
 
+#define DVTI_EW_ANY 15 /* as in the kernels' file */
+
+static int dvti_cuda_ew_operands(dvti_op op) {
+    if (op == DVTI_OP_where)
+        return 3;
+    return op >= DVTI_OP_add && op <= DVTI_OP_logical_xor ? 2 : 1;
+}
+
 DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+    static const char *const type[] = {"float", "double", "int64_t"};
+    dvti_op op = (dvti_op)(variant & 255);
+    int compute = (int)(variant >> 8 & 3), k;
+    const char *row = dvti_cuda_op_text(op, compute == DVTI_I64);
+    dvti_text_add(text, "#define T %s\n", type[compute]);
+    dvti_text_add(text, "#define IS_INT %d\n", compute == DVTI_I64);
+    dvti_text_add(text, "#define F(name) %s\n", compute == DVTI_F32 ? "name##f" : "name");
+    dvti_text_add(text, "#define C(value) ((T)(value))\n");
+    dvti_text_add(text, "#define DVTI_LARGEST %s\n",
+                  compute == DVTI_F32 ? "3.402823466e+38f" : "1.7976931348623157e+308");
+    dvti_text_add(text, "#define N_IN %d\n", dvti_cuda_ew_operands(op));
+    for (k = 0; k < 4; k++)
+        dvti_text_add(text, "#define D%d %d\n", k, (int)(variant >> (10 + 4 * k) & 15));
+    dvti_text_add(text, "#define N %d\n", 1 << (variant >> 26 & 7));
+    dvti_text_add(text, "#define U %d\n", 1 << (variant >> 29 & 7));
+    dvti_text_add(text, "#define WIDE %d\n", (int)(variant >> 32 & 1));
+    dvti_text_add(text, "#define CONDITION %d\n", op == DVTI_OP_where);
+    dvti_text_add(text, "#define TEXT %s\n",
+                  row                   ? row
+                  : op == DVTI_OP_where ? "a != 0 ? b : c"
+                  : op == DVTI_OP_clip  ? "x < low ? low : x > high ? high : x"
+                                        : "x");
+}
+
+/* ---- geometry: number 0 is the result, 1.. are the operands ---- */
+typedef struct dvti_cuda_ew {
+    int count, ndim;
+    dvt_dtype dtype[4];
+    int64_t dim[DVT_MAX_DIMS], stride[4][DVT_MAX_DIMS];
+    void *data[4];
+    int64_t kind[4];
+} dvti_cuda_ew;
+
+static int64_t dvti_cuda_ew_distance(int64_t stride) {
+    return stride < 0 ? -stride : stride;
+}
+
+static void dvti_cuda_ew_swap(dvti_cuda_ew *ew, int i, int j) {
+    int64_t keep = ew->dim[i];
+    int k;
+    ew->dim[i] = ew->dim[j];
+    ew->dim[j] = keep;
+    for (k = 0; k < ew->count; k++) {
+        keep = ew->stride[k][i];
+        ew->stride[k][i] = ew->stride[k][j];
+        ew->stride[k][j] = keep;
+    }
+}
+
+/* Which of two axes is to be the outer one: the result's distances decide, then the operands'. */
+static bool dvti_cuda_ew_outer(const dvti_cuda_ew *ew, int i, int j) {
+    int k;
+    for (k = 0; k < ew->count; k++) {
+        int64_t a = dvti_cuda_ew_distance(ew->stride[k][i]),
+                b = dvti_cuda_ew_distance(ew->stride[k][j]);
+        if (a != b)
+            return a > b;
+    }
+    return true;
+}
+
+/* The order of positions is free: the result's memory in order. Axes that lie one behind the other everywhere become one. */
+static void dvti_cuda_ew_order(dvti_cuda_ew *ew) {
+    int i, j, k, to = 0;
+    for (i = 1; i < ew->ndim; i++)
+        for (j = i; j > 0 && !dvti_cuda_ew_outer(ew, j - 1, j); j--)
+            dvti_cuda_ew_swap(ew, j - 1, j);
+    for (i = 0; i < ew->ndim; i++) {
+        bool merge = to > 0;
+        if (ew->dim[i] == 1)
+            continue;
+        for (k = 0; k < ew->count && merge; k++)
+            merge = ew->stride[k][to - 1] == ew->stride[k][i] * ew->dim[i];
+        if (!merge)
+            to++;
+        ew->dim[to - 1] = merge ? ew->dim[to - 1] * ew->dim[i] : ew->dim[i];
+        for (k = 0; k < ew->count; k++)
+            ew->stride[k][to - 1] = ew->stride[k][i];
+    }
+    if (!to) {
+        ew->dim[0] = 1;
+        for (k = 0; k < ew->count; k++)
+            ew->stride[k][0] = 0;
+        to = 1;
+    }
+    ew->ndim = to;
+}
+
+static dvti_cuda_ew dvti_cuda_ew_begin(const dvti_launch *launch) {
+    dvti_cuda_ew ew;
+    const dvti_view *out = &launch->out[0];
+    int k, axis;
+    memset(&ew, 0, sizeof ew);
+    ew.count = 1 + launch->n_in;
+    ew.ndim = out->ndim;
+    for (k = 0; k < ew.count; k++) {
+        const dvti_view *view = k ? &launch->in[k - 1] : out;
+        bool scalar = k && launch->i[0] == k, single = k > 0;
+        if (scalar) { /* a parameter: any dtype will do */
+            ew.kind[k] = DVTI_EW_SCALAR;
+            continue;
+        }
+        ew.dtype[k] = view->dtype;
+        ew.data[k] = view->data;
+        for (axis = 0; axis < out->ndim; axis++) {
+            ew.dim[axis] = out->dim[axis];
+            ew.stride[k][axis] = out->dim[axis] == 1 ? 0 : view->stride[axis];
+            single = single && ew.stride[k][axis] == 0;
+        }
+        ew.kind[k] = single ? DVTI_EW_SINGLE : DVTI_EW_EACH;
+    }
+    for (k = 1; k < ew.count; k++)
+        if (ew.kind[k] == DVTI_EW_SCALAR)
+            ew.dtype[k] = ew.dtype[k == 1 ? 2 : 1];
+    return ew;
+}
+
+/* Elements that one access can move: the last axis is contiguous or repeats in every array, and all groups are aligned. */
+static int64_t dvti_cuda_ew_group(dvti_cuda_ew *ew, int64_t most) {
+    int last = ew->ndim - 1, k, axis;
+    int64_t n = most;
+    for (k = 0; k < ew->count; k++) {
+        int64_t size = dvt_dtype_size(ew->dtype[k]);
+        if (ew->kind[k] >= DVTI_EW_SINGLE)
+            continue;
+        while (n * size > 16)
+            n /= 2;
+        if (ew->stride[k][last] != 1 && (k == 0 || ew->stride[k][last] != 0))
+            return 1;
+        if (ew->stride[k][last] == 0)
+            continue;
+        while ((uintptr_t)ew->data[k] % (uintptr_t)(n * size))
+            n /= 2;
+        for (axis = 0; axis < last; axis++)
+            while (ew->stride[k][axis] % n)
+                n /= 2;
+    }
+    while (last > 0 && ew->dim[last] % n)
+        n /= 2;
+    for (k = 1; k < ew->count; k++)
+        if (ew->kind[k] == DVTI_EW_EACH && ew->stride[k][last] == 0)
+            ew->kind[k] = DVTI_EW_GROUP;
+    return n;
+}
+
+/* ---- which program ---- */
+/* Mixtures of dtypes share one program that finds out at run time. Every copy has its own, and so has where with a bool. */
+static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
+    int first = op == DVTI_OP_where ? 2 : 1, k;
+    if (op == DVTI_OP_copy)
+        return false;
+    for (k = first; k < ew->count; k++)
+        if (ew->dtype[k] != ew->dtype[first])
+            return true;
+    if (op == DVTI_OP_where && ew->dtype[1] != DVT_BOOL)
+        return true;
+    return ew->dtype[0] != ew->dtype[first] && ew->dtype[0] != DVT_BOOL;
+}
+
+/* Texts of a few instructions are done for several groups at once; the others would only become long programs. */
+static bool dvti_cuda_ew_short(dvti_op op) {
+    switch (op) {
+#define DVTI_SHORT_SAME true
+#define DVTI_SHORT_NOBOOL true
+#define DVTI_SHORT_BOOL true
+#define DVTI_SHORT_FLOAT false
+#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_SHORT_##rule;
+        DVTI_UNARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+    case DVTI_OP_floor_div:
+    case DVTI_OP_mod:
+    case DVTI_OP_pow:
+    case DVTI_OP_div:
+    case DVTI_OP_atan2:
+    case DVTI_OP_hypot:
+        return false;
+    default:
+        return true;
+#undef DVTI_SHORT_SAME
+#undef DVTI_SHORT_NOBOOL
+#undef DVTI_SHORT_BOOL
+#undef DVTI_SHORT_FLOAT
+    }
+}
+
+static int dvti_cuda_ew_log2(int64_t power) {
+    int log = 0;
+    while (power >> log > 1)
+        log++;
+    return log;
+}
+
+/* Granlund and Montgomery: quotient = (at * magic >> bits) + at >> shift, for at < 2^(bits - 1). */
+static void dvti_cuda_ew_magic(uint64_t divisor, int bits, uint64_t *magic, uint64_t *shift) {
+    uint64_t rest, quotient = 0;
+    int i;
+    *shift = 0;
+    while ((uint64_t)1 << *shift < divisor)
+        ++*shift;
+    rest = ((uint64_t)1 << *shift) - divisor;
+    for (i = 0; i < bits; i++) {
+        rest *= 2;
+        quotient *= 2;
+        if (rest >= divisor) {
+            rest -= divisor;
+            quotient++;
+        }
+    }
+    *magic = quotient + 1;
+}
+
+/* Whether positions, and distances in every array, need 64 bits. */
+static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew, int64_t positions) {
+    const int64_t limit = (int64_t)1 << 30;
+    int k, axis;
+    bool wide = positions >= limit;
+    for (k = 0; k < ew->count; k++) {
+        int64_t far = 0;
+        for (axis = 0; axis < ew->ndim; axis++)
+            far += dvti_cuda_ew_distance(ew->stride[k][axis]) * ew->dim[axis];
+        wide = wide || far >= limit;
+    }
+    return wide;
+}
+
+/* clip's bounds for an integer array, cut to what its dtype holds: without its fraction, as the elements are whole. */
+static int64_t dvti_cuda_ew_bound(double bound, dvt_dtype dtype) {
+    int bits = 8 * (int)dvt_dtype_size(dtype) - (dtype == DVT_U8 || dtype == DVT_BOOL ? 0 : 1);
+    double high = ldexp(1, bits), low = dtype == DVT_U8 || dtype == DVT_BOOL ? 0 : -high;
+    if (bound >= high)
+        return (int64_t)(((uint64_t)1 << bits) - 1);
+    return bound <= low ? (int64_t)low : (int64_t)bound;
+}
+
+/* ---- the launch ---- */
+static dvti_kelementwise dvti_cuda_ew_args(const dvti_cuda_ew *ew, const dvti_launch *launch,
+                                           int64_t group, bool wide) {
+    dvti_kelementwise args;
+    int last = ew->ndim - 1, k, axis;
+    memset(&args, 0, sizeof args);
+    args.ndim = ew->ndim;
+    args.n = 1;
+    for (axis = 0; axis < ew->ndim; axis++) {
+        int64_t extent = axis == last ? ew->dim[axis] / group : ew->dim[axis];
+        args.n *= extent;
+        args.dim[axis] = (uint64_t)extent;
+        if (axis > 0)
+            dvti_cuda_ew_magic((uint64_t)extent, wide ? 64 : 32, &args.magic[axis],
+                               &args.shift[axis]);
+    }
+    args.tail = ew->ndim == 1 ? ew->dim[0] % group : 0;
+    for (k = 0; k < ew->count; k++) {
+        args.data[k] = ew->data[k];
+        args.kind[k] = ew->kind[k];
+        args.dtype[k] = ew->dtype[k];
+        args.bytes[k] = dvt_dtype_size(ew->dtype[k]);
+        for (axis = 0; axis < ew->ndim; axis++)
+            args.stride[k][axis] = ew->kind[k] >= DVTI_EW_SINGLE
+                                       ? 0
+                                       : ew->stride[k][axis] * (axis == last ? group : 1);
+    }
+    args.f = launch->f[0];
+    args.i = launch->i[1];
+    args.f_low = launch->f[1];
+    args.f_high = launch->f[2];
+    if (launch->op == DVTI_OP_clip && launch->compute == DVTI_I64) {
+        args.i_low = dvti_cuda_ew_bound(launch->f[1], ew->dtype[0]);
+        args.i_high = dvti_cuda_ew_bound(launch->f[2], ew->dtype[0]);
+    }
+    return args;
 }
 
 DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+    dvti_cuda_ew ew = dvti_cuda_ew_begin(launch);
+    dvti_cuda_program program;
+    dvti_kelementwise args;
+    bool mixed = dvti_cuda_ew_mixed(&ew, launch->op), brief = dvti_cuda_ew_short(launch->op), wide;
+    int64_t group, each = brief && !mixed ? 4 : 1;
+    int k;
+    dvti_cuda_ew_order(&ew);
+    group = mixed ? 1 : dvti_cuda_ew_group(&ew, brief ? 16 : 4);
+    wide = dvti_cuda_ew_wide(&ew, dvti_cuda_view_size(&launch->out[0]));
+    args = dvti_cuda_ew_args(&ew, launch, group, wide);
+    program.family = DVTI_CUDA_FAMILY_elementwise;
+    program.variant = (uint64_t)launch->op | (uint64_t)launch->compute << 8;
+    for (k = 0; k < 4; k++)
+        program.variant |= (uint64_t)(mixed ? DVTI_EW_ANY : ew.dtype[k < ew.count ? k : 1])
+                           << (10 + 4 * k);
+    program.variant |= (uint64_t)dvti_cuda_ew_log2(group) << 26;
+    program.variant |= (uint64_t)dvti_cuda_ew_log2(each) << 29 | (uint64_t)wide << 32;
+    return dvti_cuda_start(gpu, launch, program, "dvti_elementwise",
+                           dvti_cuda_grid_for(gpu, DVTI_MAX(args.n, 1), 256, each), &args,
+                           sizeof args);
 }
+
+#undef DVTI_EW_ANY
