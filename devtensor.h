@@ -1247,7 +1247,7 @@ DVT_API dvt_status dvt_sequential_add(dvt_block *net, int n, dvt_block *b0, dvt_
         DVT_EXPAND(DVT_FIRST16(__VA_ARGS__, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,  \
                                NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)))
 
-/* y = x W' + b on (N, in); inputs with more axes are flattened to (N, rest). */
+/* y = x W' + b on (N, in); inputs with more axes are flattened to (N, rest), one axis is (N, 1). */
 DVT_API dvt_block *dvt_dense(int64_t units, dvt_activation activation);
 
 typedef struct dvt_dense_desc {
@@ -1311,7 +1311,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units);
 /* A block of your own. forward reads children and parameters through the functions below and
    returns its result (owned by the current scope) or NULL. infer, optional, is called with the
    first input to set shapes that are still unknown (dvt_param_set_shape). describe, optional,
-   writes what printing shows. release, optional, frees user. */
+   writes what printing and errors show. release, optional, frees user. */
 typedef struct dvt_block_desc {
     const char *kind; /* required: "Residual"; also the prefix of parameter names, in lower case */
     dvt_array *(*forward)(dvt_block *self, void *user, dvt_array *x);
@@ -1353,7 +1353,8 @@ DVT_API void *dvt_block_user(const dvt_block *block);
 DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs,
                                   bool force_reinit);
 /* net(x), on x's context. Waits: no. Owns: the innermost scope. Errors: UNINITIALIZED, CONTEXT,
- * those of operations. */
+   those of operations; the sentence begins with the block that failed. An input that a block
+   refuses decides none of its sizes. */
 DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x);
 
 /* As Gluon prints it: Sequential(\n  (0): Dense(3 -> 1, linear)\n). Returns the full length. */
@@ -2051,6 +2052,17 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out);
 DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) DVT_PRINTF(2, 3);
 /* The same for a failure that another thread has had, and has logged: kept here, not logged again. */
 DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence);
+
+/* What this thread is in the middle of, where a function of the caller's or a layer runs operations on another's behalf: begins
+   the sentence of everything that fails. write is called while an error is made, so it must not need a lock that a failing
+   function may hold. */
+typedef struct dvti_error_frame {
+    void (*write)(const void *object, char *buffer, size_t size); /* NULL: nothing */
+    const void *object;
+} dvti_error_frame;
+
+/* Returns the frame that was set, which the caller sets again at its end. */
+DVTI_FN dvti_error_frame dvti_set_error_frame(dvti_error_frame frame);
 /* This thread's latest failure: the status of a call that just failed. dvt_error_code() is its first, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
 /* The common two. dvti_null: argument `what` of `function` is NULL; silent when an error is already kept, since NULL
@@ -2478,6 +2490,7 @@ typedef struct dvti_error_state {
 
 static DVTI_TLS dvti_error_state dvti_error_kept;
 static DVTI_TLS dvt_status dvti_error_latest;
+static DVTI_TLS dvti_error_frame dvti_error_framed;
 
 DVTI_FN dvt_status dvti_failure(void) {
     return dvti_error_latest;
@@ -2604,23 +2617,50 @@ DVTI_FN void dvti_log(dvt_log_level level, const char *format, ...) {
 }
 
 /* ---- failing ---- */
+DVTI_FN dvti_error_frame dvti_set_error_frame(dvti_error_frame frame) {
+    dvti_error_frame previous = dvti_error_framed;
+    dvti_error_framed = frame;
+    return previous;
+}
+
+/* The length of what the frame writes. Without a frame meanwhile: its function may fail itself. */
+static size_t dvti_error_begin(char *text, size_t size) {
+    static const dvti_error_frame none = {NULL, NULL};
+    dvti_error_frame frame = dvti_set_error_frame(none);
+    text[0] = 0;
+    if (frame.write)
+        frame.write(frame.object, text, size);
+    dvti_set_error_frame(frame);
+    return strlen(text);
+}
+
+static void dvti_error_keep(dvt_status code, const char *sentence) {
+    dvti_error_kept.code = code;
+    snprintf(dvti_error_kept.text, sizeof dvti_error_kept.text, "%s", sentence);
+    dvti_error_kept.site[0] = 0;
+}
+
 DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence) {
     dvti_error_latest = code;
-    if (!dvti_error_kept.code) {
-        dvti_error_kept.code = code;
-        snprintf(dvti_error_kept.text, sizeof dvti_error_kept.text, "%s", sentence);
-        dvti_error_kept.site[0] = 0;
-    }
+    if (!dvti_error_kept.code)
+        dvti_error_keep(code, sentence);
     return code;
 }
 
 DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
     char text[sizeof dvti_error_kept.text];
+    bool first = !dvti_error_kept.code;
+    size_t begin;
     va_list args;
+    if (first) /* before a failure of the frame's function can take the place */
+        dvti_error_kept.code = code;
+    begin = dvti_error_begin(text, sizeof text / 2);
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text + begin, sizeof text - begin, format, args);
     va_end(args);
-    dvti_fail_again(code, text);
+    dvti_error_latest = code;
+    if (first)
+        dvti_error_keep(code, text);
     dvti_log_text(DVT_LOG_ERROR, text);
     return code;
 }
@@ -12466,6 +12506,9 @@ DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis,
 /* Convolution and pooling with resolved parameters, recorded: each other's gradients. attr.i of convolution: stride, padding
    and dilation (height, width each), groups. Of pooling: window, stride and padding (height, width each), 1 to
    divide by the elements inside, extents of the result. */
+/* dvt_conv2d would compute x with weights of that shape; otherwise false, with its error set. */
+DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
+                                 const dvt_conv2d_params *p);
 DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
                                     const dvti_attr *attr);
@@ -13338,6 +13381,14 @@ static bool dvti_conv2d_floats(dvt_array *const *in, int n) {
             return false;
         }
     return true;
+}
+
+DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
+                                 const dvt_conv2d_params *p) {
+    dvti_attr attr;
+    dvt_shape y;
+    return dvti_conv2d_resolve(name, p, &attr) && dvti_conv2d_floats(&x, 1) &&
+           dvti_conv2d_shape(name, x->shape, w, dvti_describe(x), dvti_shape_text(w), &attr, &y);
 }
 
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
@@ -20553,6 +20604,10 @@ struct dvt_block {
 
 /* ---- parameters ---- */
 DVTI_FN bool dvti_param_ready(const dvt_param *p);
+/* The copy on ctx; NULL with UNINITIALIZED or CONTEXT set, for which `function` gives the name. */
+DVTI_FN dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx);
+/* p has a copy on ctx, or will have one; otherwise CONTEXT. */
+DVTI_FN bool dvti_param_is_on(const char *function, const dvt_param *p, dvt_ctx ctx);
 /* No extent is 0. */
 DVTI_FN bool dvti_shape_known(dvt_shape shape);
 /* Two shapes agree wherever the first is known. */
@@ -20657,6 +20712,8 @@ typedef struct dvti_tracer {
 } dvti_tracer;
 
 DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer);
+/* While it is set, errors begin with the call and the block: "dvt_forward: dense1 (Dense(84 -> 10, linear)): ". */
+DVTI_FN dvti_error_frame dvti_block_frame(const dvt_block *block);
 /* Activations: checked, applied, and as Gluon prints them, "Activation(relu)". */
 DVTI_FN bool dvti_activation_ok(const char *function, dvt_activation activation);
 DVTI_FN dvt_array *dvti_activate(dvt_array *x, dvt_activation activation);
@@ -20787,21 +20844,9 @@ typedef struct dvti_dense_block {
     bool no_flatten;
 } dvti_dense_block;
 
-static dvt_array *dvti_dense_block_forward(dvt_block *self, void *user, dvt_array *x) {
-    const dvti_dense_block *d = (const dvti_dense_block *)user;
-    dvt_ctx ctx = dvt_ctx_of(x);
-    dvt_array *w = dvt_block_data(self, "weight", ctx), *b = NULL;
-    if (!w || (self->n_param > 1 && !(b = dvt_block_data(self, "bias", ctx))))
-        return NULL;
-    if (!d->no_flatten && x->shape.ndim != 2)
-        x = dvt_flatten(x);
-    x = x ? dvt_linear(x, w, b) : NULL;
-    return x ? dvti_activate(x, d->activation) : NULL;
-}
-
-/* The extent that an axis of the weight takes from the input; 0 or no axis is an error. */
+/* The elements per row of the input, which an axis of the weight has too; 0 when there is no such number. */
 static int64_t dvti_dense_block_inputs(const dvti_dense_block *d, const dvt_array *x) {
-    int64_t count = 1;
+    int64_t count = x->shape.ndim > 0;
     int i;
     if (d->no_flatten)
         return x->shape.ndim ? x->shape.dim[x->shape.ndim - 1] : 0;
@@ -20811,14 +20856,40 @@ static int64_t dvti_dense_block_inputs(const dvti_dense_block *d, const dvt_arra
     return count;
 }
 
+static bool dvti_dense_block_accepts(const dvti_dense_block *d, const dvt_array *x, int64_t in) {
+    char expected[80];
+    if (dvti_dense_block_inputs(d, x) == in)
+        return true;
+    snprintf(expected, sizeof expected,
+             d->no_flatten ? "(..., %lld)" : "(batch, %lld), or the same with rows of more axes",
+             (long long)in);
+    dvti_fail(DVT_ERR_SHAPE, "x is %s; expected %s: reshape it, or make the block for other sizes",
+              dvti_describe(x), expected);
+    return false;
+}
+
+static dvt_array *dvti_dense_block_forward(dvt_block *self, void *user, dvt_array *x) {
+    const dvti_dense_block *d = (const dvti_dense_block *)user;
+    dvt_ctx ctx = dvt_ctx_of(x);
+    dvt_array *w = dvt_block_data(self, "weight", ctx), *b = NULL;
+    if (!w || (self->n_param > 1 && !(b = dvt_block_data(self, "bias", ctx))))
+        return NULL;
+    if (!dvti_dense_block_accepts(d, x, w->shape.dim[1]))
+        return NULL;
+    if (!d->no_flatten && x->shape.ndim != 2)
+        x = dvt_flatten(x);
+    x = x ? dvt_linear(x, w, b) : NULL;
+    return x ? dvti_activate(x, d->activation) : NULL;
+}
+
 static dvt_status dvti_dense_block_infer(dvt_block *self, void *user, dvt_array *x) {
     const dvti_dense_block *d = (const dvti_dense_block *)user;
     int64_t in = dvti_dense_block_inputs(d, x);
     if (in <= 0)
         return dvti_fail(DVT_ERR_SHAPE,
-                         "dvt_forward: Dense cannot infer in_units from x %s; expected an input "
-                         "with elements, or give in_units",
-                         dvti_describe(x));
+                         "in_units cannot be inferred from x %s; expected %s with at least one "
+                         "element per row, or give in_units",
+                         dvti_describe(x), d->no_flatten ? "(..., features)" : "(batch, features)");
     return dvt_param_set_shape(dvt_block_param(self, "weight"), DVT_SHAPE(d->units, in));
 }
 
@@ -21039,11 +21110,24 @@ static bool dvti_nn_pair_ok(const char *function, const char *what, const int *p
 }
 
 /* ---- Conv2D ---- */
+/* Pictures of that many channels. */
+static bool dvti_conv_block_accepts(const dvt_array *x, int64_t channels) {
+    if (x->shape.ndim == 4 && x->shape.dim[1] == channels)
+        return true;
+    dvti_fail(DVT_ERR_SHAPE,
+              "x is %s; expected (batch, %lld, height, width): reshape it, or make the block for "
+              "other channels",
+              dvti_describe(x), (long long)channels);
+    return false;
+}
+
 static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array *x) {
     const dvt_conv2d_desc *d = (const dvt_conv2d_desc *)user;
     dvt_ctx ctx = dvt_ctx_of(x);
     dvt_array *w = dvt_block_data(self, "weight", ctx), *b = NULL;
     if (!w || (!d->no_bias && !(b = dvt_block_data(self, "bias", ctx))))
+        return NULL;
+    if (!dvti_conv_block_accepts(x, w->shape.dim[1] * d->params.groups))
         return NULL;
     x = dvt_conv2d(x, w, b, &d->params);
     return x ? dvti_activate(x, d->activation) : NULL;
@@ -21051,14 +21135,16 @@ static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array
 
 static dvt_status dvti_conv_block_infer(dvt_block *self, void *user, dvt_array *x) {
     const dvt_conv2d_desc *d = (const dvt_conv2d_desc *)user;
+    dvt_shape w;
     if (x->shape.ndim != 4 || x->shape.dim[1] == 0 || x->shape.dim[1] % d->params.groups != 0)
         return dvti_fail(DVT_ERR_SHAPE,
-                         "dvt_forward: Conv2D cannot infer in_channels from x %s; expected (N, C, "
-                         "H, W) with a C that groups (%d) divide",
+                         "in_channels cannot be inferred from x %s; expected (batch, channels, "
+                         "height, width) with channels that groups (%d) divide",
                          dvti_describe(x), d->params.groups);
-    return dvt_param_set_shape(
-        dvt_block_param(self, "weight"),
-        DVT_SHAPE(d->channels, x->shape.dim[1] / d->params.groups, d->kernel[0], d->kernel[1]));
+    w = DVT_SHAPE(d->channels, x->shape.dim[1] / d->params.groups, d->kernel[0], d->kernel[1]);
+    if (!dvti_conv2d_accepts("dvt_conv2d", x, w, &d->params))
+        return dvti_failure();
+    return dvt_param_set_shape(dvt_block_param(self, "weight"), w);
 }
 
 static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *buffer,
@@ -21276,6 +21362,29 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 #endif
 
 /* ---- BatchNorm ---- */
+/* A float array with that axis, of `channels` extents unless that is 0. */
+static bool dvti_batch_norm_accepts(const dvt_array *x, int axis, int64_t channels) {
+    int ndim = x->shape.ndim, at = axis < 0 ? axis + ndim : axis;
+    bool there = at >= 0 && at < ndim;
+    if (!there || x->shape.dim[at] == 0 || (channels && x->shape.dim[at] != channels)) {
+        if (channels)
+            dvti_fail(there ? DVT_ERR_SHAPE : DVT_ERR_AXIS,
+                      "x is %s; expected an extent of %lld on axis %d: transpose it, or make the "
+                      "block for other channels",
+                      dvti_describe(x), (long long)channels, axis);
+        else
+            dvti_fail(there ? DVT_ERR_SHAPE : DVT_ERR_AXIS,
+                      "in_channels cannot be inferred from x %s; expected elements on axis %d",
+                      dvti_describe(x), axis);
+        return false;
+    }
+    if (dvt_dtype_is_float(x->dtype))
+        return true;
+    dvti_fail(DVT_ERR_DTYPE, "x is %s; expected a float dtype: convert it with dvt_astype",
+              dvti_describe(x));
+    return false;
+}
+
 /* gamma counts as 1 without scale, and beta as 0 without center, whatever a file may have put there. */
 static dvt_array *dvti_batch_norm_forward(dvt_block *self, void *user, dvt_array *x) {
     const dvt_batch_norm_desc *d = (const dvt_batch_norm_desc *)user;
@@ -21288,7 +21397,7 @@ static dvt_array *dvti_batch_norm_forward(dvt_block *self, void *user, dvt_array
         gamma = dvt_ones_like(gamma);
     if (var && gamma && d->no_center)
         beta = dvt_zeros_like(beta);
-    if (!var || !gamma || !beta)
+    if (!var || !gamma || !beta || !dvti_batch_norm_accepts(x, d->axis, mean->shape.dim[0]))
         return NULL;
     return dvt_batch_norm(x, gamma, beta, mean, var, d->axis, d->momentum, d->epsilon);
 }
@@ -21297,13 +21406,10 @@ static dvt_status dvti_batch_norm_infer(dvt_block *self, void *user, dvt_array *
     int axis = ((const dvt_batch_norm_desc *)user)->axis;
     dvt_status status = DVT_OK;
     size_t i;
-    if (!dvti_axis("dvt_forward: BatchNorm", &axis, x->shape.ndim))
+    if (!dvti_batch_norm_accepts(x, axis, 0))
         return dvti_failure();
-    if (x->shape.dim[axis] == 0)
-        return dvti_fail(DVT_ERR_SHAPE,
-                         "dvt_forward: BatchNorm cannot infer in_channels from x %s; expected a "
-                         "positive extent on axis %d",
-                         dvti_describe(x), axis);
+    if (axis < 0)
+        axis += x->shape.ndim;
     for (i = 0; i < self->n_param && status == DVT_OK; i++)
         status = dvt_param_set_shape(self->param[i], DVT_SHAPE(x->shape.dim[axis]));
     return status;
@@ -21400,6 +21506,12 @@ static dvt_array *dvti_layer_norm_forward(dvt_block *self, void *user, dvt_array
     dvt_array *gamma = dvt_block_data(self, "gamma", dvt_ctx_of(x));
     dvt_array *beta = gamma ? dvt_block_data(self, "beta", dvt_ctx_of(x)) : NULL;
     (void)user;
+    if (beta && (x->shape.ndim < 1 || x->shape.dim[x->shape.ndim - 1] != beta->shape.dim[0])) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "x is %s; expected (..., %lld): reshape it, or make the block for other sizes",
+                  dvti_describe(x), (long long)beta->shape.dim[0]);
+        return NULL;
+    }
     return beta ? dvt_layer_norm(x, gamma, beta, 1e-5) : NULL;
 }
 
@@ -21409,8 +21521,8 @@ static dvt_status dvti_layer_norm_infer(dvt_block *self, void *user, dvt_array *
     (void)user;
     if (extent == 0)
         return dvti_fail(DVT_ERR_SHAPE,
-                         "dvt_forward: LayerNorm cannot infer in_channels from x %s; expected a "
-                         "last axis with elements",
+                         "in_channels cannot be inferred from x %s; expected a last axis with "
+                         "elements: (..., features)",
                          dvti_describe(x));
     status = dvt_param_set_shape(self->param[0], DVT_SHAPE(extent));
     return status == DVT_OK ? dvt_param_set_shape(self->param[1], DVT_SHAPE(extent)) : status;
@@ -21753,30 +21865,72 @@ DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer) {
     return previous;
 }
 
-/* Completes parameters whose values wait for a shape. */
+static void dvti_block_write_frame(const void *object, char *buffer, size_t size) {
+    const dvt_block *block = (const dvt_block *)object;
+    int64_t number = dvti_atomic_load((dvti_atomic *)&block->number);
+    char own[120];
+    dvti_text text = dvti_text_begin(buffer, size);
+    snprintf(own, sizeof own, "%s", block->desc.kind);
+    if (block->desc.describe &&
+        block->desc.describe(block, block->desc.user, own, sizeof own) >= sizeof own)
+        memcpy(own + sizeof own - 4, "...", 4);
+    dvti_text_add(&text, "dvt_forward: ");
+    if (number < 0)
+        dvti_text_add(&text, "%s: ", own);
+    else
+        dvti_text_add(&text, "%s%lld (%s): ", block->stem, (long long)number, own);
+}
+
+DVTI_FN dvti_error_frame dvti_block_frame(const dvt_block *block) {
+    dvti_error_frame frame;
+    frame.write = dvti_block_write_frame;
+    frame.object = block;
+    return frame;
+}
+
+static bool dvti_block_infer(dvt_block *block, dvt_array *x) {
+    dvti_error_frame outer = dvti_set_error_frame(dvti_block_frame(block));
+    bool good = block->desc.infer(block, block->desc.user, x) == DVT_OK;
+    if (!good && dvt_error_code() == DVT_OK)
+        dvti_fail(DVT_ERR_SHAPE, "the infer function failed without an error, for x %s",
+                  dvti_describe(x));
+    dvti_set_error_frame(outer);
+    return good;
+}
+
+/* Completes parameters whose values wait for a shape. An input that could not be computed must not give them one. */
 static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
     bool waiting = false, unknown = false;
     size_t i;
     for (i = 0; i < block->n_param; i++)
         if (dvti_atomic_load(&block->param[i]->state) == DVTI_PARAM_DEFERRED) {
+            if (!dvti_param_is_on("dvt_forward", block->param[i], dvt_ctx_of(x)))
+                return false;
             waiting = true;
             unknown = unknown || !dvti_shape_known(dvt_param_shape(block->param[i]));
         }
     if (!waiting)
         return true;
-    if (unknown && block->desc.infer && block->desc.infer(block, block->desc.user, x) != DVT_OK) {
-        if (dvt_error_code() == DVT_OK)
-            dvti_fail(DVT_ERR_SHAPE, "dvt_forward: the infer function of %s failed with x %s",
-                      block->desc.kind, dvti_describe(x));
+    if (unknown && block->desc.infer && !dvti_block_infer(block, x))
         return false;
-    }
     for (i = 0; i < block->n_param; i++)
         if (!dvti_param_finish("dvt_forward", block->param[i]))
             return false;
     return true;
 }
 
+static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x) {
+    dvti_error_frame outer = dvti_set_error_frame(dvti_block_frame(block));
+    dvt_array *y = block->desc.forward(block, block->desc.user, x);
+    if (!y && dvt_error_code() == DVT_OK)
+        dvti_fail(DVT_ERR_VALUE, "the forward function returned NULL without an error");
+    dvti_set_error_frame(outer);
+    return y;
+}
+
 DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
+    static const dvti_error_frame none = {NULL, NULL};
+    dvti_error_frame outer;
     dvt_scope_guard scope;
     dvt_array *y = NULL;
     if (!net || !x) {
@@ -21784,19 +21938,17 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
         return NULL;
     }
     scope = dvt_scope_begin();
+    /* Errors of a block name this one alone, not those around it. */
+    outer = dvti_set_error_frame(none);
     if (dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, NULL);
-    if (dvti_block_prepare(net, x)) {
-        y = net->desc.forward(net, net->desc.user, x);
-        if (!y && dvt_error_code() == DVT_OK)
-            dvti_fail(DVT_ERR_VALUE,
-                      "dvt_forward: the forward function of %s returned NULL without an error",
-                      net->desc.kind);
-    }
+    if (dvti_block_prepare(net, x))
+        y = dvti_block_compute(net, x);
     if (y && dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, y);
     dvt_keep(y);
     dvt_scope_end(&scope);
+    dvti_set_error_frame(outer);
     return y;
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
@@ -23322,9 +23474,26 @@ static void dvti_param_not_ready(const char *function, const dvt_param *p) {
                   function, dvti_param_name(p));
 }
 
-/* The copy on ctx; NULL with the error set. */
-static dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx) {
+static void dvti_param_elsewhere(const char *function, const dvt_param *p, dvt_ctx ctx) {
     char list[256];
+    dvt_ctx_list_format(p->ctxs, list, sizeof list);
+    dvti_fail(DVT_ERR_CONTEXT,
+              "%s: Parameter '%s' was not initialized on context %s. It was only initialized on "
+              "%s. Copy the input with dvt_as_in_ctx, or move the parameters with "
+              "dvt_params_reset_ctx",
+              function, dvti_param_name(p), dvt_ctx_name(ctx), list);
+}
+
+DVTI_FN bool dvti_param_is_on(const char *function, const dvt_param *p, dvt_ctx ctx) {
+    int i;
+    for (i = 0; i < p->ctxs.n; i++)
+        if (dvt_ctx_equal(p->ctxs.ctx[i], ctx))
+            return true;
+    dvti_param_elsewhere(function, p, ctx);
+    return false;
+}
+
+DVTI_FN dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx) {
     int i;
     if (!p) {
         dvti_null(function, "p");
@@ -23339,12 +23508,7 @@ static dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx)
     for (i = 0; i < p->ctxs.n; i++)
         if (dvt_ctx_equal(p->ctxs.ctx[i], ctx))
             return p->copy[i];
-    dvt_ctx_list_format(p->ctxs, list, sizeof list);
-    dvti_fail(DVT_ERR_CONTEXT,
-              "%s: Parameter '%s' was not initialized on context %s. It was only initialized on "
-              "%s. Copy the input with dvt_as_in_ctx, or move the parameters with "
-              "dvt_params_reset_ctx",
-              function, dvti_param_name(p), dvt_ctx_name(ctx), list);
+    dvti_param_elsewhere(function, p, ctx);
     return NULL;
 }
 
@@ -23419,23 +23583,26 @@ DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
 
 /* ---- changing ---- */
 DVT_API dvt_status dvt_param_set_shape(dvt_param *p, dvt_shape shape) {
-    dvt_status status = DVT_OK;
+    dvt_shape known;
     int64_t bytes;
+    bool fits;
     if (!p)
         return dvti_null("dvt_param_set_shape", "p");
     if (!dvti_nbytes("dvt_param_set_shape", shape, p->dtype, &bytes))
         return dvti_failure();
     dvti_params_lock();
-    if (!dvti_shape_accepts(p->shape, shape))
-        status = dvti_fail(
-            DVT_ERR_SHAPE,
-            "dvt_param_set_shape: Parameter '%s' has shape %s and is given %s; expected the same "
-            "number of axes, and the same extents where they are known (not 0)",
-            dvti_param_name(p), dvti_shape_text(p->shape), dvti_shape_text(shape));
-    else if (!dvti_param_ready(p))
+    known = p->shape;
+    fits = dvti_shape_accepts(known, shape);
+    if (fits && !dvti_param_ready(p))
         p->shape = shape;
     dvti_params_unlock();
-    return status;
+    if (fits)
+        return DVT_OK;
+    return dvti_fail(
+        DVT_ERR_SHAPE,
+        "dvt_param_set_shape: Parameter '%s' has shape %s and is given %s; expected the same "
+        "number of axes, and the same extents where they are known (not 0)",
+        dvti_param_name(p), dvti_shape_text(known), dvti_shape_text(shape));
 }
 
 DVT_API dvt_status dvt_param_set_init(dvt_param *p, dvt_init init) {

@@ -108,7 +108,7 @@ DVT_API dvt_status dvt_sequential_add(dvt_block *net, int n, dvt_block *b0, dvt_
         DVT_EXPAND(DVT_FIRST16(__VA_ARGS__, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,  \
                                NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)))
 
-/* y = x W' + b on (N, in); inputs with more axes are flattened to (N, rest). */
+/* y = x W' + b on (N, in); inputs with more axes are flattened to (N, rest), one axis is (N, 1). */
 DVT_API dvt_block *dvt_dense(int64_t units, dvt_activation activation);
 
 typedef struct dvt_dense_desc {
@@ -172,7 +172,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units);
 /* A block of your own. forward reads children and parameters through the functions below and
    returns its result (owned by the current scope) or NULL. infer, optional, is called with the
    first input to set shapes that are still unknown (dvt_param_set_shape). describe, optional,
-   writes what printing shows. release, optional, frees user. */
+   writes what printing and errors show. release, optional, frees user. */
 typedef struct dvt_block_desc {
     const char *kind; /* required: "Residual"; also the prefix of parameter names, in lower case */
     dvt_array *(*forward)(dvt_block *self, void *user, dvt_array *x);
@@ -214,7 +214,8 @@ DVT_API void *dvt_block_user(const dvt_block *block);
 DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs,
                                   bool force_reinit);
 /* net(x), on x's context. Waits: no. Owns: the innermost scope. Errors: UNINITIALIZED, CONTEXT,
- * those of operations. */
+   those of operations; the sentence begins with the block that failed. An input that a block
+   refuses decides none of its sizes. */
 DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x);
 
 /* As Gluon prints it: Sequential(\n  (0): Dense(3 -> 1, linear)\n). Returns the full length. */

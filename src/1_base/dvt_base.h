@@ -32,6 +32,17 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out);
 DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) DVT_PRINTF(2, 3);
 /* The same for a failure that another thread has had, and has logged: kept here, not logged again. */
 DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence);
+
+/* What this thread is in the middle of, where a function of the caller's or a layer runs operations on another's behalf: begins
+   the sentence of everything that fails. write is called while an error is made, so it must not need a lock that a failing
+   function may hold. */
+typedef struct dvti_error_frame {
+    void (*write)(const void *object, char *buffer, size_t size); /* NULL: nothing */
+    const void *object;
+} dvti_error_frame;
+
+/* Returns the frame that was set, which the caller sets again at its end. */
+DVTI_FN dvti_error_frame dvti_set_error_frame(dvti_error_frame frame);
 /* This thread's latest failure: the status of a call that just failed. dvt_error_code() is its first, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
 /* The common two. dvti_null: argument `what` of `function` is NULL; silent when an error is already kept, since NULL

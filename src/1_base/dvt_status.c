@@ -9,6 +9,7 @@ typedef struct dvti_error_state {
 
 static DVTI_TLS dvti_error_state dvti_error_kept;
 static DVTI_TLS dvt_status dvti_error_latest;
+static DVTI_TLS dvti_error_frame dvti_error_framed;
 
 DVTI_FN dvt_status dvti_failure(void) {
     return dvti_error_latest;
@@ -135,23 +136,50 @@ DVTI_FN void dvti_log(dvt_log_level level, const char *format, ...) {
 }
 
 /* ---- failing ---- */
+DVTI_FN dvti_error_frame dvti_set_error_frame(dvti_error_frame frame) {
+    dvti_error_frame previous = dvti_error_framed;
+    dvti_error_framed = frame;
+    return previous;
+}
+
+/* The length of what the frame writes. Without a frame meanwhile: its function may fail itself. */
+static size_t dvti_error_begin(char *text, size_t size) {
+    static const dvti_error_frame none = {NULL, NULL};
+    dvti_error_frame frame = dvti_set_error_frame(none);
+    text[0] = 0;
+    if (frame.write)
+        frame.write(frame.object, text, size);
+    dvti_set_error_frame(frame);
+    return strlen(text);
+}
+
+static void dvti_error_keep(dvt_status code, const char *sentence) {
+    dvti_error_kept.code = code;
+    snprintf(dvti_error_kept.text, sizeof dvti_error_kept.text, "%s", sentence);
+    dvti_error_kept.site[0] = 0;
+}
+
 DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence) {
     dvti_error_latest = code;
-    if (!dvti_error_kept.code) {
-        dvti_error_kept.code = code;
-        snprintf(dvti_error_kept.text, sizeof dvti_error_kept.text, "%s", sentence);
-        dvti_error_kept.site[0] = 0;
-    }
+    if (!dvti_error_kept.code)
+        dvti_error_keep(code, sentence);
     return code;
 }
 
 DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
     char text[sizeof dvti_error_kept.text];
+    bool first = !dvti_error_kept.code;
+    size_t begin;
     va_list args;
+    if (first) /* before a failure of the frame's function can take the place */
+        dvti_error_kept.code = code;
+    begin = dvti_error_begin(text, sizeof text / 2);
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text + begin, sizeof text - begin, format, args);
     va_end(args);
-    dvti_fail_again(code, text);
+    dvti_error_latest = code;
+    if (first)
+        dvti_error_keep(code, text);
     dvti_log_text(DVT_LOG_ERROR, text);
     return code;
 }

@@ -81,6 +81,9 @@ DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis,
 /* Convolution and pooling with resolved parameters, recorded: each other's gradients. attr.i of convolution: stride, padding
    and dilation (height, width each), groups. Of pooling: window, stride and padding (height, width each), 1 to
    divide by the elements inside, extents of the result. */
+/* dvt_conv2d would compute x with weights of that shape; otherwise false, with its error set. */
+DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
+                                 const dvt_conv2d_params *p);
 DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
                                     const dvti_attr *attr);

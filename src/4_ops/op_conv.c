@@ -153,6 +153,14 @@ static bool dvti_conv2d_floats(dvt_array *const *in, int n) {
     return true;
 }
 
+DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
+                                 const dvt_conv2d_params *p) {
+    dvti_attr attr;
+    dvt_shape y;
+    return dvti_conv2d_resolve(name, p, &attr) && dvti_conv2d_floats(&x, 1) &&
+           dvti_conv2d_shape(name, x->shape, w, dvti_describe(x), dvti_shape_text(w), &attr, &y);
+}
+
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
                               const dvt_conv2d_params *p) {
     dvt_array *in[3];

@@ -90,21 +90,9 @@ typedef struct dvti_dense_block {
     bool no_flatten;
 } dvti_dense_block;
 
-static dvt_array *dvti_dense_block_forward(dvt_block *self, void *user, dvt_array *x) {
-    const dvti_dense_block *d = (const dvti_dense_block *)user;
-    dvt_ctx ctx = dvt_ctx_of(x);
-    dvt_array *w = dvt_block_data(self, "weight", ctx), *b = NULL;
-    if (!w || (self->n_param > 1 && !(b = dvt_block_data(self, "bias", ctx))))
-        return NULL;
-    if (!d->no_flatten && x->shape.ndim != 2)
-        x = dvt_flatten(x);
-    x = x ? dvt_linear(x, w, b) : NULL;
-    return x ? dvti_activate(x, d->activation) : NULL;
-}
-
-/* The extent that an axis of the weight takes from the input; 0 or no axis is an error. */
+/* The elements per row of the input, which an axis of the weight has too; 0 when there is no such number. */
 static int64_t dvti_dense_block_inputs(const dvti_dense_block *d, const dvt_array *x) {
-    int64_t count = 1;
+    int64_t count = x->shape.ndim > 0;
     int i;
     if (d->no_flatten)
         return x->shape.ndim ? x->shape.dim[x->shape.ndim - 1] : 0;
@@ -114,14 +102,40 @@ static int64_t dvti_dense_block_inputs(const dvti_dense_block *d, const dvt_arra
     return count;
 }
 
+static bool dvti_dense_block_accepts(const dvti_dense_block *d, const dvt_array *x, int64_t in) {
+    char expected[80];
+    if (dvti_dense_block_inputs(d, x) == in)
+        return true;
+    snprintf(expected, sizeof expected,
+             d->no_flatten ? "(..., %lld)" : "(batch, %lld), or the same with rows of more axes",
+             (long long)in);
+    dvti_fail(DVT_ERR_SHAPE, "x is %s; expected %s: reshape it, or make the block for other sizes",
+              dvti_describe(x), expected);
+    return false;
+}
+
+static dvt_array *dvti_dense_block_forward(dvt_block *self, void *user, dvt_array *x) {
+    const dvti_dense_block *d = (const dvti_dense_block *)user;
+    dvt_ctx ctx = dvt_ctx_of(x);
+    dvt_array *w = dvt_block_data(self, "weight", ctx), *b = NULL;
+    if (!w || (self->n_param > 1 && !(b = dvt_block_data(self, "bias", ctx))))
+        return NULL;
+    if (!dvti_dense_block_accepts(d, x, w->shape.dim[1]))
+        return NULL;
+    if (!d->no_flatten && x->shape.ndim != 2)
+        x = dvt_flatten(x);
+    x = x ? dvt_linear(x, w, b) : NULL;
+    return x ? dvti_activate(x, d->activation) : NULL;
+}
+
 static dvt_status dvti_dense_block_infer(dvt_block *self, void *user, dvt_array *x) {
     const dvti_dense_block *d = (const dvti_dense_block *)user;
     int64_t in = dvti_dense_block_inputs(d, x);
     if (in <= 0)
         return dvti_fail(DVT_ERR_SHAPE,
-                         "dvt_forward: Dense cannot infer in_units from x %s; expected an input "
-                         "with elements, or give in_units",
-                         dvti_describe(x));
+                         "in_units cannot be inferred from x %s; expected %s with at least one "
+                         "element per row, or give in_units",
+                         dvti_describe(x), d->no_flatten ? "(..., features)" : "(batch, features)");
     return dvt_param_set_shape(dvt_block_param(self, "weight"), DVT_SHAPE(d->units, in));
 }
 

@@ -28,11 +28,24 @@ static bool dvti_nn_pair_ok(const char *function, const char *what, const int *p
 }
 
 /* ---- Conv2D ---- */
+/* Pictures of that many channels. */
+static bool dvti_conv_block_accepts(const dvt_array *x, int64_t channels) {
+    if (x->shape.ndim == 4 && x->shape.dim[1] == channels)
+        return true;
+    dvti_fail(DVT_ERR_SHAPE,
+              "x is %s; expected (batch, %lld, height, width): reshape it, or make the block for "
+              "other channels",
+              dvti_describe(x), (long long)channels);
+    return false;
+}
+
 static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array *x) {
     const dvt_conv2d_desc *d = (const dvt_conv2d_desc *)user;
     dvt_ctx ctx = dvt_ctx_of(x);
     dvt_array *w = dvt_block_data(self, "weight", ctx), *b = NULL;
     if (!w || (!d->no_bias && !(b = dvt_block_data(self, "bias", ctx))))
+        return NULL;
+    if (!dvti_conv_block_accepts(x, w->shape.dim[1] * d->params.groups))
         return NULL;
     x = dvt_conv2d(x, w, b, &d->params);
     return x ? dvti_activate(x, d->activation) : NULL;
@@ -40,14 +53,16 @@ static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array
 
 static dvt_status dvti_conv_block_infer(dvt_block *self, void *user, dvt_array *x) {
     const dvt_conv2d_desc *d = (const dvt_conv2d_desc *)user;
+    dvt_shape w;
     if (x->shape.ndim != 4 || x->shape.dim[1] == 0 || x->shape.dim[1] % d->params.groups != 0)
         return dvti_fail(DVT_ERR_SHAPE,
-                         "dvt_forward: Conv2D cannot infer in_channels from x %s; expected (N, C, "
-                         "H, W) with a C that groups (%d) divide",
+                         "in_channels cannot be inferred from x %s; expected (batch, channels, "
+                         "height, width) with channels that groups (%d) divide",
                          dvti_describe(x), d->params.groups);
-    return dvt_param_set_shape(
-        dvt_block_param(self, "weight"),
-        DVT_SHAPE(d->channels, x->shape.dim[1] / d->params.groups, d->kernel[0], d->kernel[1]));
+    w = DVT_SHAPE(d->channels, x->shape.dim[1] / d->params.groups, d->kernel[0], d->kernel[1]);
+    if (!dvti_conv2d_accepts("dvt_conv2d", x, w, &d->params))
+        return dvti_failure();
+    return dvt_param_set_shape(dvt_block_param(self, "weight"), w);
 }
 
 static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *buffer,

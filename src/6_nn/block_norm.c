@@ -2,6 +2,29 @@
 #include "6_nn/dvt_nn_internal.h"
 
 /* ---- BatchNorm ---- */
+/* A float array with that axis, of `channels` extents unless that is 0. */
+static bool dvti_batch_norm_accepts(const dvt_array *x, int axis, int64_t channels) {
+    int ndim = x->shape.ndim, at = axis < 0 ? axis + ndim : axis;
+    bool there = at >= 0 && at < ndim;
+    if (!there || x->shape.dim[at] == 0 || (channels && x->shape.dim[at] != channels)) {
+        if (channels)
+            dvti_fail(there ? DVT_ERR_SHAPE : DVT_ERR_AXIS,
+                      "x is %s; expected an extent of %lld on axis %d: transpose it, or make the "
+                      "block for other channels",
+                      dvti_describe(x), (long long)channels, axis);
+        else
+            dvti_fail(there ? DVT_ERR_SHAPE : DVT_ERR_AXIS,
+                      "in_channels cannot be inferred from x %s; expected elements on axis %d",
+                      dvti_describe(x), axis);
+        return false;
+    }
+    if (dvt_dtype_is_float(x->dtype))
+        return true;
+    dvti_fail(DVT_ERR_DTYPE, "x is %s; expected a float dtype: convert it with dvt_astype",
+              dvti_describe(x));
+    return false;
+}
+
 /* gamma counts as 1 without scale, and beta as 0 without center, whatever a file may have put there. */
 static dvt_array *dvti_batch_norm_forward(dvt_block *self, void *user, dvt_array *x) {
     const dvt_batch_norm_desc *d = (const dvt_batch_norm_desc *)user;
@@ -14,7 +37,7 @@ static dvt_array *dvti_batch_norm_forward(dvt_block *self, void *user, dvt_array
         gamma = dvt_ones_like(gamma);
     if (var && gamma && d->no_center)
         beta = dvt_zeros_like(beta);
-    if (!var || !gamma || !beta)
+    if (!var || !gamma || !beta || !dvti_batch_norm_accepts(x, d->axis, mean->shape.dim[0]))
         return NULL;
     return dvt_batch_norm(x, gamma, beta, mean, var, d->axis, d->momentum, d->epsilon);
 }
@@ -23,13 +46,10 @@ static dvt_status dvti_batch_norm_infer(dvt_block *self, void *user, dvt_array *
     int axis = ((const dvt_batch_norm_desc *)user)->axis;
     dvt_status status = DVT_OK;
     size_t i;
-    if (!dvti_axis("dvt_forward: BatchNorm", &axis, x->shape.ndim))
+    if (!dvti_batch_norm_accepts(x, axis, 0))
         return dvti_failure();
-    if (x->shape.dim[axis] == 0)
-        return dvti_fail(DVT_ERR_SHAPE,
-                         "dvt_forward: BatchNorm cannot infer in_channels from x %s; expected a "
-                         "positive extent on axis %d",
-                         dvti_describe(x), axis);
+    if (axis < 0)
+        axis += x->shape.ndim;
     for (i = 0; i < self->n_param && status == DVT_OK; i++)
         status = dvt_param_set_shape(self->param[i], DVT_SHAPE(x->shape.dim[axis]));
     return status;
@@ -126,6 +146,12 @@ static dvt_array *dvti_layer_norm_forward(dvt_block *self, void *user, dvt_array
     dvt_array *gamma = dvt_block_data(self, "gamma", dvt_ctx_of(x));
     dvt_array *beta = gamma ? dvt_block_data(self, "beta", dvt_ctx_of(x)) : NULL;
     (void)user;
+    if (beta && (x->shape.ndim < 1 || x->shape.dim[x->shape.ndim - 1] != beta->shape.dim[0])) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "x is %s; expected (..., %lld): reshape it, or make the block for other sizes",
+                  dvti_describe(x), (long long)beta->shape.dim[0]);
+        return NULL;
+    }
     return beta ? dvt_layer_norm(x, gamma, beta, 1e-5) : NULL;
 }
 
@@ -135,8 +161,8 @@ static dvt_status dvti_layer_norm_infer(dvt_block *self, void *user, dvt_array *
     (void)user;
     if (extent == 0)
         return dvti_fail(DVT_ERR_SHAPE,
-                         "dvt_forward: LayerNorm cannot infer in_channels from x %s; expected a "
-                         "last axis with elements",
+                         "in_channels cannot be inferred from x %s; expected a last axis with "
+                         "elements: (..., features)",
                          dvti_describe(x));
     status = dvt_param_set_shape(self->param[0], DVT_SHAPE(extent));
     return status == DVT_OK ? dvt_param_set_shape(self->param[1], DVT_SHAPE(extent)) : status;

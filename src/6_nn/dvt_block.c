@@ -304,30 +304,72 @@ DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer) {
     return previous;
 }
 
-/* Completes parameters whose values wait for a shape. */
+static void dvti_block_write_frame(const void *object, char *buffer, size_t size) {
+    const dvt_block *block = (const dvt_block *)object;
+    int64_t number = dvti_atomic_load((dvti_atomic *)&block->number);
+    char own[120];
+    dvti_text text = dvti_text_begin(buffer, size);
+    snprintf(own, sizeof own, "%s", block->desc.kind);
+    if (block->desc.describe &&
+        block->desc.describe(block, block->desc.user, own, sizeof own) >= sizeof own)
+        memcpy(own + sizeof own - 4, "...", 4);
+    dvti_text_add(&text, "dvt_forward: ");
+    if (number < 0)
+        dvti_text_add(&text, "%s: ", own);
+    else
+        dvti_text_add(&text, "%s%lld (%s): ", block->stem, (long long)number, own);
+}
+
+DVTI_FN dvti_error_frame dvti_block_frame(const dvt_block *block) {
+    dvti_error_frame frame;
+    frame.write = dvti_block_write_frame;
+    frame.object = block;
+    return frame;
+}
+
+static bool dvti_block_infer(dvt_block *block, dvt_array *x) {
+    dvti_error_frame outer = dvti_set_error_frame(dvti_block_frame(block));
+    bool good = block->desc.infer(block, block->desc.user, x) == DVT_OK;
+    if (!good && dvt_error_code() == DVT_OK)
+        dvti_fail(DVT_ERR_SHAPE, "the infer function failed without an error, for x %s",
+                  dvti_describe(x));
+    dvti_set_error_frame(outer);
+    return good;
+}
+
+/* Completes parameters whose values wait for a shape. An input that could not be computed must not give them one. */
 static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
     bool waiting = false, unknown = false;
     size_t i;
     for (i = 0; i < block->n_param; i++)
         if (dvti_atomic_load(&block->param[i]->state) == DVTI_PARAM_DEFERRED) {
+            if (!dvti_param_is_on("dvt_forward", block->param[i], dvt_ctx_of(x)))
+                return false;
             waiting = true;
             unknown = unknown || !dvti_shape_known(dvt_param_shape(block->param[i]));
         }
     if (!waiting)
         return true;
-    if (unknown && block->desc.infer && block->desc.infer(block, block->desc.user, x) != DVT_OK) {
-        if (dvt_error_code() == DVT_OK)
-            dvti_fail(DVT_ERR_SHAPE, "dvt_forward: the infer function of %s failed with x %s",
-                      block->desc.kind, dvti_describe(x));
+    if (unknown && block->desc.infer && !dvti_block_infer(block, x))
         return false;
-    }
     for (i = 0; i < block->n_param; i++)
         if (!dvti_param_finish("dvt_forward", block->param[i]))
             return false;
     return true;
 }
 
+static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x) {
+    dvti_error_frame outer = dvti_set_error_frame(dvti_block_frame(block));
+    dvt_array *y = block->desc.forward(block, block->desc.user, x);
+    if (!y && dvt_error_code() == DVT_OK)
+        dvti_fail(DVT_ERR_VALUE, "the forward function returned NULL without an error");
+    dvti_set_error_frame(outer);
+    return y;
+}
+
 DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
+    static const dvti_error_frame none = {NULL, NULL};
+    dvti_error_frame outer;
     dvt_scope_guard scope;
     dvt_array *y = NULL;
     if (!net || !x) {
@@ -335,18 +377,16 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
         return NULL;
     }
     scope = dvt_scope_begin();
+    /* Errors of a block name this one alone, not those around it. */
+    outer = dvti_set_error_frame(none);
     if (dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, NULL);
-    if (dvti_block_prepare(net, x)) {
-        y = net->desc.forward(net, net->desc.user, x);
-        if (!y && dvt_error_code() == DVT_OK)
-            dvti_fail(DVT_ERR_VALUE,
-                      "dvt_forward: the forward function of %s returned NULL without an error",
-                      net->desc.kind);
-    }
+    if (dvti_block_prepare(net, x))
+        y = dvti_block_compute(net, x);
     if (y && dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, y);
     dvt_keep(y);
     dvt_scope_end(&scope);
+    dvti_set_error_frame(outer);
     return y;
 }

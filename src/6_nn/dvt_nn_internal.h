@@ -50,6 +50,10 @@ struct dvt_block {
 
 /* ---- parameters ---- */
 DVTI_FN bool dvti_param_ready(const dvt_param *p);
+/* The copy on ctx; NULL with UNINITIALIZED or CONTEXT set, for which `function` gives the name. */
+DVTI_FN dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx);
+/* p has a copy on ctx, or will have one; otherwise CONTEXT. */
+DVTI_FN bool dvti_param_is_on(const char *function, const dvt_param *p, dvt_ctx ctx);
 /* No extent is 0. */
 DVTI_FN bool dvti_shape_known(dvt_shape shape);
 /* Two shapes agree wherever the first is known. */
@@ -154,6 +158,8 @@ typedef struct dvti_tracer {
 } dvti_tracer;
 
 DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer);
+/* While it is set, errors begin with the call and the block: "dvt_forward: dense1 (Dense(84 -> 10, linear)): ". */
+DVTI_FN dvti_error_frame dvti_block_frame(const dvt_block *block);
 /* Activations: checked, applied, and as Gluon prints them, "Activation(relu)". */
 DVTI_FN bool dvti_activation_ok(const char *function, dvt_activation activation);
 DVTI_FN dvt_array *dvti_activate(dvt_array *x, dvt_activation activation);

@@ -122,9 +122,26 @@ static void dvti_param_not_ready(const char *function, const dvt_param *p) {
                   function, dvti_param_name(p));
 }
 
-/* The copy on ctx; NULL with the error set. */
-static dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx) {
+static void dvti_param_elsewhere(const char *function, const dvt_param *p, dvt_ctx ctx) {
     char list[256];
+    dvt_ctx_list_format(p->ctxs, list, sizeof list);
+    dvti_fail(DVT_ERR_CONTEXT,
+              "%s: Parameter '%s' was not initialized on context %s. It was only initialized on "
+              "%s. Copy the input with dvt_as_in_ctx, or move the parameters with "
+              "dvt_params_reset_ctx",
+              function, dvti_param_name(p), dvt_ctx_name(ctx), list);
+}
+
+DVTI_FN bool dvti_param_is_on(const char *function, const dvt_param *p, dvt_ctx ctx) {
+    int i;
+    for (i = 0; i < p->ctxs.n; i++)
+        if (dvt_ctx_equal(p->ctxs.ctx[i], ctx))
+            return true;
+    dvti_param_elsewhere(function, p, ctx);
+    return false;
+}
+
+DVTI_FN dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx) {
     int i;
     if (!p) {
         dvti_null(function, "p");
@@ -139,12 +156,7 @@ static dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx)
     for (i = 0; i < p->ctxs.n; i++)
         if (dvt_ctx_equal(p->ctxs.ctx[i], ctx))
             return p->copy[i];
-    dvt_ctx_list_format(p->ctxs, list, sizeof list);
-    dvti_fail(DVT_ERR_CONTEXT,
-              "%s: Parameter '%s' was not initialized on context %s. It was only initialized on "
-              "%s. Copy the input with dvt_as_in_ctx, or move the parameters with "
-              "dvt_params_reset_ctx",
-              function, dvti_param_name(p), dvt_ctx_name(ctx), list);
+    dvti_param_elsewhere(function, p, ctx);
     return NULL;
 }
 
@@ -219,23 +231,26 @@ DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
 
 /* ---- changing ---- */
 DVT_API dvt_status dvt_param_set_shape(dvt_param *p, dvt_shape shape) {
-    dvt_status status = DVT_OK;
+    dvt_shape known;
     int64_t bytes;
+    bool fits;
     if (!p)
         return dvti_null("dvt_param_set_shape", "p");
     if (!dvti_nbytes("dvt_param_set_shape", shape, p->dtype, &bytes))
         return dvti_failure();
     dvti_params_lock();
-    if (!dvti_shape_accepts(p->shape, shape))
-        status = dvti_fail(
-            DVT_ERR_SHAPE,
-            "dvt_param_set_shape: Parameter '%s' has shape %s and is given %s; expected the same "
-            "number of axes, and the same extents where they are known (not 0)",
-            dvti_param_name(p), dvti_shape_text(p->shape), dvti_shape_text(shape));
-    else if (!dvti_param_ready(p))
+    known = p->shape;
+    fits = dvti_shape_accepts(known, shape);
+    if (fits && !dvti_param_ready(p))
         p->shape = shape;
     dvti_params_unlock();
-    return status;
+    if (fits)
+        return DVT_OK;
+    return dvti_fail(
+        DVT_ERR_SHAPE,
+        "dvt_param_set_shape: Parameter '%s' has shape %s and is given %s; expected the same "
+        "number of axes, and the same extents where they are known (not 0)",
+        dvti_param_name(p), dvti_shape_text(known), dvti_shape_text(shape));
 }
 
 DVT_API dvt_status dvt_param_set_init(dvt_param *p, dvt_init init) {
