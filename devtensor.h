@@ -10253,6 +10253,12 @@ typedef struct dvti_kview {
     int64_t dim[8], stride[8];
 } dvti_kview;
 
+/* A divisor d and what makes n / d a multiplication, for 0 <= n < 2^31 and 1 <= d < 2^31 (Granlund and Montgomery 1994). */
+typedef struct dvti_kdivisor {
+    int64_t divisor;
+    unsigned multiplier, shift;
+} dvti_kdivisor;
+
 /* fill.cu */
 typedef struct dvti_kfill {
     dvti_kview out;
@@ -10296,6 +10302,26 @@ typedef struct dvti_kelementwise {
 /* conv_mma.cu */
 
 /* pool.cu */
+typedef enum dvti_kpool_kind {
+    DVTI_KPOOL_MAX,
+    DVTI_KPOOL_AVG,
+    DVTI_KPOOL_PICK,
+    DVTI_KPOOL_PLACES,
+    DVTI_KPOOL_CELLS,
+    DVTI_KPOOL_GATHER_MAX,
+    DVTI_KPOOL_GATHER_AVG
+} dvti_kpool_kind;
+
+typedef struct dvti_kpool {
+    const void *in, *x; /* in: what is read at windows or places; x: what has the maxima */
+    void *out, *places;
+    int64_t n;                     /* units of all planes: windows, cells or elements of x */
+    dvti_kdivisor rows, columns;   /* units of one plane */
+    int64_t extent[2], windows[2]; /* of x, of y */
+    int64_t size[2], padding[2];
+    dvti_kdivisor stride[2];
+    int64_t inside; /* a mean counts only the elements of x */
+} dvti_kpool;
 
 /* index.cu */
 
@@ -10405,6 +10431,8 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
                                    dvti_cuda_grid grid, const void *args, size_t bytes);
 DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view);
 DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
+/* Beyond 2^31 - 1 the multiplier is 0: such a divisor is for 64-bit positions. Less than 1 counts as 1. */
+DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor);
 
 DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *launch);
 /* Finds the family; the card's context is current. */
@@ -10424,6 +10452,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 
@@ -10711,6 +10740,12 @@ static const char *const dvti_cuda_lines[] = {
 "} dvti_kview;\n",
 "\n",
 "\n",
+"typedef struct dvti_kdivisor {\n",
+"    int64_t divisor;\n",
+"    unsigned multiplier, shift;\n",
+"} dvti_kdivisor;\n",
+"\n",
+"\n",
 "typedef struct dvti_kfill {\n",
 "    dvti_kview out;\n",
 "    int64_t n;\n",
@@ -10753,6 +10788,26 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "\n",
+"typedef enum dvti_kpool_kind {\n",
+"    DVTI_KPOOL_MAX,\n",
+"    DVTI_KPOOL_AVG,\n",
+"    DVTI_KPOOL_PICK,\n",
+"    DVTI_KPOOL_PLACES,\n",
+"    DVTI_KPOOL_CELLS,\n",
+"    DVTI_KPOOL_GATHER_MAX,\n",
+"    DVTI_KPOOL_GATHER_AVG\n",
+"} dvti_kpool_kind;\n",
+"\n",
+"typedef struct dvti_kpool {\n",
+"    const void *in, *x;\n",
+"    void *out, *places;\n",
+"    int64_t n;\n",
+"    dvti_kdivisor rows, columns;\n",
+"    int64_t extent[2], windows[2];\n",
+"    int64_t size[2], padding[2];\n",
+"    dvti_kdivisor stride[2];\n",
+"    int64_t inside;\n",
+"} dvti_kpool;\n",
 "\n",
 "\n",
 "\n",
@@ -10954,6 +11009,15 @@ static const char *const dvti_cuda_lines[] = {
 "        at = next;\n",
 "    }\n",
 "    return view.ndim ? offset + at * (I)view.stride[0] : 0;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline int dvti_divide(int n, const dvti_kdivisor &d) {\n",
+"    return (int)(__umulhi((unsigned)n, d.multiplier) + (unsigned)n >> d.shift);\n",
+"}\n",
+"\n",
+"__device__ inline int64_t dvti_divide(int64_t n, const dvti_kdivisor &d) {\n",
+"    return n / d.divisor;\n",
 "}\n",
 "\n",
 "\n",
@@ -11308,6 +11372,229 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "#line 1 \"pool.cu\"\n",
 "\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#if D == DVT_F64\n",
+"typedef double C;\n",
+"#else\n",
+"typedef float C;\n",
+"#endif\n",
+"#if WIDE\n",
+"typedef int64_t I;\n",
+"#else\n",
+"typedef int I;\n",
+"#endif\n",
+"#define LOADS 4\n",
+"\n",
+"struct dvti_span {\n",
+"    I begin, end, counted;\n",
+"};\n",
+"\n",
+"\n",
+"__device__ inline dvti_span dvti_window(const dvti_kpool &p, int axis, I i) {\n",
+"    const I begin = i * (I)p.stride[axis].divisor - (I)p.padding[axis], end = begin + (I)p.size[axis];\n",
+"    const I extent = (I)p.extent[axis];\n",
+"    dvti_span span;\n",
+"    span.counted = min(end, extent + (I)p.padding[axis]) - begin;\n",
+"    span.begin = max(begin, (I)0);\n",
+"    span.end = min(end, extent);\n",
+"    if (p.inside)\n",
+"        span.counted = span.end - span.begin;\n",
+"    return span;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline dvti_span dvti_covering(const dvti_kpool &p, int axis, I at) {\n",
+"    dvti_span span;\n",
+"    at += (I)p.padding[axis];\n",
+"    span.begin = at < (I)p.size[axis] ? 0 : dvti_divide(at - (I)p.size[axis], p.stride[axis]) + 1;\n",
+"    span.end = min(dvti_divide(at, p.stride[axis]) + 1, (I)p.windows[axis]);\n",
+"    span.counted = 0;\n",
+"    return span;\n",
+"}\n",
+"\n",
+"\n",
+"template <class F>\n",
+"__device__ inline void dvti_each(const void *x, I plane, I pitch, dvti_span rows, dvti_span columns, F take) {\n",
+"    const I width = columns.end - columns.begin, height = rows.end - rows.begin;\n",
+"    const I corner = rows.begin * pitch + columns.begin;\n",
+"    const I first = TEAM ? (I)threadIdx.x : 0, step = TEAM ? (I)blockDim.x : 1;\n",
+"    const I down = TEAM ? step / width : width == 1, right = step - down * width;\n",
+"    I row = TEAM ? first / width : 0, column = first - row * width;\n",
+"    while (row < height) {\n",
+"        C value[LOADS];\n",
+"        I at[LOADS];\n",
+"#pragma unroll\n",
+"        for (int k = 0; k < LOADS; k++) {\n",
+"            at[k] = row < height ? corner + row * pitch + column : -1;\n",
+"            value[k] = at[k] >= 0 ? dvti_load<D, C>(x, plane + at[k]) : 0;\n",
+"            row += down;\n",
+"            column += right;\n",
+"            if (column >= width) {\n",
+"                column -= width;\n",
+"                row++;\n",
+"            }\n",
+"        }\n",
+"#pragma unroll\n",
+"        for (int k = 0; k < LOADS; k++)\n",
+"            if (at[k] >= 0)\n",
+"                take(value[k], at[k]);\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"struct dvti_best {\n",
+"    C value;\n",
+"    I at;\n",
+"};\n",
+"\n",
+"__device__ inline bool dvti_beats(C value, C most) {\n",
+"    return value > most || (value != value && most == most);\n",
+"}\n",
+"\n",
+"__device__ inline dvti_best dvti_join(dvti_best a, dvti_best b) {\n",
+"    const bool later = b.at < 0 || dvti_beats(a.value, b.value) ||\n",
+"                       (!dvti_beats(b.value, a.value) && a.at < b.at);\n",
+"    return a.at >= 0 && later ? a : b;\n",
+"}\n",
+"\n",
+"__device__ inline C dvti_join(C a, C b) {\n",
+"    return a + b;\n",
+"}\n",
+"\n",
+"__device__ inline dvti_best dvti_from_lane(dvti_best a, int distance) {\n",
+"    a.value = __shfl_down_sync(0xffffffffu, a.value, distance);\n",
+"    a.at = __shfl_down_sync(0xffffffffu, a.at, distance);\n",
+"    return a;\n",
+"}\n",
+"\n",
+"__device__ inline C dvti_from_lane(C a, int distance) {\n",
+"    return __shfl_down_sync(0xffffffffu, a, distance);\n",
+"}\n",
+"\n",
+"\n",
+"template <class T> __device__ inline T dvti_team(T mine) {\n",
+"    if constexpr (TEAM) {\n",
+"        __shared__ T found[32];\n",
+"        const int warps = blockDim.x >> 5;\n",
+"        for (int distance = 16; distance; distance >>= 1)\n",
+"            mine = dvti_join(mine, dvti_from_lane(mine, distance));\n",
+"        __syncthreads();\n",
+"        if ((threadIdx.x & 31) == 0)\n",
+"            found[threadIdx.x >> 5] = mine;\n",
+"        __syncthreads();\n",
+"        mine = found[0];\n",
+"        for (int warp = 1; warp < warps; warp++)\n",
+"            mine = dvti_join(mine, found[warp]);\n",
+"    }\n",
+"    return mine;\n",
+"}\n",
+"\n",
+"__device__ inline dvti_best dvti_largest(const dvti_kpool &p, I plane, dvti_span rows, dvti_span columns) {\n",
+"    dvti_best best;\n",
+"    best.value = 0;\n",
+"    best.at = -1;\n",
+"    dvti_each(p.x, plane, (I)p.extent[1], rows, columns, [&](C value, I at) {\n",
+"        if (best.at < 0 || dvti_beats(value, best.value)) {\n",
+"            best.value = value;\n",
+"            best.at = at;\n",
+"        }\n",
+"    });\n",
+"    return dvti_team(best);\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"__device__ inline void dvti_on_window(const dvti_kpool &p, I unit, I plane, I i, I j) {\n",
+"    const dvti_span rows = dvti_window(p, 0, i), columns = dvti_window(p, 1, j);\n",
+"    const bool writes = !TEAM || threadIdx.x == 0;\n",
+"    plane *= (I)p.extent[0] * (I)p.extent[1];\n",
+"    if constexpr (KIND == DVTI_KPOOL_AVG) {\n",
+"        C sum = 0;\n",
+"        dvti_each(p.x, plane, (I)p.extent[1], rows, columns, [&](C value, I) { sum += value; });\n",
+"        sum = dvti_team(sum);\n",
+"        if (writes)\n",
+"            dvti_store<D>(p.out, unit, sum / (C)(rows.counted * columns.counted));\n",
+"    } else {\n",
+"        const dvti_best best = dvti_largest(p, plane, rows, columns);\n",
+"        if (!writes)\n",
+"            return;\n",
+"        if constexpr (KIND == DVTI_KPOOL_MAX)\n",
+"            dvti_store<D>(p.out, unit, best.value);\n",
+"        if constexpr (KIND == DVTI_KPOOL_PICK)\n",
+"            ((dvti_stored<D>::type *)p.out)[unit] = ((const dvti_stored<D>::type *)p.in)[plane + best.at];\n",
+"        if constexpr (KIND == DVTI_KPOOL_PLACES)\n",
+"            ((I *)p.places)[unit] = best.at;\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_on_cell(const dvti_kpool &p, I plane, I i, I j) {\n",
+"    const bool window = i < (I)p.windows[0] && j < (I)p.windows[1];\n",
+"    const I window_at = (plane * (I)p.windows[0] + i) * (I)p.windows[1] + j;\n",
+"    const I corner = plane * (I)p.extent[0] * (I)p.extent[1];\n",
+"    dvti_span rows = dvti_window(p, 0, i), columns = dvti_window(p, 1, j);\n",
+"    const I place = window ? dvti_largest(p, corner, rows, columns).at : -1;\n",
+"    const I first = TEAM ? (I)threadIdx.x : 0, step = TEAM ? (I)blockDim.x : 1;\n",
+"    rows.end = min(rows.begin + (I)p.stride[0].divisor - (i ? 0 : (I)p.padding[0]), (I)p.extent[0]);\n",
+"    columns.end = min(columns.begin + (I)p.stride[1].divisor - (j ? 0 : (I)p.padding[1]), (I)p.extent[1]);\n",
+"    for (I row = rows.begin; row < rows.end; row++)\n",
+"        for (I column = columns.begin + first; column < columns.end; column += step) {\n",
+"            const I at = row * (I)p.extent[1] + column;\n",
+"            dvti_store<D>(p.out, corner + at, at == place ? dvti_load<D, C>(p.in, window_at) : (C)0);\n",
+"        }\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_on_element(const dvti_kpool &p, I unit, I plane, I row, I column) {\n",
+"    const dvti_span is = dvti_covering(p, 0, row), js = dvti_covering(p, 1, column);\n",
+"    const I here = row * (I)p.extent[1] + column;\n",
+"    C sum = 0;\n",
+"    for (I i = is.begin; i < is.end; i++) {\n",
+"        const I at = (plane * (I)p.windows[0] + i) * (I)p.windows[1];\n",
+"        const I rows = KIND == DVTI_KPOOL_GATHER_AVG ? dvti_window(p, 0, i).counted : 0;\n",
+"        for (I j = js.begin; j < js.end; j++) {\n",
+"            if constexpr (KIND == DVTI_KPOOL_GATHER_AVG)\n",
+"                sum += dvti_load<D, C>(p.in, at + j) / (C)(rows * dvti_window(p, 1, j).counted);\n",
+"            else if (((const I *)p.places)[at + j] == here)\n",
+"                sum += dvti_load<D, C>(p.in, at + j);\n",
+"        }\n",
+"    }\n",
+"    dvti_store<D>(p.out, unit, sum);\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_pool(const dvti_kpool p) {\n",
+"    const I step = (I)(TEAM ? gridDim.x : dvti_threads());\n",
+"    for (I unit = (I)(TEAM ? blockIdx.x : dvti_thread()); unit < (I)p.n; unit += step) {\n",
+"        const I line = dvti_divide(unit, p.columns), plane = dvti_divide(line, p.rows);\n",
+"        const I column = unit - line * (I)p.columns.divisor, row = line - plane * (I)p.rows.divisor;\n",
+"        if constexpr (KIND == DVTI_KPOOL_CELLS)\n",
+"            dvti_on_cell(p, plane, row, column);\n",
+"        else if constexpr (KIND == DVTI_KPOOL_GATHER_MAX || KIND == DVTI_KPOOL_GATHER_AVG)\n",
+"            dvti_on_element(p, unit, plane, row, column);\n",
+"        else\n",
+"            dvti_on_window(p, unit, plane, row, column);\n",
+"    }\n",
+"}\n",
 "#line 1 \"random.cu\"\n",
 "\n",
 "#line 1 \"reduce.cu\"\n",
@@ -11636,6 +11923,20 @@ DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view) {
     return size;
 }
 
+DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor) {
+    dvti_kdivisor d;
+    d.divisor = DVTI_MAX(divisor, 1);
+    d.multiplier = d.shift = 0;
+    if (d.divisor > INT32_MAX)
+        return d;
+    while ((int64_t)1 << d.shift < d.divisor)
+        d.shift++;
+    d.multiplier = (unsigned)((uint64_t)(((int64_t)1 << d.shift) - d.divisor) *
+                                  ((uint64_t)1 << 32) / (uint64_t)d.divisor +
+                              1);
+    return d;
+}
+
 /* Sixteen waves of blocks are enough for any card to be full at the end; more would only cost launching them. */
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
                                           int64_t each) {
@@ -11680,6 +11981,8 @@ DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *laun
         return dvti_cuda_matmul_workspace(gpu, launch);
     case DVTI_K_CONV2D:
         return dvti_cuda_conv_workspace(gpu, launch);
+    case DVTI_K_POOL2D:
+        return dvti_cuda_pool_workspace(gpu, launch);
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
     case DVTI_K_ONE_HOT:
@@ -12199,18 +12502,140 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
-/* pool. */
+/* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cuda/launch/cuda_pool.c"
 #endif
 
 DVTI_FN void dvti_cuda_describe_pool(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+    dvti_text_add(text, "#define D %d\n#define KIND %d\n#define TEAM %d\n#define WIDE %d\n",
+                  (int)(variant & 15), (int)(variant >> 4 & 15), (int)(variant >> 8 & 1),
+                  (int)(variant >> 9 & 1));
+}
+
+/* What all kernels of a launch share; n, rows and columns are left to each. */
+typedef struct dvti_cuda_pool_plan {
+    dvti_kpool args;
+    int64_t planes, window_area, x_size, y_size;
+    bool wide;  /* positions need 64 bits */
+    bool apart; /* no two windows overlap */
+    bool team;
+} dvti_cuda_pool_plan;
+
+/* Everything that a kernel adds up stays below 2^31. */
+static bool dvti_cuda_pool_is_wide(const dvti_cuda_pool_plan *plan, const dvti_launch *launch) {
+    const int64_t most = (int64_t)1 << 29;
+    int i;
+    for (i = 0; i < 6; i++)
+        if (launch->i[i] >= most)
+            return true;
+    return plan->x_size >= most || plan->y_size >= most || launch->i[0] * launch->i[1] >= most;
+}
+
+static dvti_cuda_pool_plan dvti_cuda_pool_plan_of(const dvti_launch *launch) {
+    bool forward = launch->op == DVTI_OP_max_pool2d || launch->op == DVTI_OP_avg_pool2d ||
+                   launch->op == DVTI_OP_max_pool2d_pick;
+    const dvti_view *x = forward ? &launch->in[0] : &launch->out[0];
+    const dvti_view *y = forward ? &launch->out[0] : &launch->in[0];
+    dvti_cuda_pool_plan plan;
+    dvti_kpool *args = &plan.args;
+    int axis;
+    memset(&plan, 0, sizeof plan);
+    plan.planes = x->dim[0] * x->dim[1];
+    plan.window_area = 1;
+    plan.x_size = dvti_cuda_view_size(x);
+    plan.y_size = dvti_cuda_view_size(y);
+    plan.apart = true;
+    for (axis = 0; axis < 2; axis++) {
+        int64_t size = launch->i[axis], stride = launch->i[2 + axis];
+        args->extent[axis] = x->dim[2 + axis];
+        args->windows[axis] = y->dim[2 + axis];
+        args->size[axis] = size;
+        args->padding[axis] = launch->i[4 + axis];
+        if (args->windows[axis] == 1) /* any stride that leads out of x means the same */
+            stride = DVTI_MAX(stride, DVTI_MAX(size, args->extent[axis] + args->padding[axis]));
+        args->stride[axis] = dvti_cuda_divisor(stride);
+        plan.apart = plan.apart && stride >= size;
+        plan.window_area *= DVTI_MIN(size, args->extent[axis]);
+    }
+    args->inside = launch->i[6] == 1;
+    args->in = launch->in[0].data;
+    args->x = launch->in[launch->n_in - 1].data;
+    args->out = launch->out[0].data;
+    args->places = launch->workspace;
+    plan.wide = dvti_cuda_pool_is_wide(&plan, launch);
+    /* Lanes that are 8 elements apart read a sector of 32 bytes each. */
+    plan.team = plan.window_area >= 32 && (args->windows[1] == 1 || args->stride[1].divisor >= 8);
+    return plan;
+}
+
+static dvt_status dvti_cuda_pool_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                       dvti_cuda_pool_plan *plan, dvti_kpool_kind kind,
+                                       int64_t rows, int64_t columns) {
+    bool team = plan->team && kind != DVTI_KPOOL_GATHER_MAX && kind != DVTI_KPOOL_GATHER_AVG;
+    dvti_cuda_program program;
+    dvti_cuda_grid grid;
+    plan->args.n = plan->planes * rows * columns;
+    plan->args.rows = dvti_cuda_divisor(rows);
+    plan->args.columns = dvti_cuda_divisor(columns);
+    program.family = DVTI_CUDA_FAMILY_pool;
+    program.variant = (uint64_t)launch->out[0].dtype | (uint64_t)kind << 4 | (uint64_t)team << 8 |
+                      (uint64_t)plan->wide << 9;
+    grid = dvti_cuda_grid_for(gpu, plan->args.n, 256, 1);
+    if (team) {
+        grid.threads = plan->window_area >= 1024 ? 256 : 32;
+        grid.x = DVTI_MIN(plan->args.n, (int64_t)gpu->card->processors * 512);
+    }
+    return dvti_cuda_start(gpu, launch, program, "dvti_pool", grid, &plan->args, sizeof plan->args);
+}
+
+/* Where windows overlap, the place of each one's maximum is kept in the workspace between two kernels. */
+DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    dvti_cuda_pool_plan plan;
+    (void)gpu;
+    if (launch->op != DVTI_OP_max_pool2d_data)
+        return 0;
+    plan = dvti_cuda_pool_plan_of(launch);
+    if (plan.apart)
+        return 0;
+    return plan.y_size * (plan.wide ? (int64_t)sizeof(int64_t) : (int64_t)sizeof(int));
+}
+
+/* The cells that the strides cut an axis into. */
+static int64_t dvti_cuda_pool_cells(const dvti_kpool *args, int axis) {
+    int64_t stride = args->stride[axis].divisor;
+    return (args->extent[axis] + args->padding[axis] - 1) / stride + 1;
+}
+
+static dvt_status dvti_cuda_pool_max_data(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                          dvti_cuda_pool_plan *plan) {
+    const dvti_kpool *args = &plan->args;
+    dvt_status status;
+    if (plan->apart)
+        return dvti_cuda_pool_start(gpu, launch, plan, DVTI_KPOOL_CELLS,
+                                    dvti_cuda_pool_cells(args, 0), dvti_cuda_pool_cells(args, 1));
+    status = dvti_cuda_pool_start(gpu, launch, plan, DVTI_KPOOL_PLACES, args->windows[0],
+                                  args->windows[1]);
+    if (status != DVT_OK)
+        return status;
+    return dvti_cuda_pool_start(gpu, launch, plan, DVTI_KPOOL_GATHER_MAX, args->extent[0],
+                                args->extent[1]);
 }
 
 DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+    dvti_cuda_pool_plan plan = dvti_cuda_pool_plan_of(launch);
+    dvti_kpool_kind kind = DVTI_KPOOL_PICK;
+    if (launch->op == DVTI_OP_max_pool2d_data)
+        return dvti_cuda_pool_max_data(gpu, launch, &plan);
+    if (launch->op == DVTI_OP_avg_pool2d_data)
+        return dvti_cuda_pool_start(gpu, launch, &plan, DVTI_KPOOL_GATHER_AVG, plan.args.extent[0],
+                                    plan.args.extent[1]);
+    if (launch->op == DVTI_OP_max_pool2d)
+        kind = DVTI_KPOOL_MAX;
+    if (launch->op == DVTI_OP_avg_pool2d)
+        kind = DVTI_KPOOL_AVG;
+    return dvti_cuda_pool_start(gpu, launch, &plan, kind, plan.args.windows[0],
+                                plan.args.windows[1]);
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES

@@ -109,6 +109,8 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
                                    dvti_cuda_grid grid, const void *args, size_t bytes);
 DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view);
 DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
+/* Beyond 2^31 - 1 the multiplier is 0: such a divisor is for 64-bit positions. Less than 1 counts as 1. */
+DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor);
 
 DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *launch);
 /* Finds the family; the card's context is current. */
@@ -128,6 +130,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 

@@ -11,6 +11,12 @@ typedef struct dvti_kview {
     int64_t dim[8], stride[8];
 } dvti_kview;
 
+/* A divisor d and what makes n / d a multiplication, for 0 <= n < 2^31 and 1 <= d < 2^31 (Granlund and Montgomery 1994). */
+typedef struct dvti_kdivisor {
+    int64_t divisor;
+    unsigned multiplier, shift;
+} dvti_kdivisor;
+
 /* fill.cu */
 typedef struct dvti_kfill {
     dvti_kview out;
@@ -54,6 +60,26 @@ typedef struct dvti_kelementwise {
 /* conv_mma.cu */
 
 /* pool.cu */
+typedef enum dvti_kpool_kind {
+    DVTI_KPOOL_MAX,
+    DVTI_KPOOL_AVG,
+    DVTI_KPOOL_PICK,
+    DVTI_KPOOL_PLACES,
+    DVTI_KPOOL_CELLS,
+    DVTI_KPOOL_GATHER_MAX,
+    DVTI_KPOOL_GATHER_AVG
+} dvti_kpool_kind;
+
+typedef struct dvti_kpool {
+    const void *in, *x; /* in: what is read at windows or places; x: what has the maxima */
+    void *out, *places;
+    int64_t n;                     /* units of all planes: windows, cells or elements of x */
+    dvti_kdivisor rows, columns;   /* units of one plane */
+    int64_t extent[2], windows[2]; /* of x, of y */
+    int64_t size[2], padding[2];
+    dvti_kdivisor stride[2];
+    int64_t inside; /* a mean counts only the elements of x */
+} dvti_kpool;
 
 /* index.cu */
 

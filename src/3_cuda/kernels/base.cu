@@ -192,6 +192,15 @@ template <class I> __device__ inline I dvti_offset(const dvti_kview &view, I at)
     return view.ndim ? offset + at * (I)view.stride[0] : 0;
 }
 
+/* n / d for n >= 0. */
+__device__ inline int dvti_divide(int n, const dvti_kdivisor &d) {
+    return (int)(__umulhi((unsigned)n, d.multiplier) + (unsigned)n >> d.shift);
+}
+
+__device__ inline int64_t dvti_divide(int64_t n, const dvti_kdivisor &d) {
+    return n / d.divisor;
+}
+
 /* This thread among all of a one-dimensional grid, and how many there are: for loops over more elements than threads. */
 __device__ inline int64_t dvti_thread() {
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;

@@ -26,6 +26,20 @@ DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view) {
     return size;
 }
 
+DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor) {
+    dvti_kdivisor d;
+    d.divisor = DVTI_MAX(divisor, 1);
+    d.multiplier = d.shift = 0;
+    if (d.divisor > INT32_MAX)
+        return d;
+    while ((int64_t)1 << d.shift < d.divisor)
+        d.shift++;
+    d.multiplier = (unsigned)((uint64_t)(((int64_t)1 << d.shift) - d.divisor) *
+                                  ((uint64_t)1 << 32) / (uint64_t)d.divisor +
+                              1);
+    return d;
+}
+
 /* Sixteen waves of blocks are enough for any card to be full at the end; more would only cost launching them. */
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
                                           int64_t each) {
@@ -70,6 +84,8 @@ DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *laun
         return dvti_cuda_matmul_workspace(gpu, launch);
     case DVTI_K_CONV2D:
         return dvti_cuda_conv_workspace(gpu, launch);
+    case DVTI_K_POOL2D:
+        return dvti_cuda_pool_workspace(gpu, launch);
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
     case DVTI_K_ONE_HOT:
