@@ -3648,6 +3648,9 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x);
 /* Bytes of a shape; false with SHAPE set when an extent is negative, ndim is not 0..8, or the size overflows. */
 DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes);
 DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride);
+/* The product of n extents: 0 when one of them is 0; INT64_MAX when it does not fit, which the extents of an array that has
+   elements never do. */
+DVTI_FN int64_t dvti_extents(const int64_t *dim, int n);
 /* The common shape; false with SHAPE set, naming both. */
 DVTI_FN bool dvti_broadcast(const char *function, dvt_shape a, dvt_shape b, dvt_shape *out);
 /* -ndim <= *axis < ndim made non-negative; false with AXIS set. */
@@ -3803,6 +3806,7 @@ static void dvti_array_destroy(void *object) {
 static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, dvt_shape shape,
                                 const int64_t *stride, int64_t offset, dvt_dtype dtype) {
     dvt_array *x = (dvt_array *)dvti_alloc_zero(sizeof *x);
+    bool empty = dvt_shape_size(shape) == 0; /* no positions to share, and any strides */
     int i;
     if (!x || !dvti_object_begin(x, dvti_array_destroy, function)) {
         if (!x)
@@ -3817,7 +3821,7 @@ static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, dvt
     x->offset = offset;
     for (i = 0; i < shape.ndim; i++) {
         x->stride[i] = stride[i];
-        if (stride[i] == 0 && shape.dim[i] > 1)
+        if (stride[i] == 0 && shape.dim[i] > 1 && !empty)
             x->broadcast = true;
     }
     dvti_atomic_add(&dvti_stats()->arrays, 1);
@@ -5127,6 +5131,18 @@ DVT_API int64_t dvt_shape_size(dvt_shape shape) {
     return empty ? 0 : fits ? size : -1;
 }
 
+DVTI_FN int64_t dvti_extents(const int64_t *dim, int n) {
+    int64_t product = 1;
+    bool fits = true;
+    int i;
+    for (i = 0; i < n; i++) {
+        if (dim[i] == 0)
+            return 0;
+        fits = fits && dvti_mul(product, dim[i], &product);
+    }
+    return fits ? product : INT64_MAX;
+}
+
 DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes) {
     int64_t size;
     int i;
@@ -5929,16 +5945,19 @@ static const int dvti_class_size[] = {4, 8, 8};
 static const dvt_dtype dvti_class_dtype[] = {DVT_F32, DVT_F64, DVT_I64};
 
 DVTI_FN int64_t dvti_view_size(const dvti_view *view) {
-    int64_t size = 1;
-    int i;
-    for (i = 0; i < view->ndim; i++)
-        size *= view->dim[i];
-    return size;
+    return dvti_extents(view->dim, view->ndim);
 }
 
-/* Positions stay in the same order; axes that lie one behind the other in memory become one. Afterwards ndim >= 1. */
+/* Positions stay in the same order; axes that lie one behind the other in memory become one. Afterwards ndim >= 1. Of a view
+   without elements nothing limits the extents: it becomes one axis at once. */
 DVTI_FN void dvti_merge_axes(dvti_view *view) {
     int from, to = 0;
+    if (dvti_view_size(view) == 0) {
+        view->ndim = 1;
+        view->dim[0] = 0;
+        view->stride[0] = 1;
+        return;
+    }
     for (from = 0; from < view->ndim; from++) {
         if (view->dim[from] == 1)
             continue;
@@ -6660,8 +6679,10 @@ static dvti_conv dvti_conv_plan(const dvti_launch *launch) {
     p.unpadded = p.padding[0] == 0 && p.padding[1] == 0;
     p.groups = launch->i[6];
     p.og = p.o / p.groups;
+    /* Of empty weights and an empty y nothing limits the extents: their product could overflow, and is not needed. */
+    if (p.o == 0 || p.cg == 0)
+        p.kh = p.kw = 1;
     p.taps = p.cg * p.kh * p.kw;
-    /* Of an empty y nothing limits the extents: their product could overflow, and is not needed. */
     p.pixels = p.n && p.o ? p.oh * p.ow : 1;
     p.columns = p.n * p.pixels;
     dvti_conv_cut(&p);
@@ -6669,14 +6690,6 @@ static dvti_conv dvti_conv_plan(const dvti_launch *launch) {
 }
 
 /* ---- the workspace: widened arrays, partial sums, areas ---- */
-static int64_t dvti_conv_view_size(const dvti_view *view) {
-    int64_t n = 1;
-    int i;
-    for (i = 0; i < view->ndim; i++)
-        n *= view->dim[i];
-    return n;
-}
-
 static int64_t dvti_conv_bytes(const dvti_conv *p, int64_t elements) {
     int64_t size = p->dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
     return (elements * size + 63) / 64 * 64;
@@ -6687,9 +6700,9 @@ static int64_t dvti_conv_widened_bytes(const dvti_conv *p) {
     int k;
     for (k = 0; k < p->launch->n_in; k++)
         if (p->launch->in[k].dtype != p->dtype)
-            bytes += dvti_conv_bytes(p, dvti_conv_view_size(&p->launch->in[k]));
+            bytes += dvti_conv_bytes(p, dvti_view_size(&p->launch->in[k]));
     if (p->launch->out[0].dtype != p->dtype)
-        bytes += dvti_conv_bytes(p, dvti_conv_view_size(&p->launch->out[0]));
+        bytes += dvti_conv_bytes(p, dvti_view_size(&p->launch->out[0]));
     return bytes;
 }
 
@@ -6730,7 +6743,7 @@ static const void *dvti_conv_input(const dvti_conv *p, int k, char **workspace) 
     job.view = &p->launch->in[k];
     if (job.view->dtype == p->dtype)
         return job.view->data;
-    n = dvti_conv_view_size(job.view);
+    n = dvti_view_size(job.view);
     job.wide = (float *)(void *)*workspace;
     *workspace += dvti_conv_bytes(p, n);
     dvti_parallel_for(n, 4096, dvti_conv_widen, &job);
@@ -6757,7 +6770,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
     char *workspace = (char *)launch->workspace, *end = workspace + launch->workspace_bytes;
     const void *in[3] = {NULL, NULL, NULL};
     dvti_conv_convert result;
-    int64_t size = dvti_conv_view_size(&launch->out[0]);
+    int64_t size = dvti_view_size(&launch->out[0]);
     int k;
     for (k = 0; k < launch->n_in; k++)
         in[k] = dvti_conv_input(&p, k, &workspace);
@@ -8792,11 +8805,8 @@ static void dvti_optimizer_range(void *user, int64_t begin, int64_t end) {
 }
 
 DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
-    int64_t n = 1;
-    int i;
-    for (i = 0; i < launch->out[0].ndim; i++)
-        n *= launch->out[0].dim[i];
-    dvti_parallel_for(n, 16384, dvti_optimizer_range, (void *)(uintptr_t)launch);
+    dvti_parallel_for(dvti_view_size(&launch->out[0]), 16384, dvti_optimizer_range,
+                      (void *)(uintptr_t)launch);
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -14490,13 +14500,15 @@ static dvt_array *dvti_concat(const char *name, dvt_array *const *arrays, int n,
         int64_t extent = arrays[k]->shape.dim[axis];
         launch.in[0] = dvti_view_of(arrays[k]);
         launch.out[0] = dvti_view_of(out);
-        launch.out[0].data =
-            (char *)launch.out[0].data + at * out->stride[axis] * dvt_dtype_size(dtype);
         launch.out[0].dim[axis] = extent;
         launch.n_in = launch.n_out = 1;
         launch.compute = dvti_class_of(arrays[k]->dtype);
-        if (dvt_size(arrays[k]) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
-            return NULL;
+        if (dvt_size(arrays[k]) > 0) {
+            launch.out[0].data =
+                (char *)launch.out[0].data + at * out->stride[axis] * dvt_dtype_size(dtype);
+            if (dvti_run(out->storage->device, &launch) != DVT_OK)
+                return NULL;
+        }
         at += extent;
     }
     attr.i[0] = axis;
@@ -14628,15 +14640,15 @@ static bool dvti_index_empty(const char *name, const dvt_array *x, const dvt_arr
 /* A contiguous array as (A, N, B) around `count` axes from `axis` on. */
 static dvti_view dvti_around_axis(const dvt_array *x, int axis, int count) {
     dvti_view view = dvti_view_of(x);
-    int64_t dim[3] = {1, 1, 1};
-    int i;
-    for (i = 0; i < x->shape.ndim; i++)
-        dim[i < axis ? 0 : i < axis + count ? 1 : 2] *= x->shape.dim[i];
+    const int64_t *dim = x->shape.dim;
+    int behind = axis + count;
     view.ndim = 3;
-    memcpy(view.dim, dim, sizeof dim);
+    view.dim[0] = dvti_extents(dim, axis);
+    view.dim[1] = dvti_extents(dim + axis, count);
+    view.dim[2] = dvti_extents(dim + behind, x->shape.ndim - behind);
     view.stride[2] = 1;
-    view.stride[1] = dim[2];
-    view.stride[0] = dim[1] * dim[2];
+    view.stride[1] = view.dim[2];
+    view.stride[0] = dvti_extents(view.dim + 1, 2);
     return view;
 }
 
@@ -15244,8 +15256,8 @@ DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bo
 static dvt_array *dvti_dot_wide(dvt_array *a, dvt_array *b) {
     dvt_shape flat = DVT_SHAPE(1, a->shape.dim[a->shape.ndim - 1]), shape = a->shape;
     dvt_axes order = DVT_ALL;
-    int64_t columns = 1;
-    int i, k_axis = b->shape.ndim - 2;
+    int64_t columns;
+    int i, rest, k_axis = b->shape.ndim - 2;
     if (!dvti_inner_ok("dvt_dot", a, b, flat.dim[1], b->shape.dim[k_axis]))
         return NULL;
     if (a->shape.ndim + b->shape.ndim - 2 > DVT_MAX_DIMS) {
@@ -15256,16 +15268,15 @@ static dvt_array *dvti_dot_wide(dvt_array *a, dvt_array *b) {
                   DVT_MAX_DIMS);
         return NULL;
     }
-    shape.ndim--;
-    for (i = 0; i < shape.ndim; i++)
-        flat.dim[0] *= shape.dim[i];
+    rest = --shape.ndim;
+    flat.dim[0] = dvti_extents(shape.dim, rest);
     order.axis[order.n++] = k_axis;
     for (i = 0; i < b->shape.ndim; i++)
         if (i != k_axis) {
             order.axis[order.n++] = i;
             shape.dim[shape.ndim++] = b->shape.dim[i];
-            columns *= b->shape.dim[i];
         }
+    columns = dvti_extents(shape.dim + rest, shape.ndim - rest);
     a = dvt_reshape(a, flat);
     b = dvt_reshape(dvt_transpose(b, order), DVT_SHAPE(flat.dim[1], columns));
     return dvt_reshape(dvti_matmul("dvt_dot", a, b, false, false), shape);
@@ -15728,18 +15739,16 @@ static dvti_view dvti_reduced_view(const dvt_array *out, dvt_shape x, unsigned m
 
 /* The kept axes first, then the reduced ones. Returns how many elements make one result. */
 static int64_t dvti_reduction_view(const dvt_array *x, unsigned mask, dvti_view *view) {
-    int64_t count = 1;
-    int pass, i, to = 0;
+    int pass, i, to = 0, kept = 0;
     *view = dvti_view_of(x);
     for (pass = 0; pass < 2; pass++)
         for (i = 0; i < x->shape.ndim; i++)
             if ((int)(mask >> i & 1u) == pass) {
                 view->dim[to] = x->shape.dim[i];
                 view->stride[to++] = x->stride[i];
-                if (pass)
-                    count *= x->shape.dim[i];
+                kept += !pass;
             }
-    return count;
+    return dvti_extents(view->dim + kept, to - kept);
 }
 
 static bool dvti_needs_elements(dvti_op op) {
@@ -15937,7 +15946,7 @@ static int64_t dvti_bound(int64_t at, int64_t extent, int64_t low, int64_t high)
 
 DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop, int64_t step) {
     dvti_attr attr = dvti_attr_none();
-    int64_t extent, n;
+    int64_t extent, n, offset;
     dvt_shape shape;
     int64_t stride[DVT_MAX_DIMS];
     dvt_array *view;
@@ -15963,9 +15972,13 @@ DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop
     shape = x->shape;
     shape.dim[axis] = n;
     memcpy(stride, x->stride, sizeof stride);
-    if (n > 1)
-        stride[axis] *= step; /* n > 1 bounds |step| by the extent, so this fits */
-    view = dvti_view_new("dvt_slice", x, shape, stride, x->offset + start * x->stride[axis]);
+    offset = x->offset;
+    if (dvt_shape_size(shape) > 0) { /* else the strides may be anything, and are not needed */
+        offset += start * x->stride[axis];
+        if (n > 1)
+            stride[axis] *= step; /* n > 1 bounds |step| by the extent, so this fits */
+    }
+    view = dvti_view_new("dvt_slice", x, shape, stride, offset);
     attr.i[0] = axis;
     attr.i[1] = start;
     attr.i[2] = step;
@@ -17528,12 +17541,12 @@ static dvt_shape dvti_kept_shape(const dvt_array *x, int64_t mask) {
 }
 
 static int64_t dvti_reduced_count(const dvt_array *x, int64_t mask) {
-    int64_t count = 1;
-    int i;
+    int64_t dim[DVT_MAX_DIMS];
+    int n = 0, i;
     for (i = 0; i < x->shape.ndim; i++)
         if (mask >> i & 1)
-            count *= x->shape.dim[i];
-    return count;
+            dim[n++] = x->shape.dim[i];
+    return dvti_extents(dim, n);
 }
 
 static dvt_axes dvti_mask_axes(int64_t mask) {
@@ -24989,7 +25002,7 @@ static void dvti_map_pixels(const uint8_t *from, float *to, const float *table, 
 static dvt_array *dvti_gather_pixels(const char *function, const dvti_batcher *batcher,
                                      const int64_t *index, int64_t n) {
     const int64_t *dim = batcher->x->shape.dim;
-    int64_t pixels = dim[1] * dim[2], size = pixels * dim[3], i;
+    int64_t pixels = dvti_extents(dim + 1, 2), size = dvti_extents(dim + 1, 3), i;
     dvt_array *batch =
         dvti_array_new(function, DVT_SHAPE(n, dim[3], dim[1], dim[2]), DVT_F32, dvt_cpu());
     const uint8_t *from = (const uint8_t *)dvti_view_of(batcher->x).data;

@@ -46,6 +46,7 @@ static void dvti_array_destroy(void *object) {
 static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, dvt_shape shape,
                                 const int64_t *stride, int64_t offset, dvt_dtype dtype) {
     dvt_array *x = (dvt_array *)dvti_alloc_zero(sizeof *x);
+    bool empty = dvt_shape_size(shape) == 0; /* no positions to share, and any strides */
     int i;
     if (!x || !dvti_object_begin(x, dvti_array_destroy, function)) {
         if (!x)
@@ -60,7 +61,7 @@ static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, dvt
     x->offset = offset;
     for (i = 0; i < shape.ndim; i++) {
         x->stride[i] = stride[i];
-        if (stride[i] == 0 && shape.dim[i] > 1)
+        if (stride[i] == 0 && shape.dim[i] > 1 && !empty)
             x->broadcast = true;
     }
     dvti_atomic_add(&dvti_stats()->arrays, 1);

@@ -38,6 +38,9 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x);
 /* Bytes of a shape; false with SHAPE set when an extent is negative, ndim is not 0..8, or the size overflows. */
 DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes);
 DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride);
+/* The product of n extents: 0 when one of them is 0; INT64_MAX when it does not fit, which the extents of an array that has
+   elements never do. */
+DVTI_FN int64_t dvti_extents(const int64_t *dim, int n);
 /* The common shape; false with SHAPE set, naming both. */
 DVTI_FN bool dvti_broadcast(const char *function, dvt_shape a, dvt_shape b, dvt_shape *out);
 /* -ndim <= *axis < ndim made non-negative; false with AXIS set. */

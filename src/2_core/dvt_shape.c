@@ -57,6 +57,18 @@ DVT_API int64_t dvt_shape_size(dvt_shape shape) {
     return empty ? 0 : fits ? size : -1;
 }
 
+DVTI_FN int64_t dvti_extents(const int64_t *dim, int n) {
+    int64_t product = 1;
+    bool fits = true;
+    int i;
+    for (i = 0; i < n; i++) {
+        if (dim[i] == 0)
+            return 0;
+        fits = fits && dvti_mul(product, dim[i], &product);
+    }
+    return fits ? product : INT64_MAX;
+}
+
 DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes) {
     int64_t size;
     int i;

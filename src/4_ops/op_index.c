@@ -48,13 +48,15 @@ static dvt_array *dvti_concat(const char *name, dvt_array *const *arrays, int n,
         int64_t extent = arrays[k]->shape.dim[axis];
         launch.in[0] = dvti_view_of(arrays[k]);
         launch.out[0] = dvti_view_of(out);
-        launch.out[0].data =
-            (char *)launch.out[0].data + at * out->stride[axis] * dvt_dtype_size(dtype);
         launch.out[0].dim[axis] = extent;
         launch.n_in = launch.n_out = 1;
         launch.compute = dvti_class_of(arrays[k]->dtype);
-        if (dvt_size(arrays[k]) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
-            return NULL;
+        if (dvt_size(arrays[k]) > 0) {
+            launch.out[0].data =
+                (char *)launch.out[0].data + at * out->stride[axis] * dvt_dtype_size(dtype);
+            if (dvti_run(out->storage->device, &launch) != DVT_OK)
+                return NULL;
+        }
         at += extent;
     }
     attr.i[0] = axis;
@@ -186,15 +188,15 @@ static bool dvti_index_empty(const char *name, const dvt_array *x, const dvt_arr
 /* A contiguous array as (A, N, B) around `count` axes from `axis` on. */
 static dvti_view dvti_around_axis(const dvt_array *x, int axis, int count) {
     dvti_view view = dvti_view_of(x);
-    int64_t dim[3] = {1, 1, 1};
-    int i;
-    for (i = 0; i < x->shape.ndim; i++)
-        dim[i < axis ? 0 : i < axis + count ? 1 : 2] *= x->shape.dim[i];
+    const int64_t *dim = x->shape.dim;
+    int behind = axis + count;
     view.ndim = 3;
-    memcpy(view.dim, dim, sizeof dim);
+    view.dim[0] = dvti_extents(dim, axis);
+    view.dim[1] = dvti_extents(dim + axis, count);
+    view.dim[2] = dvti_extents(dim + behind, x->shape.ndim - behind);
     view.stride[2] = 1;
-    view.stride[1] = dim[2];
-    view.stride[0] = dim[1] * dim[2];
+    view.stride[1] = view.dim[2];
+    view.stride[0] = dvti_extents(view.dim + 1, 2);
     return view;
 }
 

@@ -170,8 +170,8 @@ DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bo
 static dvt_array *dvti_dot_wide(dvt_array *a, dvt_array *b) {
     dvt_shape flat = DVT_SHAPE(1, a->shape.dim[a->shape.ndim - 1]), shape = a->shape;
     dvt_axes order = DVT_ALL;
-    int64_t columns = 1;
-    int i, k_axis = b->shape.ndim - 2;
+    int64_t columns;
+    int i, rest, k_axis = b->shape.ndim - 2;
     if (!dvti_inner_ok("dvt_dot", a, b, flat.dim[1], b->shape.dim[k_axis]))
         return NULL;
     if (a->shape.ndim + b->shape.ndim - 2 > DVT_MAX_DIMS) {
@@ -182,16 +182,15 @@ static dvt_array *dvti_dot_wide(dvt_array *a, dvt_array *b) {
                   DVT_MAX_DIMS);
         return NULL;
     }
-    shape.ndim--;
-    for (i = 0; i < shape.ndim; i++)
-        flat.dim[0] *= shape.dim[i];
+    rest = --shape.ndim;
+    flat.dim[0] = dvti_extents(shape.dim, rest);
     order.axis[order.n++] = k_axis;
     for (i = 0; i < b->shape.ndim; i++)
         if (i != k_axis) {
             order.axis[order.n++] = i;
             shape.dim[shape.ndim++] = b->shape.dim[i];
-            columns *= b->shape.dim[i];
         }
+    columns = dvti_extents(shape.dim + rest, shape.ndim - rest);
     a = dvt_reshape(a, flat);
     b = dvt_reshape(dvt_transpose(b, order), DVT_SHAPE(flat.dim[1], columns));
     return dvt_reshape(dvti_matmul("dvt_dot", a, b, false, false), shape);

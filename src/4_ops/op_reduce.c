@@ -26,18 +26,16 @@ static dvti_view dvti_reduced_view(const dvt_array *out, dvt_shape x, unsigned m
 
 /* The kept axes first, then the reduced ones. Returns how many elements make one result. */
 static int64_t dvti_reduction_view(const dvt_array *x, unsigned mask, dvti_view *view) {
-    int64_t count = 1;
-    int pass, i, to = 0;
+    int pass, i, to = 0, kept = 0;
     *view = dvti_view_of(x);
     for (pass = 0; pass < 2; pass++)
         for (i = 0; i < x->shape.ndim; i++)
             if ((int)(mask >> i & 1u) == pass) {
                 view->dim[to] = x->shape.dim[i];
                 view->stride[to++] = x->stride[i];
-                if (pass)
-                    count *= x->shape.dim[i];
+                kept += !pass;
             }
-    return count;
+    return dvti_extents(view->dim + kept, to - kept);
 }
 
 static bool dvti_needs_elements(dvti_op op) {

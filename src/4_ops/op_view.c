@@ -17,7 +17,7 @@ static int64_t dvti_bound(int64_t at, int64_t extent, int64_t low, int64_t high)
 
 DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop, int64_t step) {
     dvti_attr attr = dvti_attr_none();
-    int64_t extent, n;
+    int64_t extent, n, offset;
     dvt_shape shape;
     int64_t stride[DVT_MAX_DIMS];
     dvt_array *view;
@@ -43,9 +43,13 @@ DVT_API dvt_array *dvt_slice(dvt_array *x, int axis, int64_t start, int64_t stop
     shape = x->shape;
     shape.dim[axis] = n;
     memcpy(stride, x->stride, sizeof stride);
-    if (n > 1)
-        stride[axis] *= step; /* n > 1 bounds |step| by the extent, so this fits */
-    view = dvti_view_new("dvt_slice", x, shape, stride, x->offset + start * x->stride[axis]);
+    offset = x->offset;
+    if (dvt_shape_size(shape) > 0) { /* else the strides may be anything, and are not needed */
+        offset += start * x->stride[axis];
+        if (n > 1)
+            stride[axis] *= step; /* n > 1 bounds |step| by the extent, so this fits */
+    }
+    view = dvti_view_new("dvt_slice", x, shape, stride, offset);
     attr.i[0] = axis;
     attr.i[1] = start;
     attr.i[2] = step;

@@ -13,12 +13,12 @@ static dvt_shape dvti_kept_shape(const dvt_array *x, int64_t mask) {
 }
 
 static int64_t dvti_reduced_count(const dvt_array *x, int64_t mask) {
-    int64_t count = 1;
-    int i;
+    int64_t dim[DVT_MAX_DIMS];
+    int n = 0, i;
     for (i = 0; i < x->shape.ndim; i++)
         if (mask >> i & 1)
-            count *= x->shape.dim[i];
-    return count;
+            dim[n++] = x->shape.dim[i];
+    return dvti_extents(dim, n);
 }
 
 static dvt_axes dvti_mask_axes(int64_t mask) {

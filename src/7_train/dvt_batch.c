@@ -126,7 +126,7 @@ static void dvti_map_pixels(const uint8_t *from, float *to, const float *table, 
 static dvt_array *dvti_gather_pixels(const char *function, const dvti_batcher *batcher,
                                      const int64_t *index, int64_t n) {
     const int64_t *dim = batcher->x->shape.dim;
-    int64_t pixels = dim[1] * dim[2], size = pixels * dim[3], i;
+    int64_t pixels = dvti_extents(dim + 1, 2), size = dvti_extents(dim + 1, 3), i;
     dvt_array *batch =
         dvti_array_new(function, DVT_SHAPE(n, dim[3], dim[1], dim[2]), DVT_F32, dvt_cpu());
     const uint8_t *from = (const uint8_t *)dvti_view_of(batcher->x).data;

@@ -10,8 +10,8 @@
     SKIP(dvt_gpu_reason())
 
 /* Random numbers of a dtype on cpu(), in [low, high); integers are whole, bools are 0 and 1. */
-static __attribute__((__unused__)) dvt_array *random_on_cpu(dvt_shape shape, dvt_dtype dtype, double low,
-                                                   double high) {
+static __attribute__((__unused__)) dvt_array *random_on_cpu(dvt_shape shape, dvt_dtype dtype,
+                                                            double low, double high) {
     int64_t n = dvt_shape_size(shape), i;
     double *values = (double *)malloc(sizeof(double) * (size_t)(n ? n : 1));
     dvt_array *x;
@@ -37,8 +37,8 @@ static __attribute__((__unused__)) double ulp_of(dvt_dtype dtype) {
 /* `got`, on a card, has the shape, dtype and values of `want`; each value within `ulps` units in the last place of its size or of
    `floor_size`, whichever is larger. NaN equals NaN only, infinities themselves. Prints the first difference. */
 static __attribute__((__unused__)) void same_on_card(dvt_array *got, dvt_array *want, double ulps,
-                                            double floor_size, const char *what, const char *file,
-                                            int line) {
+                                                     double floor_size, const char *what,
+                                                     const char *file, int line) {
     double *a, *b, ulp;
     int64_t i, n;
     if (!dvt_test_check(got && want, file, line, "%s: no result: %s", what, dvt_error()))
@@ -57,8 +57,9 @@ static __attribute__((__unused__)) void same_on_card(dvt_array *got, dvt_array *
         int same = a[i] != a[i] || b[i] != b[i]
                        ? a[i] != a[i] && b[i] != b[i]
                        : a[i] == b[i] || fabs(a[i] - b[i]) <= ulps * ulp * size;
-        if (!dvt_test_check(same, file, line, "%s: element %lld is %.17g on the card, %.17g on cpu()",
-                            what, (long long)i, a[i], b[i]))
+        if (!dvt_test_check(same, file, line,
+                            "%s: element %lld is %.17g on the card, %.17g on cpu()", what,
+                            (long long)i, a[i], b[i]))
             break;
     }
     dvt_test_check(a && b, file, line, "%s: could not be read: %s", what, dvt_error());

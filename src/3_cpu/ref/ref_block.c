@@ -6,16 +6,19 @@ static const int dvti_class_size[] = {4, 8, 8};
 static const dvt_dtype dvti_class_dtype[] = {DVT_F32, DVT_F64, DVT_I64};
 
 DVTI_FN int64_t dvti_view_size(const dvti_view *view) {
-    int64_t size = 1;
-    int i;
-    for (i = 0; i < view->ndim; i++)
-        size *= view->dim[i];
-    return size;
+    return dvti_extents(view->dim, view->ndim);
 }
 
-/* Positions stay in the same order; axes that lie one behind the other in memory become one. Afterwards ndim >= 1. */
+/* Positions stay in the same order; axes that lie one behind the other in memory become one. Afterwards ndim >= 1. Of a view
+   without elements nothing limits the extents: it becomes one axis at once. */
 DVTI_FN void dvti_merge_axes(dvti_view *view) {
     int from, to = 0;
+    if (dvti_view_size(view) == 0) {
+        view->ndim = 1;
+        view->dim[0] = 0;
+        view->stride[0] = 1;
+        return;
+    }
     for (from = 0; from < view->ndim; from++) {
         if (view->dim[from] == 1)
             continue;

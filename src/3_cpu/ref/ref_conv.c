@@ -187,8 +187,10 @@ static dvti_conv dvti_conv_plan(const dvti_launch *launch) {
     p.unpadded = p.padding[0] == 0 && p.padding[1] == 0;
     p.groups = launch->i[6];
     p.og = p.o / p.groups;
+    /* Of empty weights and an empty y nothing limits the extents: their product could overflow, and is not needed. */
+    if (p.o == 0 || p.cg == 0)
+        p.kh = p.kw = 1;
     p.taps = p.cg * p.kh * p.kw;
-    /* Of an empty y nothing limits the extents: their product could overflow, and is not needed. */
     p.pixels = p.n && p.o ? p.oh * p.ow : 1;
     p.columns = p.n * p.pixels;
     dvti_conv_cut(&p);
@@ -196,14 +198,6 @@ static dvti_conv dvti_conv_plan(const dvti_launch *launch) {
 }
 
 /* ---- the workspace: widened arrays, partial sums, areas ---- */
-static int64_t dvti_conv_view_size(const dvti_view *view) {
-    int64_t n = 1;
-    int i;
-    for (i = 0; i < view->ndim; i++)
-        n *= view->dim[i];
-    return n;
-}
-
 static int64_t dvti_conv_bytes(const dvti_conv *p, int64_t elements) {
     int64_t size = p->dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
     return (elements * size + 63) / 64 * 64;
@@ -214,9 +208,9 @@ static int64_t dvti_conv_widened_bytes(const dvti_conv *p) {
     int k;
     for (k = 0; k < p->launch->n_in; k++)
         if (p->launch->in[k].dtype != p->dtype)
-            bytes += dvti_conv_bytes(p, dvti_conv_view_size(&p->launch->in[k]));
+            bytes += dvti_conv_bytes(p, dvti_view_size(&p->launch->in[k]));
     if (p->launch->out[0].dtype != p->dtype)
-        bytes += dvti_conv_bytes(p, dvti_conv_view_size(&p->launch->out[0]));
+        bytes += dvti_conv_bytes(p, dvti_view_size(&p->launch->out[0]));
     return bytes;
 }
 
@@ -257,7 +251,7 @@ static const void *dvti_conv_input(const dvti_conv *p, int k, char **workspace) 
     job.view = &p->launch->in[k];
     if (job.view->dtype == p->dtype)
         return job.view->data;
-    n = dvti_conv_view_size(job.view);
+    n = dvti_view_size(job.view);
     job.wide = (float *)(void *)*workspace;
     *workspace += dvti_conv_bytes(p, n);
     dvti_parallel_for(n, 4096, dvti_conv_widen, &job);
@@ -284,7 +278,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
     char *workspace = (char *)launch->workspace, *end = workspace + launch->workspace_bytes;
     const void *in[3] = {NULL, NULL, NULL};
     dvti_conv_convert result;
-    int64_t size = dvti_conv_view_size(&launch->out[0]);
+    int64_t size = dvti_view_size(&launch->out[0]);
     int k;
     for (k = 0; k < launch->n_in; k++)
         in[k] = dvti_conv_input(&p, k, &workspace);

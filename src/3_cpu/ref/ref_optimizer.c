@@ -80,9 +80,6 @@ static void dvti_optimizer_range(void *user, int64_t begin, int64_t end) {
 }
 
 DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
-    int64_t n = 1;
-    int i;
-    for (i = 0; i < launch->out[0].ndim; i++)
-        n *= launch->out[0].dim[i];
-    dvti_parallel_for(n, 16384, dvti_optimizer_range, (void *)(uintptr_t)launch);
+    dvti_parallel_for(dvti_view_size(&launch->out[0]), 16384, dvti_optimizer_range,
+                      (void *)(uintptr_t)launch);
 }
