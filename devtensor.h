@@ -3577,7 +3577,7 @@ typedef struct dvti_launch {
 
 typedef struct dvti_device dvti_device;
 
-/* Every function is required. Statuses other than DVT_OK come with dvti_fail's message. */
+/* Every function but `note` is required. Statuses other than DVT_OK come with dvti_fail's message. */
 typedef struct dvti_backend {
     const char *name;
     /* Memory, at least 64-byte aligned. `acquire` (function: the caller's name, for the
@@ -3595,6 +3595,8 @@ typedef struct dvti_backend {
     /* Puts the launch into the queue; the structure is copied. */
     dvt_status (*launch)(dvti_device *device, const dvti_launch *launch);
     dvt_status (*wait)(dvti_device *device);
+    /* What this thread has launched since its last call stands there: for the message when it fails later. NULL: not wanted. */
+    void (*note)(dvti_device *device, const char *file, int line);
 } dvti_backend;
 
 /* What the library keeps per device; `impl` is the backend's. */
@@ -3720,6 +3722,10 @@ DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx);
 DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx);
 DVTI_FN void dvti_device_end(dvti_device *device);
 DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx);
+/* Whether gpu(i) exists, without opening it: the device when it is open already (then the caller ends it with
+   dvti_device_end), else NULL, and its card, -1 for a virtual GPU
+   in main memory; and the bytes that it may hold, 0 for no limit. */
+DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, int *card, int64_t *limit);
 /* What each backend room defines for the registry. */
 DVTI_FN const dvti_backend *dvti_cpu_backend(void);
 DVTI_FN const dvti_backend *dvti_virtual_backend(void);
@@ -3732,10 +3738,14 @@ DVTI_FN int dvti_cuda_count(void);
 DVTI_FN const dvti_backend *dvti_cuda_backend(void);
 DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index);
 DVTI_FN void dvti_cuda_close(dvti_device *device);
+/* Name, memory and so on of card `index`; `device` is the gpu(i) on it when it is open, else NULL. */
+DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device_info *out);
 
 /* ---- work ---- */
 /* Gets the workspace, counts, and puts the launch into the device's queue. All views must be on `device`. */
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch);
+/* The public call that stands there made this thread's latest launches. */
+DVTI_FN void dvti_note_launches(const char *file, int line);
 /* An empty launch: everything 0, with that kernel, op and name. */
 DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op);
 /* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between contexts. Does not record. */
@@ -3963,6 +3973,7 @@ DVT_API const char *dvt_made_at(const dvt_array *x) {
 }
 
 DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line) {
+    dvti_note_launches(file, line);
     if (!x)
         dvti_error_at(file, line);
     else if (dvti_atomic_load(&x->site) == DVTI_SITE_NONE && dvti_atomic_add(&x->site, 1) == 1) {
@@ -3974,6 +3985,7 @@ DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line) {
 }
 
 DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line) {
+    dvti_note_launches(file, line);
     if (status != DVT_OK)
         dvti_error_at(file, line);
     return status;
@@ -4270,6 +4282,22 @@ DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx) {
     return device != NULL;
 }
 
+DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, int *card, int64_t *limit) {
+    dvti_registry *r;
+    bool exists;
+    int cards = dvti_cuda_count();
+    dvti_mutex_lock(&dvti_registry_lock);
+    r = dvti_registry_ready();
+    exists = ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < dvti_registry_gpus(r);
+    *open = exists && r->open[ctx.id] ? &r->gpu[ctx.id] : NULL;
+    *card = exists && cards ? ctx.id % cards : -1;
+    *limit = r->n_virtual ? r->virtual_bytes : 0;
+    if (*open)
+        dvti_atomic_add(&(*open)->users, 1);
+    dvti_mutex_unlock(&dvti_registry_lock);
+    return exists;
+}
+
 DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
     dvti_registry *r;
     int64_t users = 0;
@@ -4378,6 +4406,16 @@ static bool dvti_sync_mode(void) {
     return dvti_atomic_load(&mode) == 2;
 }
 
+/* The device that this thread has launched on since its last public call. */
+static DVTI_TLS dvti_device *dvti_launched_on;
+
+DVTI_FN void dvti_note_launches(const char *file, int line) {
+    dvti_device *device = dvti_launched_on;
+    dvti_launched_on = NULL;
+    if (device)
+        device->backend->note(device, file, line);
+}
+
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
     const dvti_backend *backend = device->backend;
     dvt_status status;
@@ -4394,6 +4432,8 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
         backend->release(device, launch->workspace, launch->workspace_bytes);
     if (status != DVT_OK)
         return status;
+    if (backend->note)
+        dvti_launched_on = device;
     dvti_atomic_add(&dvti_stats()->kernels, 1);
     return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
 }
@@ -4661,29 +4701,52 @@ static void dvti_cpu_model(char *name, size_t size) {
 #endif
 }
 
+/* A gpu(i) that nobody has used yet is not opened for being asked: that would take memory on the card. */
+static void dvti_gpu_query(dvt_ctx ctx, dvt_device_info *out) {
+    dvti_device *device;
+    int64_t limit;
+    int card;
+    dvti_device_look(ctx, &device, &card, &limit);
+    out->is_virtual = true;
+    out->threads = 1;
+    out->memory_total = out->memory_free = -1;
+    snprintf(out->name, sizeof out->name, "virtual GPU");
+    if (card >= 0) {
+        out->is_virtual = false;
+        dvti_cuda_describe(card, device, out);
+    }
+    if (device) {
+        out->memory_used = dvti_atomic_load(&device->used);
+        out->memory_peak = dvti_atomic_load(&device->peak);
+        dvti_device_end(device);
+    }
+    if (limit) {
+        out->memory_total = limit;
+        out->memory_free = limit - out->memory_used;
+    }
+}
+
 DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out) {
     dvti_device *device;
+    int64_t limit;
+    int card;
     if (!out)
         return dvti_null("dvt_device_query", "out");
     ctx = dvti_ctx(ctx);
+    memset(out, 0, sizeof *out);
+    out->ctx = ctx;
+    if (dvti_device_look(ctx, &device, &card, &limit)) {
+        dvti_gpu_query(ctx, out);
+        return DVT_OK;
+    }
     device = dvti_device_begin("dvt_device_query", ctx);
     if (!device)
         return dvti_failure();
-    memset(out, 0, sizeof *out);
-    out->ctx = ctx;
     out->memory_used = dvti_atomic_load(&device->used);
     out->memory_peak = dvti_atomic_load(&device->peak);
-    if (ctx.type == DVT_DEVICE_CPU) {
-        dvti_cpu_model(out->name, sizeof out->name);
-        dvti_host_memory(&out->memory_total, &out->memory_free);
-        out->threads = dvt_num_threads();
-    } else {
-        snprintf(out->name, sizeof out->name, "virtual GPU");
-        out->is_virtual = true;
-        out->memory_total = device->limit ? device->limit : -1;
-        out->memory_free = device->limit ? device->limit - out->memory_used : -1;
-        out->threads = 1;
-    }
+    dvti_cpu_model(out->name, sizeof out->name);
+    dvti_host_memory(&out->memory_total, &out->memory_free);
+    out->threads = dvt_num_threads();
     dvti_device_end(device);
     return DVT_OK;
 }
@@ -5475,10 +5538,16 @@ static dvt_status dvti_cpu_wait(dvti_device *device) {
 }
 
 DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
-    static const dvti_backend backend = {
-        "cpu",         dvti_cpu_acquire,   dvti_cpu_release,   dvti_cpu_move,
-        dvti_cpu_move, dvti_cpu_copy_from, dvti_cpu_workspace, dvti_cpu_launch,
-        dvti_cpu_wait};
+    static const dvti_backend backend = {"cpu",
+                                         dvti_cpu_acquire,
+                                         dvti_cpu_release,
+                                         dvti_cpu_move,
+                                         dvti_cpu_move,
+                                         dvti_cpu_copy_from,
+                                         dvti_cpu_workspace,
+                                         dvti_cpu_launch,
+                                         dvti_cpu_wait,
+                                         NULL};
     return &backend;
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
@@ -5921,10 +5990,16 @@ DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason) {
 }
 
 DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
-    static const dvti_backend backend = {
-        "virtual",           dvti_virtual_acquire,  dvti_virtual_release,
-        dvti_virtual_upload, dvti_virtual_download, dvti_virtual_copy_from,
-        dvti_cpu_workspace,  dvti_virtual_launch,   dvti_virtual_wait};
+    static const dvti_backend backend = {"virtual",
+                                         dvti_virtual_acquire,
+                                         dvti_virtual_release,
+                                         dvti_virtual_upload,
+                                         dvti_virtual_download,
+                                         dvti_virtual_copy_from,
+                                         dvti_cpu_workspace,
+                                         dvti_virtual_launch,
+                                         dvti_virtual_wait,
+                                         NULL};
     return &backend;
 }
 
@@ -10050,6 +10125,12 @@ DVTI_FN void dvti_cuda_close(dvti_device *device) {
     (void)device;
 }
 
+DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device_info *out) {
+    (void)index;
+    (void)device;
+    (void)out;
+}
+
 DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
     return NULL;
 }
@@ -10359,27 +10440,26 @@ typedef struct dvti_cuda_loaded dvti_cuda_loaded; /* jit/: a function on a card 
 typedef struct dvti_cuda_card {
     dvti_mutex lock; /* of opening, and of the functions */
     bool open;
+    int index;
     dvti_cu_device device;
     dvti_cu_context context;
     int cc;              /* compute capability, 90 for 9.0 */
     int processors;      /* streaming multiprocessors */
     int64_t shared_most; /* bytes of shared memory that a block may have on request */
+    bool lost, told;     /* an error has ended the context, and a caller has heard of it */
+    char reason[512];    /* the first such error */
     dvti_cuda_loaded *loaded;
     size_t n_loaded, loaded_capacity;
 } dvti_cuda_card;
 
-typedef struct dvti_cuda_gpu {
-    dvti_cuda_card *card;
-    dvt_ctx ctx;
-    int64_t process;
-    dvti_cu_stream compute;
-    dvti_device *device;
-} dvti_cuda_gpu;
+typedef struct dvti_cuda_gpu dvti_cuda_gpu; /* device/dvt_cuda_device.h */
 
-/* Makes the card's context current for this thread; false with the error set. Pair with dvti_cuda_leave, which restores what
-   was current before. */
-DVTI_FN bool dvti_cuda_enter(dvti_cuda_card *card, const char *function, bool *pushed);
+/* Makes the card's context current for this thread. Pair with dvti_cuda_leave, which restores what was current before. */
+DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *card, bool *pushed);
 DVTI_FN void dvti_cuda_leave(bool pushed);
+/* For geometry: the card that computes. */
+DVTI_FN const dvti_cuda_card *dvti_cuda_card_of(const dvti_cuda_gpu *gpu);
+DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
 
 /* ---- jit/ ---- */
 /* The families of kernels: file, whether a * b + c may be fused where the text does not say so. */
@@ -10618,27 +10698,375 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #ifdef DEVTENSOR_LINES
 #line 44 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
+/* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
+   their own, filling one chunk while the card moves another. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/device/dvt_cuda_copy.c"
+#endif
+/* ==== begin src/3_cuda/device/dvt_cuda_device.h ==== */
+/* What one gpu(i) is made of. Everything below is touched with the gpu's lock held and its card's context current, unless said
+   otherwise.
+
+   Order. All kernels and small uploads of a gpu(i) stand in its compute stream. So a block that is released may be handed out again at
+   once: whatever uses it next stands behind. Other streams are tied in by events:
+
+     upload stream     a large upload into a block that nothing has used since it was handed out waits only for the compute work that was
+                       queued when the block was released; any other waits for all compute work queued so far
+     download stream   waits for all compute work queued so far
+     copy stream       copies from other gpus; waits for the compute work of both
+
+   What they have written or still read is *foreign* to the compute stream until it has waited: dvt_cuda_order.c keeps these
+   places, and makes the compute stream wait for one as soon as a kernel, or the next owner of the memory, comes near. */
+#ifdef DEVTENSOR_LINES
+#line 13 "src/3_cuda/device/dvt_cuda_device.h"
+#endif
+#ifndef DVTI_CUDA_DEVICE_H
+#define DVTI_CUDA_DEVICE_H
+#ifdef DEVTENSOR_LINES
+#line 16 "src/3_cuda/device/dvt_cuda_device.h"
+#endif
+
+/* ---- memory (dvt_cuda_memory.c) ---- */
+#define DVTI_CUDA_BINS 48
+
+typedef struct dvti_cuda_block {
+    char *at;
+    int64_t size; /* of the block, a multiple of 512 */
+    bool busy, small;
+    int64_t released;                           /* compute work queued when it was last released */
+    struct dvti_cuda_block *previous, *next;    /* neighbours in its segment */
+    struct dvti_cuda_block *chain, *chain_back; /* busy: of its hash bucket; free: of its bin */
+} dvti_cuda_block;
+
+typedef struct dvti_cuda_memory {
+    dvti_cuda_block *bin
+        [2]
+        [DVTI_CUDA_BINS]; /* free blocks by the logarithm of their size: of large and of small segments */
+    dvti_cuda_block **bucket; /* busy blocks by address */
+    size_t n_buckets, n_busy;
+    int64_t reserved, reserved_peak; /* bytes of segments */
+    int64_t segments, reused,
+        fresh; /* blocks that came from the cache, and segments that came from the driver, so far */
+} dvti_cuda_memory;
+
+/* NULL: the driver has no more memory (*result says what it gave), or main memory is exhausted (*result is 0). */
+DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
+                                        dvti_cu_result *result);
+/* The busy block that begins at `at`; NULL when there is none. */
+DVTI_FN dvti_cuda_block *dvti_cuda_block_at(const dvti_cuda_memory *memory, const void *at);
+DVTI_FN void dvti_cuda_give(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t position);
+/* Gives whole free segments back to the driver. Nothing that uses them may be queued any more. Returns their bytes. */
+DVTI_FN int64_t dvti_cuda_trim(dvti_cuda_memory *memory);
+/* The largest request that would succeed without asking the driver. */
+DVTI_FN int64_t dvti_cuda_largest_free(const dvti_cuda_memory *memory);
+/* Forgets everything without calling the driver: for memory that is gone. */
+DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory);
+
+/* ---- the order between streams (dvt_cuda_order.c) ---- */
+/* A point in the compute stream: the work up to `position` is done when the event is. */
+typedef struct dvti_cuda_mark {
+    int64_t position;
+    dvti_cu_event event;
+} dvti_cuda_mark;
+
+/* Memory that another stream writes (written) or reads until the event; owns the event. */
+typedef struct dvti_cuda_place {
+    const char *begin, *end;
+    bool written;
+    const dvti_cuda_card *card; /* whose context the event belongs to */
+    dvti_cu_event event;
+} dvti_cuda_place;
+
+/* A block that nothing has used since it was handed out. */
+typedef struct dvti_cuda_fresh {
+    const char *begin, *end;
+    int64_t released;
+} dvti_cuda_fresh;
+
+/* ---- staging (dvt_cuda_staging.c): page-locked memory, through which everything passes ---- */
+typedef struct dvti_cuda_chunk {
+    char *at; /* NULL: not there */
+    dvti_cu_event event;
+    bool taken;  /* by a caller that fills or reads it */
+    bool queued; /* the card uses it until the event */
+} dvti_cuda_chunk;
+
+#define DVTI_CUDA_SMALL_BYTES                                                                      \
+    ((int64_t)1 << 16) /* copies up to here go through the compute stream */
+#define DVTI_CUDA_CHUNK_BYTES ((int64_t)4 << 20)
+#define DVTI_CUDA_CHUNKS 4 /* large ones: two for each direction keep the card busy */
+#define DVTI_CUDA_SMALL_CHUNKS 16
+
+/* ---- what was launched, for the message when it fails ---- */
+#define DVTI_CUDA_RECENT 64
+
+typedef struct dvti_cuda_recent {
+    const char *name;
+    const char *file; /* NULL until it is known */
+    int line;
+    const void *thread;
+} dvti_cuda_recent;
+
+struct dvti_cuda_gpu {
+    dvti_mutex lock;
+    dvti_cuda_card *card;
+    dvt_ctx ctx;
+    dvti_device *device;
+    int64_t process;
+    dvti_cu_stream compute, upload, download, copy;
+    dvti_cu_stream own_compute; /* `compute`, unless the caller has given another one */
+    int64_t position;           /* compute work queued so far */
+    int64_t verified;           /* compute work known to be done without an error */
+    dvti_cuda_memory memory;
+    dvti_cuda_mark mark[8]; /* the latest at next_mark - 1 */
+    int next_mark;
+    dvti_cuda_place place[16];
+    int n_places;
+    dvti_cuda_fresh fresh[8];
+    int n_fresh;
+    dvti_cu_event spare[32];
+    int n_spare;
+    dvti_cuda_chunk small[DVTI_CUDA_SMALL_CHUNKS], large[DVTI_CUDA_CHUNKS];
+    dvti_cuda_recent recent[DVTI_CUDA_RECENT]; /* work number p at p % DVTI_CUDA_RECENT */
+};
+
+/* An event for marks and places; NULL with *result set. Events come back with dvti_cuda_event_done once what waits for them is
+   queued. */
+DVTI_FN dvti_cu_event dvti_cuda_event(dvti_cuda_gpu *gpu, dvti_cu_result *result);
+DVTI_FN void dvti_cuda_event_done(dvti_cuda_gpu *gpu, dvti_cu_event event);
+/* `stream` waits for all compute work queued so far. */
+DVTI_FN dvti_cu_result dvti_cuda_after_compute(dvti_cuda_gpu *gpu, dvti_cu_stream stream);
+/* `stream` waits for what may still use the memory, which it is about to write. */
+DVTI_FN dvti_cu_result dvti_cuda_before_write(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
+                                              dvti_cu_stream stream);
+/* The compute stream is about to read (or write) the memory: it waits for the others that do. */
+DVTI_FN dvti_cu_result dvti_cuda_touch(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
+                                       bool writes);
+DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+/* From now on the memory is foreign: used by what is queued in `stream`. */
+DVTI_FN dvti_cu_result dvti_cuda_foreign(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
+                                         bool written, dvti_cuda_gpu *owner, dvti_cu_stream stream);
+DVTI_FN void dvti_cuda_note_fresh(dvti_cuda_gpu *gpu, const dvti_cuda_block *block);
+DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu);
+
+/* A chunk of at least that many bytes, at most DVTI_CUDA_CHUNK_BYTES, taken for the caller; waits for one when all are in use. NULL: no
+   page-locked memory can be had. */
+DVTI_FN dvti_cuda_chunk *dvti_cuda_chunk_take(dvti_cuda_gpu *gpu, int64_t bytes);
+/* The card uses the chunk until what is queued in `stream` is done. */
+DVTI_FN dvti_cu_result dvti_cuda_chunk_queue(dvti_cuda_chunk *chunk, dvti_cu_stream stream);
+DVTI_FN void dvti_cuda_chunk_give(dvti_cuda_chunk *chunk);
+DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu);
+
+/* ---- failures (dvt_cuda_error.c) ---- */
+/* Locks the gpu and makes its context current, unless it is lost or belongs to the parent of this process: then false, with the
+   error set. */
+DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed);
+DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed);
+/* A result other than OK as a status, with the error set. An error that ends the card is kept with the operations that may have caused it. */
+DVTI_FN dvt_status dvti_cuda_failed(dvti_cuda_gpu *gpu, const char *function, const char *call,
+                                    dvti_cu_result result);
+/* The same where nobody can be told: the next call says it. */
+DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result);
+DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name);
+DVTI_FN void dvti_cuda_note(dvti_device *device, const char *file, int line);
+
+/* ---- the gpu as a whole (dvt_cuda_device.c) ---- */
+/* Waits until all its streams are empty. */
+DVTI_FN dvti_cu_result dvti_cuda_drain(dvti_cuda_gpu *gpu);
+/* Gives back what the other gpus on the same card keep for later. No lock may be held. */
+DVTI_FN int64_t dvti_cuda_trim_others(const dvti_cuda_gpu *except);
+
+/* ---- copies (dvt_cuda_copy.c, dvt_cuda_peer.c) ---- */
+DVTI_FN dvt_status dvti_cuda_upload(dvti_device *device, void *dst, const void *src, int64_t bytes);
+DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void *src,
+                                      int64_t bytes);
+DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_device *from,
+                                       const void *src, int64_t bytes);
+
+#endif
+/* ==== end src/3_cuda/device/dvt_cuda_device.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/device/dvt_cuda_copy.c"
+#endif
+
+static dvti_cu_address dvti_cuda_address(const void *at) {
+    return (dvti_cu_address)(uintptr_t)at;
+}
+
+/* One chunk's worth to the card; *direct: without staging. The driver then copies a caller's pageable memory before it returns, and page-locked
+   memory has to be waited for. */
+static dvti_cu_result dvti_cuda_send(dvti_cuda_gpu *gpu, char *dst, const char *src, int64_t bytes,
+                                     dvti_cu_stream stream, bool *direct) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cuda_chunk *chunk = dvti_cuda_chunk_take(gpu, bytes);
+    dvti_cu_result result;
+    if (!chunk) {
+        *direct = true;
+        return cu->cuMemcpyHtoDAsync_v2(dvti_cuda_address(dst), src, (size_t)bytes, stream);
+    }
+    memcpy(chunk->at, src, (size_t)bytes);
+    result = cu->cuMemcpyHtoDAsync_v2(dvti_cuda_address(dst), chunk->at, (size_t)bytes, stream);
+    if (result == DVTI_CU_OK)
+        result = dvti_cuda_chunk_queue(chunk, stream);
+    dvti_cuda_chunk_give(chunk);
+    return result;
+}
+
+static dvti_cu_result dvti_cuda_send_all(dvti_cuda_gpu *gpu, char *dst, const char *src,
+                                         int64_t bytes) {
+    bool small = bytes <= DVTI_CUDA_SMALL_BYTES, direct = false;
+    dvti_cu_stream stream = small ? gpu->compute : gpu->upload;
+    dvti_cu_result result = small ? dvti_cuda_touch(gpu, dst, bytes, true)
+                                  : dvti_cuda_before_write(gpu, dst, bytes, stream);
+    int64_t at;
+    for (at = 0; at < bytes && result == DVTI_CU_OK; at += DVTI_CUDA_CHUNK_BYTES)
+        result = dvti_cuda_send(gpu, dst + at, src + at,
+                                DVTI_MIN(bytes - at, DVTI_CUDA_CHUNK_BYTES), stream, &direct);
+    if (result == DVTI_CU_OK && !small)
+        result = dvti_cuda_foreign(gpu, dst, bytes, true, gpu, stream);
+    if (result == DVTI_CU_OK && direct)
+        result = dvti_cuda()->cuStreamSynchronize(stream);
+    return result;
+}
+
+DVTI_FN dvt_status dvti_cuda_upload(dvti_device *device, void *dst, const void *src,
+                                    int64_t bytes) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvti_cu_result result;
+    dvt_status status;
+    bool pushed;
+    if (bytes == 0)
+        return DVT_OK;
+    if (!dvti_cuda_begin(gpu, "upload", &pushed))
+        return dvti_failure();
+    result = dvti_cuda_send_all(gpu, (char *)dst, (const char *)src, bytes);
+    status = dvti_cuda_failed(gpu, "upload", "cuMemcpyHtoDAsync_v2", result);
+    dvti_cuda_end(gpu, pushed);
+    return status;
+}
+
+/* ---- downloads ---- */
+typedef struct dvti_cuda_arrival {
+    dvti_cuda_chunk *chunk; /* NULL: none under way */
+    char *dst;
+    int64_t bytes;
+} dvti_cuda_arrival;
+
+static dvti_cu_result dvti_cuda_fetch(dvti_cuda_gpu *gpu, dvti_cuda_arrival *one, char *dst,
+                                      const char *src, int64_t bytes, dvti_cu_stream stream) {
+    dvti_cu_result result;
+    one->chunk = dvti_cuda_chunk_take(gpu, bytes);
+    one->dst = dst;
+    one->bytes = bytes;
+    if (!one->chunk) {
+        result =
+            dvti_cuda()->cuMemcpyDtoHAsync_v2(dst, dvti_cuda_address(src), (size_t)bytes, stream);
+        return result == DVTI_CU_OK ? dvti_cuda()->cuStreamSynchronize(stream) : result;
+    }
+    result = dvti_cuda()->cuMemcpyDtoHAsync_v2(one->chunk->at, dvti_cuda_address(src),
+                                               (size_t)bytes, stream);
+    if (result == DVTI_CU_OK)
+        result = dvti_cuda_chunk_queue(one->chunk, stream);
+    if (result != DVTI_CU_OK) {
+        dvti_cuda_chunk_give(one->chunk);
+        one->chunk = NULL;
+    }
+    return result;
+}
+
+/* Waits without the lock, so that other threads may use the gpu meanwhile; nobody else touches a taken chunk. */
+static dvti_cu_result dvti_cuda_arrive(dvti_cuda_gpu *gpu, dvti_cuda_arrival *one) {
+    dvti_cu_result result;
+    if (!one->chunk)
+        return DVTI_CU_OK;
+    dvti_mutex_unlock(&gpu->lock);
+    result = dvti_cuda()->cuEventSynchronize(one->chunk->event);
+    if (result == DVTI_CU_OK)
+        memcpy(one->dst, one->chunk->at, (size_t)one->bytes);
+    dvti_mutex_lock(&gpu->lock);
+    one->chunk->queued = result != DVTI_CU_OK;
+    dvti_cuda_chunk_give(one->chunk);
+    one->chunk = NULL;
+    return result;
+}
+
+static dvti_cu_result dvti_cuda_fetch_all(dvti_cuda_gpu *gpu, char *dst, const char *src,
+                                          int64_t bytes) {
+    bool small = bytes <= DVTI_CUDA_SMALL_BYTES;
+    dvti_cu_stream stream = small ? gpu->compute : gpu->download;
+    dvti_cuda_arrival way[2];
+    dvti_cu_result result = dvti_cuda_touch(gpu, src, bytes, false), other;
+    int64_t at, queued;
+    int k = 0;
+    memset(way, 0, sizeof way);
+    if (result == DVTI_CU_OK && !small)
+        result = dvti_cuda_after_compute(gpu, stream);
+    queued = gpu->position;
+    for (at = 0; at < bytes && result == DVTI_CU_OK; at += DVTI_CUDA_CHUNK_BYTES, k ^= 1) {
+        result = dvti_cuda_arrive(gpu, &way[k]);
+        if (result == DVTI_CU_OK)
+            result = dvti_cuda_fetch(gpu, &way[k], dst + at, src + at,
+                                     DVTI_MIN(bytes - at, DVTI_CUDA_CHUNK_BYTES), stream);
+    }
+    other = dvti_cuda_arrive(gpu, &way[k]);
+    if (result == DVTI_CU_OK)
+        result = other;
+    other = dvti_cuda_arrive(gpu, &way[k ^ 1]);
+    if (result == DVTI_CU_OK)
+        result = other;
+    if (result == DVTI_CU_OK)
+        gpu->verified = DVTI_MAX(gpu->verified, queued);
+    return result;
+}
+
+DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void *src,
+                                      int64_t bytes) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvti_cu_result result;
+    dvt_status status;
+    bool pushed;
+    if (bytes == 0)
+        return DVT_OK;
+    if (!dvti_cuda_begin(gpu, "download", &pushed))
+        return dvti_failure();
+    result = dvti_cuda_fetch_all(gpu, (char *)dst, (const char *)src, bytes);
+    status = dvti_cuda_failed(gpu, "download", "cuMemcpyDtoHAsync_v2", result);
+    dvti_cuda_end(gpu, pushed);
+    return status;
+}
+/* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 45 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
-/* Cards and the gpu(i) on them: opening, closing, making their context current. */
+/* Cards and the gpu(i) on them: opening, closing, making their context current, what can be asked. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cuda/device/dvt_cuda_device.c"
 #endif
 
 static dvti_cuda_card dvti_cuda_cards[DVT_MAX_GPUS];
+static dvti_cuda_gpu *dvti_cuda_gpus[DVT_MAX_GPUS]; /* open ones, by number */
+static dvti_mutex dvti_cuda_gpus_lock = DVTI_MUTEX_INIT;
 
-DVTI_FN bool dvti_cuda_enter(dvti_cuda_card *card, const char *function, bool *pushed) {
+DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device) {
+    return (dvti_cuda_gpu *)device->impl;
+}
+
+DVTI_FN const dvti_cuda_card *dvti_cuda_card_of(const dvti_cuda_gpu *gpu) {
+    return gpu->card;
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *card, bool *pushed) {
     const dvti_cuda_driver *cu = dvti_cuda();
     dvti_cu_context current = NULL;
     dvti_cu_result result = cu->cuCtxGetCurrent(&current);
     *pushed = false;
-    if (result == DVTI_CU_OK && current == card->context)
-        return true;
-    if (result == DVTI_CU_OK)
-        result = cu->cuCtxPushCurrent_v2(card->context);
+    if (result != DVTI_CU_OK || current == card->context)
+        return result;
+    result = cu->cuCtxPushCurrent_v2(card->context);
     *pushed = result == DVTI_CU_OK;
-    if (result != DVTI_CU_OK)
-        dvti_cuda_fail(function, "cuCtxPushCurrent_v2", result);
-    return *pushed;
+    return result;
 }
 
 DVTI_FN void dvti_cuda_leave(bool pushed) {
@@ -10647,6 +11075,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
         dvti_cuda()->cuCtxPopCurrent_v2(&popped);
 }
 
+/* ---- opening ---- */
 static dvti_cu_result dvti_cuda_ask(dvti_cuda_card *card, int index) {
     const dvti_cuda_driver *cu = dvti_cuda();
     int major = 0, minor = 0, shared = 0;
@@ -10659,6 +11088,7 @@ static dvti_cu_result dvti_cuda_ask(dvti_cuda_card *card, int index) {
         result = cu->cuDeviceGetAttribute(&card->processors, DVTI_CU_ATTR_PROCESSORS, card->device);
     if (result == DVTI_CU_OK)
         result = cu->cuDeviceGetAttribute(&shared, DVTI_CU_ATTR_SHARED_OPTIN, card->device);
+    card->index = index;
     card->cc = major * 10 + minor;
     card->shared_most = shared;
     return result;
@@ -10672,57 +11102,1097 @@ static dvt_status dvti_cuda_open_card(dvti_cuda_card *card, int index) {
     memset(card, 0, sizeof *card);
     memcpy(&card->lock, &fresh, sizeof fresh);
     result = dvti_cuda_ask(card, index);
-    if (result == DVTI_CU_OK)
-        result = dvti_cuda()->cuDevicePrimaryCtxRetain(&card->context, card->device);
+    if (result != DVTI_CU_OK)
+        return dvti_cuda_fail("opening a GPU", "cuDeviceGetAttribute", result);
+    result = dvti_cuda()->cuDevicePrimaryCtxRetain(&card->context, card->device);
     if (result != DVTI_CU_OK)
         return dvti_cuda_fail("opening a GPU", "cuDevicePrimaryCtxRetain", result);
     card->open = true;
     return DVT_OK;
 }
 
-DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
+static dvti_cu_result dvti_cuda_open_streams(dvti_cuda_gpu *gpu) {
     const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cu_stream *streams[4];
+    dvti_cu_result result;
+    bool pushed;
+    int i;
+    streams[0] = &gpu->compute;
+    streams[1] = &gpu->upload;
+    streams[2] = &gpu->download;
+    streams[3] = &gpu->copy;
+    result = dvti_cuda_enter(gpu->card, &pushed);
+    for (i = 0; i < 4 && result == DVTI_CU_OK; i++)
+        result = cu->cuStreamCreateWithPriority(streams[i], DVTI_CU_STREAM_NON_BLOCKING, 0);
+    for (i = 0; i < 4 && result != DVTI_CU_OK; i++)
+        if (*streams[i])
+            cu->cuStreamDestroy_v2(*streams[i]);
+    dvti_cuda_leave(pushed);
+    gpu->own_compute = gpu->compute;
+    return result;
+}
+
+DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
+    dvti_mutex fresh = DVTI_MUTEX_INIT;
     dvti_cuda_card *card = &dvti_cuda_cards[index];
     dvti_cuda_gpu *gpu;
     dvti_cu_result result;
-    bool pushed;
     dvt_status status = dvti_cuda_open_card(card, index);
     if (status != DVT_OK)
         return status;
     gpu = (dvti_cuda_gpu *)dvti_alloc_zero(sizeof *gpu);
     if (!gpu)
         return dvti_fail_memory("opening a GPU", (int64_t)sizeof *gpu);
+    memcpy(&gpu->lock, &fresh, sizeof fresh);
     gpu->card = card;
     gpu->ctx = device->ctx;
-    gpu->process = dvti_process_id();
     gpu->device = device;
-    if (!dvti_cuda_enter(card, "opening a GPU", &pushed)) {
-        dvti_free(gpu);
-        return dvti_failure();
-    }
-    result = cu->cuStreamCreateWithPriority(&gpu->compute, DVTI_CU_STREAM_NON_BLOCKING, 0);
-    dvti_cuda_leave(pushed);
+    gpu->process = dvti_process_id();
+    result = dvti_cuda_open_streams(gpu);
     if (result != DVTI_CU_OK) {
         dvti_free(gpu);
         return dvti_cuda_fail("opening a GPU", "cuStreamCreateWithPriority", result);
     }
     device->impl = gpu;
+    dvti_mutex_lock(&dvti_cuda_gpus_lock);
+    dvti_cuda_gpus[gpu->ctx.id] = gpu;
+    dvti_mutex_unlock(&dvti_cuda_gpus_lock);
     return DVT_OK;
 }
 
+/* ---- closing ---- */
+DVTI_FN dvti_cu_result dvti_cuda_drain(dvti_cuda_gpu *gpu) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cu_result result = cu->cuStreamSynchronize(gpu->upload);
+    if (result == DVTI_CU_OK)
+        result = cu->cuStreamSynchronize(gpu->copy);
+    if (result == DVTI_CU_OK)
+        result = cu->cuStreamSynchronize(gpu->compute);
+    return result;
+}
+
 DVTI_FN void dvti_cuda_close(dvti_device *device) {
-    dvti_cuda_gpu *gpu = (dvti_cuda_gpu *)device->impl;
-    bool pushed;
-    if (dvti_cuda_enter(gpu->card, "closing a GPU", &pushed)) {
-        dvti_cuda()->cuStreamDestroy_v2(gpu->compute);
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    bool pushed = false;
+    dvti_mutex_lock(&dvti_cuda_gpus_lock);
+    dvti_cuda_gpus[gpu->ctx.id] = NULL;
+    dvti_mutex_unlock(&dvti_cuda_gpus_lock);
+    if (gpu->process == dvti_process_id() && !gpu->card->lost &&
+        dvti_cuda_enter(gpu->card, &pushed) == DVTI_CU_OK) {
+        dvti_cuda_drain(gpu);
+        dvti_cuda_trim(&gpu->memory);
+        dvti_cuda_order_close(gpu);
+        dvti_cuda_staging_close(gpu);
+        cu->cuStreamDestroy_v2(gpu->own_compute);
+        cu->cuStreamDestroy_v2(gpu->upload);
+        cu->cuStreamDestroy_v2(gpu->download);
+        cu->cuStreamDestroy_v2(gpu->copy);
         dvti_cuda_leave(pushed);
     }
+    dvti_cuda_forget(&gpu->memory);
     device->impl = NULL;
     dvti_free(gpu);
 }
+
+/* ---- memory that the others on a card keep for later ---- */
+DVTI_FN int64_t dvti_cuda_trim_others(const dvti_cuda_gpu *except) {
+    int64_t bytes = 0;
+    bool pushed;
+    int i;
+    dvti_mutex_lock(&dvti_cuda_gpus_lock);
+    for (i = 0; i < DVT_MAX_GPUS; i++) {
+        dvti_cuda_gpu *gpu = dvti_cuda_gpus[i];
+        if (!gpu || gpu == except || gpu->card != except->card ||
+            !dvti_cuda_begin(gpu, "trim", &pushed))
+            continue;
+        if (dvti_cuda_drain(gpu) == DVTI_CU_OK)
+            bytes += dvti_cuda_trim(&gpu->memory);
+        dvti_cuda_end(gpu, pushed);
+    }
+    dvti_mutex_unlock(&dvti_cuda_gpus_lock);
+    return bytes;
+}
+
+/* ---- asking, without opening anything ---- */
+DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device_info *out) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cu_device card = 0;
+    size_t total = 0, available = 0;
+    int processors = 0;
+    bool pushed;
+    out->memory_total = out->memory_free = -1;
+    out->driver_version = dvti_cuda_driver_version();
+    if (cu->cuDeviceGet(&card, index) != DVTI_CU_OK ||
+        cu->cuDeviceGetName(out->name, (int)sizeof out->name, card) != DVTI_CU_OK)
+        snprintf(out->name, sizeof out->name, "a card that does not answer");
+    out->name[sizeof out->name - 1] = 0;
+    if (cu->cuDeviceTotalMem_v2(&total, card) == DVTI_CU_OK)
+        out->memory_total = (int64_t)total;
+    if (cu->cuDeviceGetAttribute(&processors, DVTI_CU_ATTR_PROCESSORS, card) == DVTI_CU_OK)
+        out->threads = processors;
+    if (device && device->impl && dvti_cuda_begin(dvti_cuda_gpu_of(device), "query", &pushed)) {
+        if (cu->cuMemGetInfo_v2(&available, &total) == DVTI_CU_OK)
+            out->memory_free = (int64_t)available;
+        dvti_cuda_end(dvti_cuda_gpu_of(device), pushed);
+    }
+}
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
+/* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
+   must not, a card that falls off the bus. Those show up late, at whatever call comes next, and every call after it fails too. So
+   the first one is kept with the operations that were under way, told once, and after it the card is only "lost". */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cuda/device/dvt_cuda_error.c"
+#endif
+
+/* Results after which no call on the context succeeds any more (cuda.h says so of each). */
+static bool dvti_cuda_ends_context(dvti_cu_result result) {
+    static const int fatal[] = {4,   46,  214, 220, 226, 700, 702, 709,
+                                710, 714, 715, 716, 717, 718, 719, 999};
+    int i;
+    for (i = 0; i < DVTI_LENGTH(fatal); i++)
+        if (result == fatal[i])
+            return true;
+    return false;
+}
+
+static const char *dvti_cuda_result_text(dvti_cu_result result) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    const char *name = NULL, *text = NULL;
+    char *buffer = dvti_name_buffer();
+    if (cu->cuGetErrorName(result, &name) != DVTI_CU_OK || !name)
+        name = "CUDA error";
+    if (cu->cuGetErrorString(result, &text) != DVTI_CU_OK || !text)
+        text = "the driver has no text for it";
+    snprintf(buffer, DVTI_NAME_SIZE, "%s (%d), %s", name, result, text);
+    return buffer;
+}
+
+/* ---- what was under way ---- */
+static const char *dvti_cuda_recent_text(const dvti_cuda_recent *one) {
+    char *buffer = dvti_name_buffer();
+    if (one->file)
+        snprintf(buffer, DVTI_NAME_SIZE, "%s at %.100s:%d", one->name, one->file, one->line);
+    else
+        snprintf(buffer, DVTI_NAME_SIZE, "%s", one->name);
+    return buffer;
+}
+
+static const void *dvti_cuda_this_thread(void) {
+    static DVTI_TLS char here;
+    return &here;
+}
+
+DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name) {
+    dvti_cuda_recent *one = &gpu->recent[gpu->position++ % DVTI_CUDA_RECENT];
+    one->name = name;
+    one->file = NULL;
+    one->thread = dvti_cuda_this_thread();
+}
+
+/* The operations of this thread that are not placed yet were launched by the call that stands there. */
+DVTI_FN void dvti_cuda_note(dvti_device *device, const char *file, int line) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    const void *thread = dvti_cuda_this_thread();
+    int64_t at;
+    if (!gpu)
+        return;
+    dvti_mutex_lock(&gpu->lock);
+    for (at = gpu->position - 1; at >= 0 && at >= gpu->position - DVTI_CUDA_RECENT; at--) {
+        dvti_cuda_recent *one = &gpu->recent[at % DVTI_CUDA_RECENT];
+        if (!one->name || one->thread != thread)
+            continue;
+        if (one->file)
+            break;
+        one->file = file;
+        one->line = line;
+    }
+    dvti_mutex_unlock(&gpu->lock);
+}
+
+static void dvti_cuda_suspects(dvti_cuda_gpu *gpu, dvti_text *text) {
+    int64_t first = DVTI_MAX(gpu->verified, gpu->position - DVTI_CUDA_RECENT), last = gpu->position;
+    const dvti_cuda_recent *oldest = NULL, *newest = NULL;
+    int64_t n = 0;
+    for (; first < last; first++) {
+        const dvti_cuda_recent *one = &gpu->recent[first % DVTI_CUDA_RECENT];
+        if (!one->name)
+            continue;
+        if (!oldest)
+            oldest = one;
+        newest = one;
+        n++;
+    }
+    if (n == 0)
+        dvti_text_add(text, "work on %s", dvt_ctx_name(gpu->ctx));
+    else if (n == 1)
+        dvti_text_add(text, "%s on %s", dvti_cuda_recent_text(newest), dvt_ctx_name(gpu->ctx));
+    else
+        dvti_text_add(text,
+                      "one of the last %lld operations on %s, from %s to %s (DEVTENSOR_SYNC=1 "
+                      "shows which),",
+                      (long long)n, dvt_ctx_name(gpu->ctx), dvti_cuda_recent_text(oldest),
+                      dvti_cuda_recent_text(newest));
+}
+
+static void dvti_cuda_lose(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result) {
+    dvti_cuda_card *card = gpu->card;
+    dvti_text text;
+    if (card->lost)
+        return;
+    text = dvti_text_begin(card->reason, sizeof card->reason);
+    dvti_cuda_suspects(gpu, &text);
+    dvti_text_add(&text, " failed: %s gave %s", call, dvti_cuda_result_text(result));
+    card->told = false;
+    card->lost = true;
+}
+
+static dvt_status dvti_cuda_tell(dvti_cuda_gpu *gpu, const char *function) {
+    dvti_cuda_card *card = gpu->card;
+    if (!card->told) {
+        card->told = true;
+        return dvti_fail(DVT_ERR_INTERNAL,
+                         "%.440s; %s is lost for this process: release the arrays on it, and use "
+                         "another context or start again",
+                         card->reason, dvt_ctx_name(gpu->ctx));
+    }
+    return dvti_fail(DVT_ERR_DEVICE_LOST,
+                     "%s: %s is lost, since %.400s; use another context or start again", function,
+                     dvt_ctx_name(gpu->ctx), card->reason);
+}
+
+DVTI_FN dvt_status dvti_cuda_failed(dvti_cuda_gpu *gpu, const char *function, const char *call,
+                                    dvti_cu_result result) {
+    if (result == DVTI_CU_OK)
+        return DVT_OK;
+    if (gpu->card->lost || dvti_cuda_ends_context(result)) {
+        dvti_cuda_lose(gpu, call, result);
+        return dvti_cuda_tell(gpu, function);
+    }
+    return dvti_cuda_fail(function, call, result);
+}
+
+DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result) {
+    if (result != DVTI_CU_OK && dvti_cuda_ends_context(result))
+        dvti_cuda_lose(gpu, call, result);
+}
+
+/* ---- the way in and out ---- */
+DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed) {
+    dvti_cu_result result;
+    *pushed = false;
+    if (gpu->process != dvti_process_id()) { /* the lock may have been held in the parent */
+        dvti_fail(DVT_ERR_FORKED,
+                  "%s: %s was opened before this process was forked, and CUDA cannot be used in a "
+                  "forked child; use GPUs only in the parent, or only after the fork",
+                  function, dvt_ctx_name(gpu->ctx));
+        return false;
+    }
+    dvti_mutex_lock(&gpu->lock);
+    if (gpu->card->lost) {
+        dvti_cuda_tell(gpu, function);
+        dvti_mutex_unlock(&gpu->lock);
+        return false;
+    }
+    result = dvti_cuda_enter(gpu->card, pushed);
+    if (result == DVTI_CU_OK)
+        return true;
+    dvti_cuda_failed(gpu, function, "cuCtxPushCurrent_v2", result);
+    dvti_mutex_unlock(&gpu->lock);
+    return false;
+}
+
+DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
+    dvti_cuda_leave(pushed);
+    dvti_mutex_unlock(&gpu->lock);
+}
+/* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 47 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
+/* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
+   without a call to the driver, which would wait for the card.
+
+   Requests up to 1 MiB share segments of 2 MiB, so that long-lived crumbs do not pin large memory. Larger ones come from
+   segments of 20 MiB, or of their own size when that is more than half of it. Best fit; a block is cut when what remains is of use (512 bytes in
+   small segments, 1 MiB in large ones), and joined with its free neighbours when it returns. Sizes as in PyTorch's
+   c10/cuda/CUDACachingAllocator, which many have tuned; the structure is ours. */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/3_cuda/device/dvt_cuda_memory.c"
+#endif
+
+#define DVTI_CUDA_UNIT 512
+#define DVTI_CUDA_SMALL ((int64_t)1 << 20)
+#define DVTI_CUDA_SMALL_SEGMENT ((int64_t)2 << 20)
+#define DVTI_CUDA_LARGE_SEGMENT ((int64_t)20 << 20)
+#define DVTI_CUDA_LARGE_UNIT ((int64_t)2 << 20)
+
+/* ---- bins of free blocks ---- */
+static int dvti_cuda_bin_of(int64_t size) {
+    int bin = 0;
+    for (size /= DVTI_CUDA_UNIT; size > 1 && bin < DVTI_CUDA_BINS - 1; size >>= 1)
+        bin++;
+    return bin;
+}
+
+static void dvti_cuda_bin_add(dvti_cuda_memory *memory, dvti_cuda_block *block) {
+    dvti_cuda_block **head = &memory->bin[block->small][dvti_cuda_bin_of(block->size)];
+    block->chain = *head;
+    block->chain_back = NULL;
+    if (*head)
+        (*head)->chain_back = block;
+    *head = block;
+}
+
+static void dvti_cuda_bin_remove(dvti_cuda_memory *memory, dvti_cuda_block *block) {
+    if (block->chain)
+        block->chain->chain_back = block->chain_back;
+    if (block->chain_back)
+        block->chain_back->chain = block->chain;
+    else
+        memory->bin[block->small][dvti_cuda_bin_of(block->size)] = block->chain;
+}
+
+/* The smallest free block of at least that size. In the first bin some are too small; in later ones none is. */
+static dvti_cuda_block *dvti_cuda_best(const dvti_cuda_memory *memory, bool small, int64_t size) {
+    dvti_cuda_block *best = NULL, *block;
+    int bin;
+    for (bin = dvti_cuda_bin_of(size); bin < DVTI_CUDA_BINS && !best; bin++)
+        for (block = memory->bin[small][bin]; block; block = block->chain)
+            if (block->size >= size && (!best || block->size < best->size))
+                best = block;
+    return best;
+}
+
+DVTI_FN int64_t dvti_cuda_largest_free(const dvti_cuda_memory *memory) {
+    int64_t most = 0;
+    int small, bin;
+    for (small = 0; small < 2; small++)
+        for (bin = 0; bin < DVTI_CUDA_BINS; bin++) {
+            const dvti_cuda_block *block = memory->bin[small][bin];
+            for (; block; block = block->chain)
+                most = DVTI_MAX(most, block->size);
+        }
+    return most;
+}
+
+/* ---- busy blocks by address ---- */
+static dvti_cuda_block **dvti_cuda_bucket(const dvti_cuda_memory *memory, const void *at) {
+    uint64_t key = (uint64_t)(uintptr_t)at / DVTI_CUDA_UNIT;
+    return &memory->bucket[(key * 0x9e3779b97f4a7c15u >> 32) % memory->n_buckets];
+}
+
+static void dvti_cuda_bucket_add(dvti_cuda_memory *memory, dvti_cuda_block *block) {
+    dvti_cuda_block **head = dvti_cuda_bucket(memory, block->at);
+    block->chain = *head;
+    block->chain_back = NULL;
+    if (*head)
+        (*head)->chain_back = block;
+    *head = block;
+    memory->n_busy++;
+}
+
+/* Without memory for a longer table the chains get longer, which is only slower; the first table must exist. */
+static bool dvti_cuda_buckets_ready(dvti_cuda_memory *memory) {
+    dvti_cuda_block **old = memory->bucket, **fresh, *block, *next;
+    size_t n = memory->n_buckets, i;
+    if (memory->n_busy < n)
+        return true;
+    fresh = (dvti_cuda_block **)dvti_alloc_zero((n ? 2 * n : 64) * sizeof *fresh);
+    if (!fresh)
+        return n > 0;
+    memory->bucket = fresh;
+    memory->n_buckets = n ? 2 * n : 64;
+    memory->n_busy = 0;
+    for (i = 0; i < n; i++)
+        for (block = old[i]; block; block = next) {
+            next = block->chain;
+            dvti_cuda_bucket_add(memory, block);
+        }
+    dvti_free(old);
+    return true;
+}
+
+DVTI_FN dvti_cuda_block *dvti_cuda_block_at(const dvti_cuda_memory *memory, const void *at) {
+    dvti_cuda_block *block = memory->n_buckets ? *dvti_cuda_bucket(memory, at) : NULL;
+    while (block && block->at != (const char *)at)
+        block = block->chain;
+    return block;
+}
+
+/* ---- handing out ---- */
+static int64_t dvti_cuda_segment_size(int64_t size) {
+    if (size <= DVTI_CUDA_SMALL)
+        return DVTI_CUDA_SMALL_SEGMENT;
+    if (size <= DVTI_CUDA_LARGE_SEGMENT / 2)
+        return DVTI_CUDA_LARGE_SEGMENT;
+    return (size + DVTI_CUDA_LARGE_UNIT - 1) / DVTI_CUDA_LARGE_UNIT * DVTI_CUDA_LARGE_UNIT;
+}
+
+static dvti_cuda_block *dvti_cuda_segment(dvti_cuda_memory *memory, int64_t size,
+                                          dvti_cu_result *result) {
+    dvti_cuda_block *block = (dvti_cuda_block *)dvti_alloc_zero(sizeof *block);
+    dvti_cu_address address = 0;
+    int64_t whole = dvti_cuda_segment_size(size);
+    *result = DVTI_CU_OK;
+    if (!block)
+        return NULL;
+    *result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)whole);
+    /* A card that is nearly full may still have the block itself. */
+    if (*result == DVTI_CU_OUT_OF_MEMORY && size > DVTI_CUDA_SMALL && whole > size) {
+        whole = size;
+        *result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)whole);
+    }
+    if (*result != DVTI_CU_OK) {
+        dvti_free(block);
+        return NULL;
+    }
+    block->at = (char *)(uintptr_t)address;
+    block->size = whole;
+    block->small = size <= DVTI_CUDA_SMALL;
+    memory->segments++;
+    memory->fresh++;
+    memory->reserved += whole;
+    memory->reserved_peak = DVTI_MAX(memory->reserved_peak, memory->reserved);
+    return block;
+}
+
+/* Without memory for the second half's entry the block stays whole. */
+static void dvti_cuda_cut(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t size) {
+    int64_t rest = block->size - size;
+    dvti_cuda_block *tail;
+    if (rest < (block->small ? DVTI_CUDA_UNIT : DVTI_CUDA_SMALL))
+        return;
+    tail = (dvti_cuda_block *)dvti_alloc_zero(sizeof *tail);
+    if (!tail)
+        return;
+    tail->at = block->at + size;
+    tail->size = rest;
+    tail->small = block->small;
+    tail->released = block->released;
+    tail->previous = block;
+    tail->next = block->next;
+    if (tail->next)
+        tail->next->previous = tail;
+    block->next = tail;
+    block->size = size;
+    dvti_cuda_bin_add(memory, tail);
+}
+
+DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
+                                        dvti_cu_result *result) {
+    int64_t size = (DVTI_MAX(bytes, 1) + DVTI_CUDA_UNIT - 1) / DVTI_CUDA_UNIT * DVTI_CUDA_UNIT;
+    dvti_cuda_block *block;
+    *result = DVTI_CU_OK;
+    if (!dvti_cuda_buckets_ready(memory))
+        return NULL;
+    block = dvti_cuda_best(memory, size <= DVTI_CUDA_SMALL, size);
+    if (block) {
+        dvti_cuda_bin_remove(memory, block);
+        memory->reused++;
+    } else
+        block = dvti_cuda_segment(memory, size, result);
+    if (!block)
+        return NULL;
+    dvti_cuda_cut(memory, block, size);
+    block->busy = true;
+    dvti_cuda_bucket_add(memory, block);
+    return block;
+}
+
+/* ---- taking back ---- */
+/* `next` becomes part of `block`; neither is in a bin. */
+static void dvti_cuda_join(dvti_cuda_block *block, dvti_cuda_block *next) {
+    block->size += next->size;
+    block->released = DVTI_MAX(block->released, next->released);
+    block->next = next->next;
+    if (block->next)
+        block->next->previous = block;
+    dvti_free(next);
+}
+
+DVTI_FN void dvti_cuda_give(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t position) {
+    dvti_cuda_block *neighbour;
+    if (block->chain)
+        block->chain->chain_back = block->chain_back;
+    if (block->chain_back)
+        block->chain_back->chain = block->chain;
+    else
+        *dvti_cuda_bucket(memory, block->at) = block->chain;
+    memory->n_busy--;
+    block->busy = false;
+    block->released = position;
+    if ((neighbour = block->next) && !neighbour->busy) {
+        dvti_cuda_bin_remove(memory, neighbour);
+        dvti_cuda_join(block, neighbour);
+    }
+    if ((neighbour = block->previous) && !neighbour->busy) {
+        dvti_cuda_bin_remove(memory, neighbour);
+        dvti_cuda_join(neighbour, block);
+        block = neighbour;
+    }
+    dvti_cuda_bin_add(memory, block);
+}
+
+DVTI_FN int64_t dvti_cuda_trim(dvti_cuda_memory *memory) {
+    int64_t bytes = 0;
+    int small, bin;
+    for (small = 0; small < 2; small++)
+        for (bin = 0; bin < DVTI_CUDA_BINS; bin++) {
+            dvti_cuda_block *block = memory->bin[small][bin], *next;
+            for (; block; block = next) {
+                next = block->chain;
+                if (block->previous || block->next)
+                    continue;
+                dvti_cuda_bin_remove(memory, block);
+                dvti_cuda()->cuMemFree_v2((dvti_cu_address)(uintptr_t)block->at);
+                bytes += block->size;
+                memory->segments--;
+                memory->reserved -= block->size;
+                dvti_free(block);
+            }
+        }
+    return bytes;
+}
+
+DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
+    dvti_cuda_block *block, *next;
+    size_t i;
+    int small, bin;
+    for (i = 0; i < memory->n_buckets; i++)
+        for (block = memory->bucket[i]; block; block = next) {
+            next = block->chain;
+            dvti_free(block);
+        }
+    for (small = 0; small < 2; small++)
+        for (bin = 0; bin < DVTI_CUDA_BINS; bin++)
+            for (block = memory->bin[small][bin]; block; block = next) {
+                next = block->chain;
+                dvti_free(block);
+            }
+    dvti_free(memory->bucket);
+    memset(memory, 0, sizeof *memory);
+}
+
+#undef DVTI_CUDA_UNIT
+#undef DVTI_CUDA_SMALL
+#undef DVTI_CUDA_SMALL_SEGMENT
+#undef DVTI_CUDA_LARGE_SEGMENT
+#undef DVTI_CUDA_LARGE_UNIT
+/* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 48 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
+/* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/device/dvt_cuda_order.c"
+#endif
+
+/* ---- events ---- */
+DVTI_FN dvti_cu_event dvti_cuda_event(dvti_cuda_gpu *gpu, dvti_cu_result *result) {
+    dvti_cu_event event = NULL;
+    *result = DVTI_CU_OK;
+    if (gpu->n_spare > 0)
+        return gpu->spare[--gpu->n_spare];
+    *result = dvti_cuda()->cuEventCreate(&event, DVTI_CU_EVENT_DISABLE_TIMING);
+    return *result == DVTI_CU_OK ? event : NULL;
+}
+
+DVTI_FN void dvti_cuda_event_done(dvti_cuda_gpu *gpu, dvti_cu_event event) {
+    if (gpu->n_spare < DVTI_LENGTH(gpu->spare))
+        gpu->spare[gpu->n_spare++] = event;
+    else
+        dvti_cuda()->cuEventDestroy_v2(event);
+}
+
+/* ---- marks ---- */
+static dvti_cuda_mark *dvti_cuda_latest_mark(dvti_cuda_gpu *gpu) {
+    int n = DVTI_LENGTH(gpu->mark);
+    dvti_cuda_mark *latest = &gpu->mark[(gpu->next_mark + n - 1) % n];
+    return latest->event ? latest : NULL;
+}
+
+/* The oldest mark behind which all work up to `position` stands; NULL when there is none. */
+static dvti_cuda_mark *dvti_cuda_mark_for(dvti_cuda_gpu *gpu, int64_t position) {
+    int n = DVTI_LENGTH(gpu->mark), i;
+    for (i = 0; i < n; i++) {
+        dvti_cuda_mark *mark = &gpu->mark[(gpu->next_mark + i) % n];
+        if (mark->event && mark->position >= position)
+            return mark;
+    }
+    return NULL;
+}
+
+/* A mark behind everything queued so far. */
+static dvti_cu_result dvti_cuda_mark_now(dvti_cuda_gpu *gpu, dvti_cuda_mark **out) {
+    dvti_cuda_mark *mark = dvti_cuda_latest_mark(gpu);
+    dvti_cu_result result = DVTI_CU_OK;
+    if (mark && mark->position == gpu->position) {
+        *out = mark;
+        return DVTI_CU_OK;
+    }
+    mark = &gpu->mark[gpu->next_mark];
+    if (!mark->event)
+        mark->event = dvti_cuda_event(gpu, &result);
+    if (result == DVTI_CU_OK)
+        result = dvti_cuda()->cuEventRecord(mark->event, gpu->compute);
+    if (result != DVTI_CU_OK)
+        return result;
+    mark->position = gpu->position;
+    gpu->next_mark = (gpu->next_mark + 1) % DVTI_LENGTH(gpu->mark);
+    *out = mark;
+    return DVTI_CU_OK;
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_after_compute(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
+    dvti_cuda_mark *mark;
+    dvti_cu_result result = dvti_cuda_mark_now(gpu, &mark);
+    if (result == DVTI_CU_OK)
+        result = dvti_cuda()->cuStreamWaitEvent(stream, mark->event, 0);
+    return result;
+}
+
+/* ---- fresh blocks ---- */
+DVTI_FN void dvti_cuda_note_fresh(dvti_cuda_gpu *gpu, const dvti_cuda_block *block) {
+    dvti_cuda_fresh *fresh;
+    if (block->size <= DVTI_CUDA_SMALL_BYTES)
+        return;
+    if (gpu->n_fresh == DVTI_LENGTH(gpu->fresh)) /* the oldest is treated as used */
+        memmove(gpu->fresh, gpu->fresh + 1, (size_t)--gpu->n_fresh * sizeof *gpu->fresh);
+    fresh = &gpu->fresh[gpu->n_fresh++];
+    fresh->begin = block->at;
+    fresh->end = block->at + block->size;
+    fresh->released = block->released;
+}
+
+/* Forgets the fresh block around the memory. Returns up to where compute work may still use it. */
+static int64_t dvti_cuda_use_fresh(dvti_cuda_gpu *gpu, const char *begin, const char *end) {
+    int i;
+    for (i = 0; i < gpu->n_fresh; i++)
+        if (begin < gpu->fresh[i].end && gpu->fresh[i].begin < end) {
+            int64_t released = gpu->fresh[i].released;
+            gpu->fresh[i] = gpu->fresh[--gpu->n_fresh];
+            return released;
+        }
+    return gpu->position;
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_before_write(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
+                                              dvti_cu_stream stream) {
+    const char *begin = (const char *)at;
+    dvti_cuda_mark *mark, *now;
+    /* Foreign work near it becomes part of the compute stream, behind which the new mark stands. */
+    dvti_cu_result result;
+    int64_t used;
+    int places = gpu->n_places;
+    used = dvti_cuda_use_fresh(gpu, begin, begin + bytes);
+    result = dvti_cuda_touch(gpu, at, bytes, true);
+    if (gpu->n_places != places)
+        used = gpu->position;
+    mark = dvti_cuda_mark_for(gpu, used);
+    if (result ==
+        DVTI_CU_OK) /* also for later uploads, which may then start before what follows now */
+        result = dvti_cuda_mark_now(gpu, &now);
+    if (result == DVTI_CU_OK)
+        result = dvti_cuda()->cuStreamWaitEvent(stream, (mark ? mark : now)->event, 0);
+    return result;
+}
+
+/* ---- foreign places ---- */
+static dvti_cu_result dvti_cuda_join_place(dvti_cuda_gpu *gpu, int i) {
+    dvti_cu_result result = dvti_cuda()->cuStreamWaitEvent(gpu->compute, gpu->place[i].event, 0);
+    if (result != DVTI_CU_OK)
+        return result;
+    if (gpu->place[i].card == gpu->card)
+        dvti_cuda_event_done(gpu, gpu->place[i].event);
+    else
+        dvti_cuda()->cuEventDestroy_v2(gpu->place[i].event);
+    gpu->n_places--;
+    memmove(gpu->place + i, gpu->place + i + 1, (size_t)(gpu->n_places - i) * sizeof *gpu->place);
+    gpu->position++; /* a wait is work: marks before it do not cover it */
+    return DVTI_CU_OK;
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_touch(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
+                                       bool writes) {
+    const char *begin = (const char *)at, *end = begin + bytes;
+    dvti_cu_result result = DVTI_CU_OK;
+    int i;
+    if (gpu->n_fresh)
+        dvti_cuda_use_fresh(gpu, begin, end);
+    for (i = gpu->n_places - 1; i >= 0 && result == DVTI_CU_OK; i--)
+        if (begin < gpu->place[i].end && gpu->place[i].begin < end &&
+            (writes || gpu->place[i].written))
+            result = dvti_cuda_join_place(gpu, i);
+    return result;
+}
+
+static dvti_cu_result dvti_cuda_touch_view(dvti_cuda_gpu *gpu, const dvti_view *view, bool writes) {
+    int64_t size = dvt_dtype_size(view->dtype), below = 0, above = 0;
+    int axis;
+    for (axis = 0; axis < view->ndim; axis++) {
+        int64_t reach;
+        if (view->dim[axis] == 0)
+            return DVTI_CU_OK;
+        reach = (view->dim[axis] - 1) * view->stride[axis];
+        if (reach < 0)
+            below += reach;
+        else
+            above += reach;
+    }
+    return dvti_cuda_touch(gpu, (const char *)view->data + below * size, (above - below + 1) * size,
+                           writes);
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    dvti_cu_result result = DVTI_CU_OK;
+    int k;
+    if (gpu->n_places == 0 && gpu->n_fresh == 0)
+        return DVTI_CU_OK;
+    for (k = 0; k < launch->n_in && result == DVTI_CU_OK; k++)
+        if (launch->in[k].data)
+            result = dvti_cuda_touch_view(gpu, &launch->in[k], false);
+    for (k = 0; k < launch->n_out && result == DVTI_CU_OK; k++)
+        result = dvti_cuda_touch_view(gpu, &launch->out[k], true);
+    if (launch->workspace && result == DVTI_CU_OK)
+        result = dvti_cuda_touch(gpu, launch->workspace, launch->workspace_bytes, true);
+    return result;
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_foreign(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
+                                         bool written, dvti_cuda_gpu *owner,
+                                         dvti_cu_stream stream) {
+    dvti_cuda_place *place;
+    dvti_cu_event event;
+    dvti_cu_result result = DVTI_CU_OK;
+    if (gpu->n_places == DVTI_LENGTH(gpu->place))
+        result = dvti_cuda_join_place(gpu, 0);
+    if (result != DVTI_CU_OK)
+        return result;
+    /* An event belongs to the context of the stream in which it is recorded, so it is taken from that gpu. */
+    event = dvti_cuda_event(owner, &result);
+    if (event)
+        result = dvti_cuda()->cuEventRecord(event, stream);
+    if (result != DVTI_CU_OK) {
+        if (event)
+            dvti_cuda_event_done(owner, event);
+        return result;
+    }
+    place = &gpu->place[gpu->n_places++];
+    place->begin = (const char *)at;
+    place->end = place->begin + bytes;
+    place->written = written;
+    place->card = owner->card;
+    place->event = event;
+    return DVTI_CU_OK;
+}
+
+DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
+    int i;
+    for (i = 0; i < DVTI_LENGTH(gpu->mark); i++)
+        if (gpu->mark[i].event)
+            dvti_cuda()->cuEventDestroy_v2(gpu->mark[i].event);
+    for (i = 0; i < gpu->n_places; i++)
+        dvti_cuda()->cuEventDestroy_v2(gpu->place[i].event);
+    for (i = 0; i < gpu->n_spare; i++)
+        dvti_cuda()->cuEventDestroy_v2(gpu->spare[i]);
+    memset(gpu->mark, 0, sizeof gpu->mark);
+    gpu->n_places = gpu->n_spare = gpu->n_fresh = 0;
+}
+/* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 49 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
+/* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
+   on which every call reports success and the bytes are wrong (NVIDIA/open-gpu-kernel-modules issue 1257). Where it fails, copies
+   go through main memory. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cuda/device/dvt_cuda_peer.c"
+#endif
+
+typedef enum dvti_cuda_way {
+    DVTI_WAY_UNKNOWN,
+    DVTI_WAY_PEER,
+    DVTI_WAY_DRIVER,
+    DVTI_WAY_HOST
+} dvti_cuda_way;
+
+/* The way from a card (first index) to another. */
+static dvti_cuda_way dvti_cuda_ways[DVT_MAX_GPUS][DVT_MAX_GPUS];
+static dvti_mutex dvti_cuda_ways_lock = DVTI_MUTEX_INIT;
+
+/* ---- the trial ---- */
+#define DVTI_TRIAL_WORDS 16384
+
+static bool dvti_cuda_enable_peer(dvti_cuda_card *card, dvti_cuda_card *peer) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cu_result result;
+    bool pushed;
+    int can = 0;
+    if (cu->cuDeviceCanAccessPeer(&can, card->device, peer->device) != DVTI_CU_OK || !can ||
+        dvti_cuda_enter(card, &pushed) != DVTI_CU_OK)
+        return false;
+    result = cu->cuCtxEnablePeerAccess(peer->context, 0);
+    dvti_cuda_leave(pushed);
+    return result == DVTI_CU_OK || result == DVTI_CU_PEER_ALREADY;
+}
+
+static bool dvti_cuda_alloc_on(dvti_cuda_card *card, dvti_cu_address *at, size_t bytes) {
+    bool pushed, done;
+    *at = 0;
+    if (dvti_cuda_enter(card, &pushed) != DVTI_CU_OK)
+        return false;
+    done = dvti_cuda()->cuMemAlloc_v2(at, bytes) == DVTI_CU_OK;
+    dvti_cuda_leave(pushed);
+    return done;
+}
+
+static void dvti_cuda_free_on(dvti_cuda_card *card, dvti_cu_address at) {
+    bool pushed;
+    if (!at || dvti_cuda_enter(card, &pushed) != DVTI_CU_OK)
+        return;
+    dvti_cuda()->cuMemFree_v2(at);
+    dvti_cuda_leave(pushed);
+}
+
+/* Writes numbers on one card, copies them to the other, reads them there. */
+static bool dvti_cuda_copy_arrives(dvti_cuda_gpu *to, dvti_cuda_gpu *from, dvti_cu_address there,
+                                   dvti_cu_address here, uint32_t *words) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    size_t bytes = DVTI_TRIAL_WORDS * sizeof *words, i;
+    bool pushed, done;
+    for (i = 0; i < DVTI_TRIAL_WORDS; i++)
+        words[i] = (uint32_t)i * 2654435761u + 1;
+    if (dvti_cuda_enter(from->card, &pushed) != DVTI_CU_OK)
+        return false;
+    done = cu->cuMemcpyHtoDAsync_v2(here, words, bytes, from->copy) == DVTI_CU_OK &&
+           cu->cuStreamSynchronize(from->copy) == DVTI_CU_OK;
+    dvti_cuda_leave(pushed);
+    memset(words, 0, bytes);
+    if (!done || dvti_cuda_enter(to->card, &pushed) != DVTI_CU_OK)
+        return false;
+    done = cu->cuMemcpyPeerAsync(there, to->card->context, here, from->card->context, bytes,
+                                 to->copy) == DVTI_CU_OK &&
+           cu->cuMemcpyDtoHAsync_v2(words, there, bytes, to->copy) == DVTI_CU_OK &&
+           cu->cuStreamSynchronize(to->copy) == DVTI_CU_OK;
+    dvti_cuda_leave(pushed);
+    for (i = 0; done && i < DVTI_TRIAL_WORDS; i++)
+        done = words[i] == (uint32_t)i * 2654435761u + 1;
+    return done;
+}
+
+/* With both gpus locked. */
+static dvti_cuda_way dvti_cuda_try_way(dvti_cuda_gpu *to, dvti_cuda_gpu *from) {
+    size_t bytes = DVTI_TRIAL_WORDS * sizeof(uint32_t);
+    uint32_t *words = (uint32_t *)dvti_alloc(bytes);
+    dvti_cu_address here = 0, there = 0;
+    dvti_cuda_way way = DVTI_WAY_HOST;
+    bool peer = dvti_env_int("DEVTENSOR_P2P", 0, 1, 1) != 0 &&
+                dvti_cuda_enable_peer(to->card, from->card) &&
+                dvti_cuda_enable_peer(from->card, to->card);
+    if (words && dvti_cuda_alloc_on(from->card, &here, bytes) &&
+        dvti_cuda_alloc_on(to->card, &there, bytes) &&
+        dvti_cuda_copy_arrives(to, from, there, here, words))
+        way = peer ? DVTI_WAY_PEER : DVTI_WAY_DRIVER;
+    if (way == DVTI_WAY_HOST)
+        dvti_log(
+            DVT_LOG_WARNING,
+            "copies from %s to %s do not arrive as they were sent; they go through main memory",
+            dvt_ctx_name(from->ctx), dvt_ctx_name(to->ctx));
+    dvti_cuda_free_on(from->card, here);
+    dvti_cuda_free_on(to->card, there);
+    dvti_free(words);
+    return way;
+}
+
+static dvti_cuda_way dvti_cuda_way_between(dvti_cuda_gpu *to, dvti_cuda_gpu *from) {
+    dvti_cuda_way *way = &dvti_cuda_ways[from->card->index][to->card->index], found;
+    if (to->card == from->card)
+        return DVTI_WAY_PEER;
+    dvti_mutex_lock(&dvti_cuda_ways_lock);
+    if (*way == DVTI_WAY_UNKNOWN)
+        *way = dvti_cuda_try_way(to, from);
+    found = *way;
+    dvti_mutex_unlock(&dvti_cuda_ways_lock);
+    return found;
+}
+
+/* ---- the copy ---- */
+static dvti_cu_result dvti_cuda_queue_copy(dvti_cuda_gpu *to, void *dst, dvti_cuda_gpu *from,
+                                           const void *src, int64_t bytes) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cu_address d = (dvti_cu_address)(uintptr_t)dst, s = (dvti_cu_address)(uintptr_t)src;
+    dvti_cu_result result;
+    bool pushed;
+    result = dvti_cuda_enter(from->card, &pushed);
+    if (result != DVTI_CU_OK)
+        return result;
+    result = dvti_cuda_touch(from, src, bytes, false);
+    if (result == DVTI_CU_OK)
+        result = dvti_cuda_after_compute(from, to->copy);
+    dvti_cuda_leave(pushed);
+    if (result == DVTI_CU_OK)
+        result = dvti_cuda_enter(to->card, &pushed);
+    if (result != DVTI_CU_OK)
+        return result;
+    result = dvti_cuda_before_write(to, dst, bytes, to->copy);
+    if (result == DVTI_CU_OK)
+        result = to->card == from->card
+                     ? cu->cuMemcpyDtoDAsync_v2(d, s, (size_t)bytes, to->copy)
+                     : cu->cuMemcpyPeerAsync(d, to->card->context, s, from->card->context,
+                                             (size_t)bytes, to->copy);
+    if (result == DVTI_CU_OK)
+        result = dvti_cuda_foreign(to, dst, bytes, true, to, to->copy);
+    if (result == DVTI_CU_OK)
+        result = dvti_cuda_foreign(from, src, bytes, false, to, to->copy);
+    dvti_cuda_leave(pushed);
+    return result;
+}
+
+static dvt_status dvti_cuda_copy_through_host(dvti_device *device, char *dst, dvti_device *from,
+                                              const char *src, int64_t bytes) {
+    int64_t most = DVTI_MIN(bytes, DVTI_CUDA_CHUNK_BYTES), at;
+    char *buffer = (char *)dvti_alloc((size_t)most);
+    dvt_status status = DVT_OK;
+    if (!buffer)
+        return dvti_fail_memory("copy", most);
+    for (at = 0; at < bytes && status == DVT_OK; at += most) {
+        int64_t n = DVTI_MIN(bytes - at, most);
+        status = dvti_cuda_download(from, buffer, src + at, n);
+        if (status == DVT_OK)
+            status = dvti_cuda_upload(device, dst + at, buffer, n);
+    }
+    dvti_free(buffer);
+    return status;
+}
+
+/* Locks both in the order of their numbers, so that two threads that copy in opposite directions do not wait for each other. */
+static bool dvti_cuda_begin_both(dvti_cuda_gpu *a, dvti_cuda_gpu *b) {
+    dvti_cuda_gpu *first = a->ctx.id < b->ctx.id ? a : b, *second = first == a ? b : a;
+    bool pushed;
+    if (!dvti_cuda_begin(first, "copy", &pushed))
+        return false;
+    dvti_cuda_leave(pushed);
+    if (!dvti_cuda_begin(second, "copy", &pushed)) {
+        dvti_mutex_unlock(&first->lock);
+        return false;
+    }
+    dvti_cuda_leave(pushed);
+    return true;
+}
+
+DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_device *from,
+                                       const void *src, int64_t bytes) {
+    dvti_cuda_gpu *to = dvti_cuda_gpu_of(device), *source = dvti_cuda_gpu_of(from);
+    dvti_cuda_way way;
+    dvt_status status = DVT_OK;
+    if (bytes == 0)
+        return DVT_OK;
+    if (!dvti_cuda_begin_both(to, source))
+        return dvti_failure();
+    way = dvti_cuda_way_between(to, source);
+    if (way != DVTI_WAY_HOST)
+        status = dvti_cuda_failed(to, "copy", "cuMemcpyPeerAsync",
+                                  dvti_cuda_queue_copy(to, dst, source, src, bytes));
+    dvti_mutex_unlock(&source->lock);
+    dvti_mutex_unlock(&to->lock);
+    if (way == DVTI_WAY_HOST)
+        status = dvti_cuda_copy_through_host(device, (char *)dst, from, (const char *)src, bytes);
+    return status;
+}
+
+#undef DVTI_TRIAL_WORDS
+/* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 50 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
+/* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
+   is never read after an upload has returned, nor written after a download has. Chunks are made at their first use and kept. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/device/dvt_cuda_staging.c"
+#endif
+
+/* Whether the card has finished with the chunk; errors of the card come out where they are waited for. */
+static bool dvti_cuda_chunk_idle(dvti_cuda_chunk *chunk) {
+    if (chunk->queued && dvti_cuda()->cuEventQuery(chunk->event) == DVTI_CU_OK)
+        chunk->queued = false;
+    return !chunk->queued;
+}
+
+static bool dvti_cuda_chunk_make(dvti_cuda_chunk *chunk, int64_t bytes) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    void *at = NULL;
+    if (cu->cuMemHostAlloc(&at, (size_t)bytes, DVTI_CU_HOST_PORTABLE) != DVTI_CU_OK)
+        return false;
+    if (cu->cuEventCreate(&chunk->event, DVTI_CU_EVENT_DISABLE_TIMING) != DVTI_CU_OK) {
+        cu->cuMemFreeHost(at);
+        return false;
+    }
+    chunk->at = (char *)at;
+    return true;
+}
+
+DVTI_FN dvti_cuda_chunk *dvti_cuda_chunk_take(dvti_cuda_gpu *gpu, int64_t bytes) {
+    bool small = bytes <= DVTI_CUDA_SMALL_BYTES;
+    dvti_cuda_chunk *chunks = small ? gpu->small : gpu->large, *waiting = NULL;
+    int n = small ? DVTI_CUDA_SMALL_CHUNKS : DVTI_CUDA_CHUNKS, i;
+    for (i = 0; i < n; i++) {
+        dvti_cuda_chunk *chunk = &chunks[i];
+        if (chunk->taken)
+            continue;
+        if (!chunk->at &&
+            !dvti_cuda_chunk_make(chunk, small ? DVTI_CUDA_SMALL_BYTES : DVTI_CUDA_CHUNK_BYTES))
+            continue;
+        if (dvti_cuda_chunk_idle(chunk)) {
+            chunk->taken = true;
+            return chunk;
+        }
+        if (!waiting)
+            waiting = chunk;
+    }
+    if (!waiting || dvti_cuda()->cuEventSynchronize(waiting->event) != DVTI_CU_OK)
+        return NULL;
+    waiting->queued = false;
+    waiting->taken = true;
+    return waiting;
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_chunk_queue(dvti_cuda_chunk *chunk, dvti_cu_stream stream) {
+    dvti_cu_result result = dvti_cuda()->cuEventRecord(chunk->event, stream);
+    chunk->queued = result == DVTI_CU_OK;
+    return result;
+}
+
+DVTI_FN void dvti_cuda_chunk_give(dvti_cuda_chunk *chunk) {
+    chunk->taken = false;
+}
+
+DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
+    dvti_cuda_chunk *all[2];
+    int n[2], kind, i;
+    all[0] = gpu->small;
+    all[1] = gpu->large;
+    n[0] = DVTI_CUDA_SMALL_CHUNKS;
+    n[1] = DVTI_CUDA_CHUNKS;
+    for (kind = 0; kind < 2; kind++)
+        for (i = 0; i < n[kind]; i++)
+            if (all[kind][i].at) {
+                dvti_cuda()->cuEventDestroy_v2(all[kind][i].event);
+                dvti_cuda()->cuMemFreeHost(all[kind][i].at);
+                all[kind][i].at = NULL;
+            }
+}
+/* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -11684,7 +13154,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -11813,7 +13283,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, const char *function, dvti_cuda_pro
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: compiled at their first use, loaded into the card's context, looked up by family, variant and entry. */
@@ -11900,7 +13370,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels, and what the families share. */
@@ -11979,11 +13449,11 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
     result = cu->cuLaunchKernel(function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
                                 (unsigned)grid.threads, 1, 1, (unsigned)grid.shared, gpu->compute,
                                 NULL, extra);
-    return result == DVTI_CU_OK ? DVT_OK : dvti_cuda_fail(launch->name, "cuLaunchKernel", result);
+    return dvti_cuda_failed(gpu, launch->name, "cuLaunchKernel", result);
 }
 
 DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *launch) {
-    const dvti_cuda_gpu *gpu = (const dvti_cuda_gpu *)device->impl;
+    const dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     switch (launch->kernel) {
     case DVTI_K_REDUCE:
         return dvti_cuda_reduce_workspace(gpu, launch);
@@ -12039,7 +13509,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* conv. */
@@ -12063,7 +13533,7 @@ DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_la
 }
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* conv_mma. */
@@ -12076,7 +13546,7 @@ DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
 }
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -12395,7 +13865,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_ANY
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -12430,7 +13900,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* index. */
@@ -12454,7 +13924,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* matmul. */
@@ -12478,7 +13948,7 @@ DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_
 }
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* matmul_mma. */
@@ -12491,7 +13961,7 @@ DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* optimizer. */
@@ -12509,7 +13979,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 }
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -12649,7 +14119,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* random. */
@@ -12673,7 +14143,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 }
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* reduce. */
@@ -12697,7 +14167,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 }
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* softmax. */
@@ -12715,118 +14185,144 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 }
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
-/* The contract of 2_core/dvt_backend.h, kept on a card. */
+/* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cuda/dvt_cuda_backend.c"
 #endif
 
-static dvti_cuda_gpu *dvti_cuda_gpu_of(dvti_device *device) {
-    return (dvti_cuda_gpu *)device->impl;
+/* ---- memory ---- */
+/* The way out when a card is full: what this gpu keeps for later, then what others on the card keep. */
+static dvti_cuda_block *dvti_cuda_take_hard(dvti_cuda_gpu *gpu, int64_t bytes,
+                                            dvti_cu_result *result) {
+    dvti_cuda_block *block = dvti_cuda_take(&gpu->memory, bytes, result);
+    if (block || *result != DVTI_CU_OUT_OF_MEMORY)
+        return block;
+    *result = dvti_cuda_drain(gpu);
+    if (*result != DVTI_CU_OK)
+        return NULL;
+    dvti_cuda_trim(&gpu->memory);
+    block = dvti_cuda_take(&gpu->memory, bytes, result);
+    if (block || *result != DVTI_CU_OUT_OF_MEMORY)
+        return block;
+    dvti_mutex_unlock(&gpu->lock); /* the others' locks come one at a time */
+    dvti_cuda_trim_others(gpu);
+    dvti_mutex_lock(&gpu->lock);
+    return dvti_cuda_take(&gpu->memory, bytes, result);
+}
+
+static dvt_status dvti_cuda_full(dvti_cuda_gpu *gpu, const char *function, int64_t bytes) {
+    size_t available = 0, total = 0;
+    dvti_cuda()->cuMemGetInfo_v2(&available, &total);
+    return dvti_fail(
+        DVT_ERR_DEVICE_MEMORY,
+        "%s: %lld bytes wanted on %s, where %lld are in use by arrays, %lld are kept "
+        "for later in pieces of at most %lld, and the card has %lld of %lld free; free "
+        "arrays there, use a smaller batch, or another device",
+        function, (long long)bytes, dvt_ctx_name(gpu->ctx),
+        (long long)dvti_atomic_load(&gpu->device->used),
+        (long long)(gpu->memory.reserved - dvti_atomic_load(&gpu->device->used)),
+        (long long)dvti_cuda_largest_free(&gpu->memory), (long long)available, (long long)total);
+}
+
+static dvt_status dvti_cuda_over_limit(dvti_device *device, const char *function, int64_t bytes) {
+    return dvti_fail(DVT_ERR_DEVICE_MEMORY,
+                     "%s: %lld bytes wanted on %s, where %lld of %lld are in use; free arrays "
+                     "there, use a smaller batch, or another device",
+                     function, (long long)bytes, dvt_ctx_name(device->ctx),
+                     (long long)dvti_atomic_load(&device->used), (long long)device->limit);
+}
+
+static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *function, int64_t bytes,
+                                          void **out) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvti_cuda_block *block;
+    dvti_cu_result result;
+    int64_t used;
+    if (device->limit && bytes > device->limit - dvti_atomic_load(&device->used))
+        return dvti_cuda_over_limit(device, function, bytes);
+    block = dvti_cuda_take_hard(gpu, bytes, &result);
+    if (!block && result == DVTI_CU_OUT_OF_MEMORY)
+        return dvti_cuda_full(gpu, function, bytes);
+    if (!block && result != DVTI_CU_OK)
+        return dvti_cuda_failed(gpu, function, "cuMemAlloc_v2", result);
+    if (!block)
+        return dvti_fail_memory(function, (int64_t)sizeof *block);
+    used = dvti_atomic_add(&device->used, bytes);
+    if (used > dvti_atomic_load(&device->peak))
+        dvti_atomic_store(&device->peak, used);
+    dvti_cuda_note_fresh(gpu, block);
+    *out = block->at;
+    return DVT_OK;
 }
 
 static dvt_status dvti_cuda_acquire(dvti_device *device, const char *function, int64_t bytes,
                                     void **out) {
-    dvti_cu_address address = 0;
-    dvti_cu_result result;
-    bool pushed;
-    if (!dvti_cuda_enter(dvti_cuda_gpu_of(device)->card, function, &pushed))
-        return dvti_failure();
-    result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)DVTI_MAX(bytes, 1));
-    dvti_cuda_leave(pushed);
-    if (result != DVTI_CU_OK)
-        return dvti_cuda_fail(function, "cuMemAlloc_v2", result);
-    dvti_atomic_add(&device->used, bytes);
-    *out = (void *)(uintptr_t)address;
-    return DVT_OK;
-}
-
-static void dvti_cuda_release(dvti_device *device, void *block, int64_t bytes) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvt_status status;
     bool pushed;
-    dvti_atomic_add(&device->used, -bytes);
-    if (!dvti_cuda_enter(gpu->card, "releasing memory", &pushed))
-        return;
-    dvti_cuda()->cuStreamSynchronize(gpu->compute);
-    dvti_cuda()->cuMemFree_v2((dvti_cu_address)(uintptr_t)block);
-    dvti_cuda_leave(pushed);
+    if (!dvti_cuda_begin(gpu, function, &pushed))
+        return dvti_failure();
+    status = dvti_cuda_acquire_block(device, function, bytes, out);
+    dvti_cuda_end(gpu, pushed);
+    return status;
 }
 
+/* Also on a lost card, in a forked child and while the process ends, where nothing is asked of the driver. */
+static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvti_cuda_block *block;
+    bool pushed = false;
+    dvti_atomic_add(&device->used, -bytes);
+    if (gpu->process != dvti_process_id())
+        return;
+    dvti_mutex_lock(&gpu->lock);
+    block = dvti_cuda_block_at(&gpu->memory, at);
+    if (!gpu->card->lost && dvti_cuda_enter(gpu->card, &pushed) == DVTI_CU_OK) {
+        dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
+                                 dvti_cuda_touch(gpu, block->at, block->size, true));
+        dvti_cuda_leave(pushed);
+    }
+    dvti_cuda_give(&gpu->memory, block, gpu->position);
+    dvti_mutex_unlock(&gpu->lock);
+}
+
+/* ---- work ---- */
+static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launch) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvt_status status;
+    bool pushed;
+    if (!dvti_cuda_begin(gpu, launch->name, &pushed))
+        return dvti_failure();
+    status = dvti_cuda_failed(gpu, launch->name, "cuStreamWaitEvent",
+                              dvti_cuda_touch_launch(gpu, launch));
+    if (status == DVT_OK) {
+        dvti_cuda_remember(gpu, launch->name);
+        status = dvti_cuda_run(gpu, launch);
+    }
+    dvti_cuda_end(gpu, pushed);
+    return status;
+}
+
+/* The lock is not held meanwhile: others may queue more. */
 static dvt_status dvti_cuda_wait(dvti_device *device) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     dvti_cu_result result;
-    bool pushed;
-    if (!dvti_cuda_enter(gpu->card, "waiting", &pushed))
-        return dvti_failure();
-    result = dvti_cuda()->cuStreamSynchronize(gpu->compute);
-    dvti_cuda_leave(pushed);
-    return result == DVTI_CU_OK ? DVT_OK : dvti_cuda_fail("waiting", "cuStreamSynchronize", result);
-}
-
-static dvt_status dvti_cuda_upload(dvti_device *device, void *dst, const void *src, int64_t bytes) {
-    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-    dvti_cu_result result;
-    bool pushed;
-    if (bytes == 0)
-        return DVT_OK;
-    if (!dvti_cuda_enter(gpu->card, "upload", &pushed))
-        return dvti_failure();
-    result = dvti_cuda()->cuMemcpyHtoDAsync_v2((dvti_cu_address)(uintptr_t)dst, src, (size_t)bytes,
-                                               gpu->compute);
-    dvti_cuda_leave(pushed);
-    if (result != DVTI_CU_OK)
-        return dvti_cuda_fail("upload", "cuMemcpyHtoDAsync_v2", result);
-    return dvti_cuda_wait(device);
-}
-
-static dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void *src,
-                                     int64_t bytes) {
-    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-    dvti_cu_result result;
-    bool pushed;
-    if (bytes == 0)
-        return DVT_OK;
-    if (!dvti_cuda_enter(gpu->card, "download", &pushed))
-        return dvti_failure();
-    result = dvti_cuda()->cuMemcpyDtoHAsync_v2(dst, (dvti_cu_address)(uintptr_t)src, (size_t)bytes,
-                                               gpu->compute);
-    dvti_cuda_leave(pushed);
-    if (result != DVTI_CU_OK)
-        return dvti_cuda_fail("download", "cuMemcpyDtoHAsync_v2", result);
-    return dvti_cuda_wait(device);
-}
-
-static dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_device *from,
-                                      const void *src, int64_t bytes) {
-    dvti_cuda_gpu *to = dvti_cuda_gpu_of(device), *source = dvti_cuda_gpu_of(from);
-    dvti_cu_result result;
-    bool pushed;
-    dvt_status status = dvti_cuda_wait(from);
-    if (status != DVT_OK)
-        return status;
-    if (bytes == 0)
-        return DVT_OK;
-    if (!dvti_cuda_enter(to->card, "copy", &pushed))
-        return dvti_failure();
-    result = dvti_cuda()->cuMemcpyPeerAsync((dvti_cu_address)(uintptr_t)dst, to->card->context,
-                                            (dvti_cu_address)(uintptr_t)src, source->card->context,
-                                            (size_t)bytes, to->compute);
-    dvti_cuda_leave(pushed);
-    if (result != DVTI_CU_OK)
-        return dvti_cuda_fail("copy", "cuMemcpyPeerAsync", result);
-    return dvti_cuda_wait(device);
-}
-
-static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launch) {
-    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-    bool pushed;
     dvt_status status;
-    if (!dvti_cuda_enter(gpu->card, launch->name, &pushed))
+    int64_t queued;
+    bool pushed;
+    if (!dvti_cuda_begin(gpu, "waiting", &pushed))
         return dvti_failure();
-    status = dvti_cuda_run(gpu, launch);
-    dvti_cuda_leave(pushed);
+    queued = gpu->position;
+    dvti_mutex_unlock(&gpu->lock);
+    result = dvti_cuda_drain(gpu);
+    dvti_mutex_lock(&gpu->lock);
+    if (result == DVTI_CU_OK)
+        gpu->verified = DVTI_MAX(gpu->verified, queued);
+    status = dvti_cuda_failed(gpu, "waiting", "cuStreamSynchronize", result);
+    dvti_cuda_end(gpu, pushed);
     return status;
 }
 
@@ -12839,12 +14335,13 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          dvti_cuda_copy_from,
                                          dvti_cuda_workspace,
                                          dvti_cuda_launch,
-                                         dvti_cuda_wait};
+                                         dvti_cuda_wait,
+                                         dvti_cuda_note};
     return &backend;
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -13054,7 +14551,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -13203,7 +14700,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -13493,7 +14990,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -13658,7 +15155,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -13887,7 +15384,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -13982,7 +15479,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -14178,7 +15675,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -14445,7 +15942,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -14882,7 +16379,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -15079,7 +16576,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -15300,7 +16797,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -15507,7 +17004,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -15706,7 +17203,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -15922,7 +17419,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -16278,7 +17775,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -16557,7 +18054,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -16927,7 +18424,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -17163,7 +18660,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -17227,7 +18724,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -17401,7 +18898,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -17438,7 +18935,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -17482,7 +18979,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -17521,7 +19018,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -17672,7 +19169,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -17724,7 +19221,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -18008,7 +19505,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -18374,7 +19871,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -18711,7 +20208,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -18891,7 +20388,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -19052,7 +20549,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -19472,7 +20969,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -19824,7 +21321,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -20231,7 +21728,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -20699,7 +22196,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -20975,7 +22472,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -21513,7 +23010,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -21791,7 +23288,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -21992,7 +23489,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -22391,7 +23888,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -22632,7 +24129,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -22865,7 +24362,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -23117,7 +24614,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -23316,7 +24813,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -23716,7 +25213,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -23783,7 +25280,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -24182,7 +25679,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -24386,7 +25883,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -24550,7 +26047,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -24747,7 +26244,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -25108,7 +26605,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -25238,7 +26735,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -25618,7 +27115,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -25880,7 +27377,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -26315,7 +27812,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -26503,7 +28000,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -26667,7 +28164,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -26915,7 +28412,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -27207,7 +28704,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -27345,7 +28842,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -27406,7 +28903,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -27682,7 +29179,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -27907,7 +29404,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -28206,7 +29703,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -42,7 +42,13 @@
 #if !defined(DEVTENSOR_NO_CUDA)
 #include "3_cuda/driver/dvt_cuda_driver.c"
 #include "3_cuda/driver/dvt_cuda_nvrtc.c"
+#include "3_cuda/device/dvt_cuda_copy.c"
 #include "3_cuda/device/dvt_cuda_device.c"
+#include "3_cuda/device/dvt_cuda_error.c"
+#include "3_cuda/device/dvt_cuda_memory.c"
+#include "3_cuda/device/dvt_cuda_order.c"
+#include "3_cuda/device/dvt_cuda_peer.c"
+#include "3_cuda/device/dvt_cuda_staging.c"
 #include "3_cuda/jit/dvt_cuda_text.c"
 #include "3_cuda/jit/dvt_cuda_compile.c"
 #include "3_cuda/jit/dvt_cuda_jit.c"

@@ -203,6 +203,7 @@ DVT_API const char *dvt_made_at(const dvt_array *x) {
 }
 
 DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line) {
+    dvti_note_launches(file, line);
     if (!x)
         dvti_error_at(file, line);
     else if (dvti_atomic_load(&x->site) == DVTI_SITE_NONE && dvti_atomic_add(&x->site, 1) == 1) {
@@ -214,6 +215,7 @@ DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line) {
 }
 
 DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line) {
+    dvti_note_launches(file, line);
     if (status != DVT_OK)
         dvti_error_at(file, line);
     return status;

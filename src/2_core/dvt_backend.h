@@ -107,7 +107,7 @@ typedef struct dvti_launch {
 
 typedef struct dvti_device dvti_device;
 
-/* Every function is required. Statuses other than DVT_OK come with dvti_fail's message. */
+/* Every function but `note` is required. Statuses other than DVT_OK come with dvti_fail's message. */
 typedef struct dvti_backend {
     const char *name;
     /* Memory, at least 64-byte aligned. `acquire` (function: the caller's name, for the
@@ -125,6 +125,8 @@ typedef struct dvti_backend {
     /* Puts the launch into the queue; the structure is copied. */
     dvt_status (*launch)(dvti_device *device, const dvti_launch *launch);
     dvt_status (*wait)(dvti_device *device);
+    /* What this thread has launched since its last call stands there: for the message when it fails later. NULL: not wanted. */
+    void (*note)(dvti_device *device, const char *file, int line);
 } dvti_backend;
 
 /* What the library keeps per device; `impl` is the backend's. */

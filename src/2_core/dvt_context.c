@@ -265,6 +265,22 @@ DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx) {
     return device != NULL;
 }
 
+DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, int *card, int64_t *limit) {
+    dvti_registry *r;
+    bool exists;
+    int cards = dvti_cuda_count();
+    dvti_mutex_lock(&dvti_registry_lock);
+    r = dvti_registry_ready();
+    exists = ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < dvti_registry_gpus(r);
+    *open = exists && r->open[ctx.id] ? &r->gpu[ctx.id] : NULL;
+    *card = exists && cards ? ctx.id % cards : -1;
+    *limit = r->n_virtual ? r->virtual_bytes : 0;
+    if (*open)
+        dvti_atomic_add(&(*open)->users, 1);
+    dvti_mutex_unlock(&dvti_registry_lock);
+    return exists;
+}
+
 DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
     dvti_registry *r;
     int64_t users = 0;

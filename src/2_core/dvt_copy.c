@@ -17,6 +17,16 @@ static bool dvti_sync_mode(void) {
     return dvti_atomic_load(&mode) == 2;
 }
 
+/* The device that this thread has launched on since its last public call. */
+static DVTI_TLS dvti_device *dvti_launched_on;
+
+DVTI_FN void dvti_note_launches(const char *file, int line) {
+    dvti_device *device = dvti_launched_on;
+    dvti_launched_on = NULL;
+    if (device)
+        device->backend->note(device, file, line);
+}
+
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
     const dvti_backend *backend = device->backend;
     dvt_status status;
@@ -33,6 +43,8 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
         backend->release(device, launch->workspace, launch->workspace_bytes);
     if (status != DVT_OK)
         return status;
+    if (backend->note)
+        dvti_launched_on = device;
     dvti_atomic_add(&dvti_stats()->kernels, 1);
     return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
 }

@@ -110,6 +110,10 @@ DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx);
 DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx);
 DVTI_FN void dvti_device_end(dvti_device *device);
 DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx);
+/* Whether gpu(i) exists, without opening it: the device when it is open already (then the caller ends it with
+   dvti_device_end), else NULL, and its card, -1 for a virtual GPU
+   in main memory; and the bytes that it may hold, 0 for no limit. */
+DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, int *card, int64_t *limit);
 /* What each backend room defines for the registry. */
 DVTI_FN const dvti_backend *dvti_cpu_backend(void);
 DVTI_FN const dvti_backend *dvti_virtual_backend(void);
@@ -122,10 +126,14 @@ DVTI_FN int dvti_cuda_count(void);
 DVTI_FN const dvti_backend *dvti_cuda_backend(void);
 DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index);
 DVTI_FN void dvti_cuda_close(dvti_device *device);
+/* Name, memory and so on of card `index`; `device` is the gpu(i) on it when it is open, else NULL. */
+DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device_info *out);
 
 /* ---- work ---- */
 /* Gets the workspace, counts, and puts the launch into the device's queue. All views must be on `device`. */
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch);
+/* The public call that stands there made this thread's latest launches. */
+DVTI_FN void dvti_note_launches(const char *file, int line);
 /* An empty launch: everything 0, with that kernel, op and name. */
 DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op);
 /* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between contexts. Does not record. */

@@ -51,29 +51,52 @@ static void dvti_cpu_model(char *name, size_t size) {
 #endif
 }
 
+/* A gpu(i) that nobody has used yet is not opened for being asked: that would take memory on the card. */
+static void dvti_gpu_query(dvt_ctx ctx, dvt_device_info *out) {
+    dvti_device *device;
+    int64_t limit;
+    int card;
+    dvti_device_look(ctx, &device, &card, &limit);
+    out->is_virtual = true;
+    out->threads = 1;
+    out->memory_total = out->memory_free = -1;
+    snprintf(out->name, sizeof out->name, "virtual GPU");
+    if (card >= 0) {
+        out->is_virtual = false;
+        dvti_cuda_describe(card, device, out);
+    }
+    if (device) {
+        out->memory_used = dvti_atomic_load(&device->used);
+        out->memory_peak = dvti_atomic_load(&device->peak);
+        dvti_device_end(device);
+    }
+    if (limit) {
+        out->memory_total = limit;
+        out->memory_free = limit - out->memory_used;
+    }
+}
+
 DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out) {
     dvti_device *device;
+    int64_t limit;
+    int card;
     if (!out)
         return dvti_null("dvt_device_query", "out");
     ctx = dvti_ctx(ctx);
+    memset(out, 0, sizeof *out);
+    out->ctx = ctx;
+    if (dvti_device_look(ctx, &device, &card, &limit)) {
+        dvti_gpu_query(ctx, out);
+        return DVT_OK;
+    }
     device = dvti_device_begin("dvt_device_query", ctx);
     if (!device)
         return dvti_failure();
-    memset(out, 0, sizeof *out);
-    out->ctx = ctx;
     out->memory_used = dvti_atomic_load(&device->used);
     out->memory_peak = dvti_atomic_load(&device->peak);
-    if (ctx.type == DVT_DEVICE_CPU) {
-        dvti_cpu_model(out->name, sizeof out->name);
-        dvti_host_memory(&out->memory_total, &out->memory_free);
-        out->threads = dvt_num_threads();
-    } else {
-        snprintf(out->name, sizeof out->name, "virtual GPU");
-        out->is_virtual = true;
-        out->memory_total = device->limit ? device->limit : -1;
-        out->memory_free = device->limit ? device->limit - out->memory_used : -1;
-        out->threads = 1;
-    }
+    dvti_cpu_model(out->name, sizeof out->name);
+    dvti_host_memory(&out->memory_total, &out->memory_free);
+    out->threads = dvt_num_threads();
     dvti_device_end(device);
     return DVT_OK;
 }

@@ -117,9 +117,15 @@ static dvt_status dvti_cpu_wait(dvti_device *device) {
 }
 
 DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
-    static const dvti_backend backend = {
-        "cpu",         dvti_cpu_acquire,   dvti_cpu_release,   dvti_cpu_move,
-        dvti_cpu_move, dvti_cpu_copy_from, dvti_cpu_workspace, dvti_cpu_launch,
-        dvti_cpu_wait};
+    static const dvti_backend backend = {"cpu",
+                                         dvti_cpu_acquire,
+                                         dvti_cpu_release,
+                                         dvti_cpu_move,
+                                         dvti_cpu_move,
+                                         dvti_cpu_copy_from,
+                                         dvti_cpu_workspace,
+                                         dvti_cpu_launch,
+                                         dvti_cpu_wait,
+                                         NULL};
     return &backend;
 }

@@ -431,10 +431,16 @@ DVTI_FN void dvti_virtual_fail_next(dvti_device *device, const char *reason) {
 }
 
 DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
-    static const dvti_backend backend = {
-        "virtual",           dvti_virtual_acquire,  dvti_virtual_release,
-        dvti_virtual_upload, dvti_virtual_download, dvti_virtual_copy_from,
-        dvti_cpu_workspace,  dvti_virtual_launch,   dvti_virtual_wait};
+    static const dvti_backend backend = {"virtual",
+                                         dvti_virtual_acquire,
+                                         dvti_virtual_release,
+                                         dvti_virtual_upload,
+                                         dvti_virtual_download,
+                                         dvti_virtual_copy_from,
+                                         dvti_cpu_workspace,
+                                         dvti_virtual_launch,
+                                         dvti_virtual_wait,
+                                         NULL};
     return &backend;
 }
 

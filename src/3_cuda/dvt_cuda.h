@@ -27,27 +27,26 @@ typedef struct dvti_cuda_loaded dvti_cuda_loaded; /* jit/: a function on a card 
 typedef struct dvti_cuda_card {
     dvti_mutex lock; /* of opening, and of the functions */
     bool open;
+    int index;
     dvti_cu_device device;
     dvti_cu_context context;
     int cc;              /* compute capability, 90 for 9.0 */
     int processors;      /* streaming multiprocessors */
     int64_t shared_most; /* bytes of shared memory that a block may have on request */
+    bool lost, told;     /* an error has ended the context, and a caller has heard of it */
+    char reason[512];    /* the first such error */
     dvti_cuda_loaded *loaded;
     size_t n_loaded, loaded_capacity;
 } dvti_cuda_card;
 
-typedef struct dvti_cuda_gpu {
-    dvti_cuda_card *card;
-    dvt_ctx ctx;
-    int64_t process;
-    dvti_cu_stream compute;
-    dvti_device *device;
-} dvti_cuda_gpu;
+typedef struct dvti_cuda_gpu dvti_cuda_gpu; /* device/dvt_cuda_device.h */
 
-/* Makes the card's context current for this thread; false with the error set. Pair with dvti_cuda_leave, which restores what
-   was current before. */
-DVTI_FN bool dvti_cuda_enter(dvti_cuda_card *card, const char *function, bool *pushed);
+/* Makes the card's context current for this thread. Pair with dvti_cuda_leave, which restores what was current before. */
+DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *card, bool *pushed);
 DVTI_FN void dvti_cuda_leave(bool pushed);
+/* For geometry: the card that computes. */
+DVTI_FN const dvti_cuda_card *dvti_cuda_card_of(const dvti_cuda_gpu *gpu);
+DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
 
 /* ---- jit/ ---- */
 /* The families of kernels: file, whether a * b + c may be fused where the text does not say so. */

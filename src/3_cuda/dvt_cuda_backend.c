@@ -1,110 +1,136 @@
-/* The contract of 2_core/dvt_backend.h, kept on a card. */
-#include "3_cuda/dvt_cuda.h"
+/* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
+#include "3_cuda/device/dvt_cuda_device.h"
 
-static dvti_cuda_gpu *dvti_cuda_gpu_of(dvti_device *device) {
-    return (dvti_cuda_gpu *)device->impl;
+/* ---- memory ---- */
+/* The way out when a card is full: what this gpu keeps for later, then what others on the card keep. */
+static dvti_cuda_block *dvti_cuda_take_hard(dvti_cuda_gpu *gpu, int64_t bytes,
+                                            dvti_cu_result *result) {
+    dvti_cuda_block *block = dvti_cuda_take(&gpu->memory, bytes, result);
+    if (block || *result != DVTI_CU_OUT_OF_MEMORY)
+        return block;
+    *result = dvti_cuda_drain(gpu);
+    if (*result != DVTI_CU_OK)
+        return NULL;
+    dvti_cuda_trim(&gpu->memory);
+    block = dvti_cuda_take(&gpu->memory, bytes, result);
+    if (block || *result != DVTI_CU_OUT_OF_MEMORY)
+        return block;
+    dvti_mutex_unlock(&gpu->lock); /* the others' locks come one at a time */
+    dvti_cuda_trim_others(gpu);
+    dvti_mutex_lock(&gpu->lock);
+    return dvti_cuda_take(&gpu->memory, bytes, result);
+}
+
+static dvt_status dvti_cuda_full(dvti_cuda_gpu *gpu, const char *function, int64_t bytes) {
+    size_t available = 0, total = 0;
+    dvti_cuda()->cuMemGetInfo_v2(&available, &total);
+    return dvti_fail(
+        DVT_ERR_DEVICE_MEMORY,
+        "%s: %lld bytes wanted on %s, where %lld are in use by arrays, %lld are kept "
+        "for later in pieces of at most %lld, and the card has %lld of %lld free; free "
+        "arrays there, use a smaller batch, or another device",
+        function, (long long)bytes, dvt_ctx_name(gpu->ctx),
+        (long long)dvti_atomic_load(&gpu->device->used),
+        (long long)(gpu->memory.reserved - dvti_atomic_load(&gpu->device->used)),
+        (long long)dvti_cuda_largest_free(&gpu->memory), (long long)available, (long long)total);
+}
+
+static dvt_status dvti_cuda_over_limit(dvti_device *device, const char *function, int64_t bytes) {
+    return dvti_fail(DVT_ERR_DEVICE_MEMORY,
+                     "%s: %lld bytes wanted on %s, where %lld of %lld are in use; free arrays "
+                     "there, use a smaller batch, or another device",
+                     function, (long long)bytes, dvt_ctx_name(device->ctx),
+                     (long long)dvti_atomic_load(&device->used), (long long)device->limit);
+}
+
+static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *function, int64_t bytes,
+                                          void **out) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvti_cuda_block *block;
+    dvti_cu_result result;
+    int64_t used;
+    if (device->limit && bytes > device->limit - dvti_atomic_load(&device->used))
+        return dvti_cuda_over_limit(device, function, bytes);
+    block = dvti_cuda_take_hard(gpu, bytes, &result);
+    if (!block && result == DVTI_CU_OUT_OF_MEMORY)
+        return dvti_cuda_full(gpu, function, bytes);
+    if (!block && result != DVTI_CU_OK)
+        return dvti_cuda_failed(gpu, function, "cuMemAlloc_v2", result);
+    if (!block)
+        return dvti_fail_memory(function, (int64_t)sizeof *block);
+    used = dvti_atomic_add(&device->used, bytes);
+    if (used > dvti_atomic_load(&device->peak))
+        dvti_atomic_store(&device->peak, used);
+    dvti_cuda_note_fresh(gpu, block);
+    *out = block->at;
+    return DVT_OK;
 }
 
 static dvt_status dvti_cuda_acquire(dvti_device *device, const char *function, int64_t bytes,
                                     void **out) {
-    dvti_cu_address address = 0;
-    dvti_cu_result result;
-    bool pushed;
-    if (!dvti_cuda_enter(dvti_cuda_gpu_of(device)->card, function, &pushed))
-        return dvti_failure();
-    result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)DVTI_MAX(bytes, 1));
-    dvti_cuda_leave(pushed);
-    if (result != DVTI_CU_OK)
-        return dvti_cuda_fail(function, "cuMemAlloc_v2", result);
-    dvti_atomic_add(&device->used, bytes);
-    *out = (void *)(uintptr_t)address;
-    return DVT_OK;
-}
-
-static void dvti_cuda_release(dvti_device *device, void *block, int64_t bytes) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvt_status status;
     bool pushed;
-    dvti_atomic_add(&device->used, -bytes);
-    if (!dvti_cuda_enter(gpu->card, "releasing memory", &pushed))
-        return;
-    dvti_cuda()->cuStreamSynchronize(gpu->compute);
-    dvti_cuda()->cuMemFree_v2((dvti_cu_address)(uintptr_t)block);
-    dvti_cuda_leave(pushed);
+    if (!dvti_cuda_begin(gpu, function, &pushed))
+        return dvti_failure();
+    status = dvti_cuda_acquire_block(device, function, bytes, out);
+    dvti_cuda_end(gpu, pushed);
+    return status;
 }
 
+/* Also on a lost card, in a forked child and while the process ends, where nothing is asked of the driver. */
+static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvti_cuda_block *block;
+    bool pushed = false;
+    dvti_atomic_add(&device->used, -bytes);
+    if (gpu->process != dvti_process_id())
+        return;
+    dvti_mutex_lock(&gpu->lock);
+    block = dvti_cuda_block_at(&gpu->memory, at);
+    if (!gpu->card->lost && dvti_cuda_enter(gpu->card, &pushed) == DVTI_CU_OK) {
+        dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
+                                 dvti_cuda_touch(gpu, block->at, block->size, true));
+        dvti_cuda_leave(pushed);
+    }
+    dvti_cuda_give(&gpu->memory, block, gpu->position);
+    dvti_mutex_unlock(&gpu->lock);
+}
+
+/* ---- work ---- */
+static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launch) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvt_status status;
+    bool pushed;
+    if (!dvti_cuda_begin(gpu, launch->name, &pushed))
+        return dvti_failure();
+    status = dvti_cuda_failed(gpu, launch->name, "cuStreamWaitEvent",
+                              dvti_cuda_touch_launch(gpu, launch));
+    if (status == DVT_OK) {
+        dvti_cuda_remember(gpu, launch->name);
+        status = dvti_cuda_run(gpu, launch);
+    }
+    dvti_cuda_end(gpu, pushed);
+    return status;
+}
+
+/* The lock is not held meanwhile: others may queue more. */
 static dvt_status dvti_cuda_wait(dvti_device *device) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     dvti_cu_result result;
-    bool pushed;
-    if (!dvti_cuda_enter(gpu->card, "waiting", &pushed))
-        return dvti_failure();
-    result = dvti_cuda()->cuStreamSynchronize(gpu->compute);
-    dvti_cuda_leave(pushed);
-    return result == DVTI_CU_OK ? DVT_OK : dvti_cuda_fail("waiting", "cuStreamSynchronize", result);
-}
-
-static dvt_status dvti_cuda_upload(dvti_device *device, void *dst, const void *src, int64_t bytes) {
-    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-    dvti_cu_result result;
-    bool pushed;
-    if (bytes == 0)
-        return DVT_OK;
-    if (!dvti_cuda_enter(gpu->card, "upload", &pushed))
-        return dvti_failure();
-    result = dvti_cuda()->cuMemcpyHtoDAsync_v2((dvti_cu_address)(uintptr_t)dst, src, (size_t)bytes,
-                                               gpu->compute);
-    dvti_cuda_leave(pushed);
-    if (result != DVTI_CU_OK)
-        return dvti_cuda_fail("upload", "cuMemcpyHtoDAsync_v2", result);
-    return dvti_cuda_wait(device);
-}
-
-static dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void *src,
-                                     int64_t bytes) {
-    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-    dvti_cu_result result;
-    bool pushed;
-    if (bytes == 0)
-        return DVT_OK;
-    if (!dvti_cuda_enter(gpu->card, "download", &pushed))
-        return dvti_failure();
-    result = dvti_cuda()->cuMemcpyDtoHAsync_v2(dst, (dvti_cu_address)(uintptr_t)src, (size_t)bytes,
-                                               gpu->compute);
-    dvti_cuda_leave(pushed);
-    if (result != DVTI_CU_OK)
-        return dvti_cuda_fail("download", "cuMemcpyDtoHAsync_v2", result);
-    return dvti_cuda_wait(device);
-}
-
-static dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_device *from,
-                                      const void *src, int64_t bytes) {
-    dvti_cuda_gpu *to = dvti_cuda_gpu_of(device), *source = dvti_cuda_gpu_of(from);
-    dvti_cu_result result;
-    bool pushed;
-    dvt_status status = dvti_cuda_wait(from);
-    if (status != DVT_OK)
-        return status;
-    if (bytes == 0)
-        return DVT_OK;
-    if (!dvti_cuda_enter(to->card, "copy", &pushed))
-        return dvti_failure();
-    result = dvti_cuda()->cuMemcpyPeerAsync((dvti_cu_address)(uintptr_t)dst, to->card->context,
-                                            (dvti_cu_address)(uintptr_t)src, source->card->context,
-                                            (size_t)bytes, to->compute);
-    dvti_cuda_leave(pushed);
-    if (result != DVTI_CU_OK)
-        return dvti_cuda_fail("copy", "cuMemcpyPeerAsync", result);
-    return dvti_cuda_wait(device);
-}
-
-static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launch) {
-    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-    bool pushed;
     dvt_status status;
-    if (!dvti_cuda_enter(gpu->card, launch->name, &pushed))
+    int64_t queued;
+    bool pushed;
+    if (!dvti_cuda_begin(gpu, "waiting", &pushed))
         return dvti_failure();
-    status = dvti_cuda_run(gpu, launch);
-    dvti_cuda_leave(pushed);
+    queued = gpu->position;
+    dvti_mutex_unlock(&gpu->lock);
+    result = dvti_cuda_drain(gpu);
+    dvti_mutex_lock(&gpu->lock);
+    if (result == DVTI_CU_OK)
+        gpu->verified = DVTI_MAX(gpu->verified, queued);
+    status = dvti_cuda_failed(gpu, "waiting", "cuStreamSynchronize", result);
+    dvti_cuda_end(gpu, pushed);
     return status;
 }
 
@@ -117,6 +143,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          dvti_cuda_copy_from,
                                          dvti_cuda_workspace,
                                          dvti_cuda_launch,
-                                         dvti_cuda_wait};
+                                         dvti_cuda_wait,
+                                         dvti_cuda_note};
     return &backend;
 }

@@ -24,6 +24,12 @@ DVTI_FN void dvti_cuda_close(dvti_device *device) {
     (void)device;
 }
 
+DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device_info *out) {
+    (void)index;
+    (void)device;
+    (void)out;
+}
+
 DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
     return NULL;
 }

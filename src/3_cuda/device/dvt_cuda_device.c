@@ -1,21 +1,28 @@
-/* Cards and the gpu(i) on them: opening, closing, making their context current. */
-#include "3_cuda/dvt_cuda.h"
+/* Cards and the gpu(i) on them: opening, closing, making their context current, what can be asked. */
+#include "3_cuda/device/dvt_cuda_device.h"
 
 static dvti_cuda_card dvti_cuda_cards[DVT_MAX_GPUS];
+static dvti_cuda_gpu *dvti_cuda_gpus[DVT_MAX_GPUS]; /* open ones, by number */
+static dvti_mutex dvti_cuda_gpus_lock = DVTI_MUTEX_INIT;
 
-DVTI_FN bool dvti_cuda_enter(dvti_cuda_card *card, const char *function, bool *pushed) {
+DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device) {
+    return (dvti_cuda_gpu *)device->impl;
+}
+
+DVTI_FN const dvti_cuda_card *dvti_cuda_card_of(const dvti_cuda_gpu *gpu) {
+    return gpu->card;
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *card, bool *pushed) {
     const dvti_cuda_driver *cu = dvti_cuda();
     dvti_cu_context current = NULL;
     dvti_cu_result result = cu->cuCtxGetCurrent(&current);
     *pushed = false;
-    if (result == DVTI_CU_OK && current == card->context)
-        return true;
-    if (result == DVTI_CU_OK)
-        result = cu->cuCtxPushCurrent_v2(card->context);
+    if (result != DVTI_CU_OK || current == card->context)
+        return result;
+    result = cu->cuCtxPushCurrent_v2(card->context);
     *pushed = result == DVTI_CU_OK;
-    if (result != DVTI_CU_OK)
-        dvti_cuda_fail(function, "cuCtxPushCurrent_v2", result);
-    return *pushed;
+    return result;
 }
 
 DVTI_FN void dvti_cuda_leave(bool pushed) {
@@ -24,6 +31,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
         dvti_cuda()->cuCtxPopCurrent_v2(&popped);
 }
 
+/* ---- opening ---- */
 static dvti_cu_result dvti_cuda_ask(dvti_cuda_card *card, int index) {
     const dvti_cuda_driver *cu = dvti_cuda();
     int major = 0, minor = 0, shared = 0;
@@ -36,6 +44,7 @@ static dvti_cu_result dvti_cuda_ask(dvti_cuda_card *card, int index) {
         result = cu->cuDeviceGetAttribute(&card->processors, DVTI_CU_ATTR_PROCESSORS, card->device);
     if (result == DVTI_CU_OK)
         result = cu->cuDeviceGetAttribute(&shared, DVTI_CU_ATTR_SHARED_OPTIN, card->device);
+    card->index = index;
     card->cc = major * 10 + minor;
     card->shared_most = shared;
     return result;
@@ -49,51 +58,138 @@ static dvt_status dvti_cuda_open_card(dvti_cuda_card *card, int index) {
     memset(card, 0, sizeof *card);
     memcpy(&card->lock, &fresh, sizeof fresh);
     result = dvti_cuda_ask(card, index);
-    if (result == DVTI_CU_OK)
-        result = dvti_cuda()->cuDevicePrimaryCtxRetain(&card->context, card->device);
+    if (result != DVTI_CU_OK)
+        return dvti_cuda_fail("opening a GPU", "cuDeviceGetAttribute", result);
+    result = dvti_cuda()->cuDevicePrimaryCtxRetain(&card->context, card->device);
     if (result != DVTI_CU_OK)
         return dvti_cuda_fail("opening a GPU", "cuDevicePrimaryCtxRetain", result);
     card->open = true;
     return DVT_OK;
 }
 
-DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
+static dvti_cu_result dvti_cuda_open_streams(dvti_cuda_gpu *gpu) {
     const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cu_stream *streams[4];
+    dvti_cu_result result;
+    bool pushed;
+    int i;
+    streams[0] = &gpu->compute;
+    streams[1] = &gpu->upload;
+    streams[2] = &gpu->download;
+    streams[3] = &gpu->copy;
+    result = dvti_cuda_enter(gpu->card, &pushed);
+    for (i = 0; i < 4 && result == DVTI_CU_OK; i++)
+        result = cu->cuStreamCreateWithPriority(streams[i], DVTI_CU_STREAM_NON_BLOCKING, 0);
+    for (i = 0; i < 4 && result != DVTI_CU_OK; i++)
+        if (*streams[i])
+            cu->cuStreamDestroy_v2(*streams[i]);
+    dvti_cuda_leave(pushed);
+    gpu->own_compute = gpu->compute;
+    return result;
+}
+
+DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
+    dvti_mutex fresh = DVTI_MUTEX_INIT;
     dvti_cuda_card *card = &dvti_cuda_cards[index];
     dvti_cuda_gpu *gpu;
     dvti_cu_result result;
-    bool pushed;
     dvt_status status = dvti_cuda_open_card(card, index);
     if (status != DVT_OK)
         return status;
     gpu = (dvti_cuda_gpu *)dvti_alloc_zero(sizeof *gpu);
     if (!gpu)
         return dvti_fail_memory("opening a GPU", (int64_t)sizeof *gpu);
+    memcpy(&gpu->lock, &fresh, sizeof fresh);
     gpu->card = card;
     gpu->ctx = device->ctx;
-    gpu->process = dvti_process_id();
     gpu->device = device;
-    if (!dvti_cuda_enter(card, "opening a GPU", &pushed)) {
-        dvti_free(gpu);
-        return dvti_failure();
-    }
-    result = cu->cuStreamCreateWithPriority(&gpu->compute, DVTI_CU_STREAM_NON_BLOCKING, 0);
-    dvti_cuda_leave(pushed);
+    gpu->process = dvti_process_id();
+    result = dvti_cuda_open_streams(gpu);
     if (result != DVTI_CU_OK) {
         dvti_free(gpu);
         return dvti_cuda_fail("opening a GPU", "cuStreamCreateWithPriority", result);
     }
     device->impl = gpu;
+    dvti_mutex_lock(&dvti_cuda_gpus_lock);
+    dvti_cuda_gpus[gpu->ctx.id] = gpu;
+    dvti_mutex_unlock(&dvti_cuda_gpus_lock);
     return DVT_OK;
 }
 
+/* ---- closing ---- */
+DVTI_FN dvti_cu_result dvti_cuda_drain(dvti_cuda_gpu *gpu) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cu_result result = cu->cuStreamSynchronize(gpu->upload);
+    if (result == DVTI_CU_OK)
+        result = cu->cuStreamSynchronize(gpu->copy);
+    if (result == DVTI_CU_OK)
+        result = cu->cuStreamSynchronize(gpu->compute);
+    return result;
+}
+
 DVTI_FN void dvti_cuda_close(dvti_device *device) {
-    dvti_cuda_gpu *gpu = (dvti_cuda_gpu *)device->impl;
-    bool pushed;
-    if (dvti_cuda_enter(gpu->card, "closing a GPU", &pushed)) {
-        dvti_cuda()->cuStreamDestroy_v2(gpu->compute);
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    bool pushed = false;
+    dvti_mutex_lock(&dvti_cuda_gpus_lock);
+    dvti_cuda_gpus[gpu->ctx.id] = NULL;
+    dvti_mutex_unlock(&dvti_cuda_gpus_lock);
+    if (gpu->process == dvti_process_id() && !gpu->card->lost &&
+        dvti_cuda_enter(gpu->card, &pushed) == DVTI_CU_OK) {
+        dvti_cuda_drain(gpu);
+        dvti_cuda_trim(&gpu->memory);
+        dvti_cuda_order_close(gpu);
+        dvti_cuda_staging_close(gpu);
+        cu->cuStreamDestroy_v2(gpu->own_compute);
+        cu->cuStreamDestroy_v2(gpu->upload);
+        cu->cuStreamDestroy_v2(gpu->download);
+        cu->cuStreamDestroy_v2(gpu->copy);
         dvti_cuda_leave(pushed);
     }
+    dvti_cuda_forget(&gpu->memory);
     device->impl = NULL;
     dvti_free(gpu);
+}
+
+/* ---- memory that the others on a card keep for later ---- */
+DVTI_FN int64_t dvti_cuda_trim_others(const dvti_cuda_gpu *except) {
+    int64_t bytes = 0;
+    bool pushed;
+    int i;
+    dvti_mutex_lock(&dvti_cuda_gpus_lock);
+    for (i = 0; i < DVT_MAX_GPUS; i++) {
+        dvti_cuda_gpu *gpu = dvti_cuda_gpus[i];
+        if (!gpu || gpu == except || gpu->card != except->card ||
+            !dvti_cuda_begin(gpu, "trim", &pushed))
+            continue;
+        if (dvti_cuda_drain(gpu) == DVTI_CU_OK)
+            bytes += dvti_cuda_trim(&gpu->memory);
+        dvti_cuda_end(gpu, pushed);
+    }
+    dvti_mutex_unlock(&dvti_cuda_gpus_lock);
+    return bytes;
+}
+
+/* ---- asking, without opening anything ---- */
+DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device_info *out) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cu_device card = 0;
+    size_t total = 0, available = 0;
+    int processors = 0;
+    bool pushed;
+    out->memory_total = out->memory_free = -1;
+    out->driver_version = dvti_cuda_driver_version();
+    if (cu->cuDeviceGet(&card, index) != DVTI_CU_OK ||
+        cu->cuDeviceGetName(out->name, (int)sizeof out->name, card) != DVTI_CU_OK)
+        snprintf(out->name, sizeof out->name, "a card that does not answer");
+    out->name[sizeof out->name - 1] = 0;
+    if (cu->cuDeviceTotalMem_v2(&total, card) == DVTI_CU_OK)
+        out->memory_total = (int64_t)total;
+    if (cu->cuDeviceGetAttribute(&processors, DVTI_CU_ATTR_PROCESSORS, card) == DVTI_CU_OK)
+        out->threads = processors;
+    if (device && device->impl && dvti_cuda_begin(dvti_cuda_gpu_of(device), "query", &pushed)) {
+        if (cu->cuMemGetInfo_v2(&available, &total) == DVTI_CU_OK)
+            out->memory_free = (int64_t)available;
+        dvti_cuda_end(dvti_cuda_gpu_of(device), pushed);
+    }
 }

@@ -1,5 +1,5 @@
 /* The door of all kernels, and what the families share. */
-#include "3_cuda/dvt_cuda.h"
+#include "3_cuda/device/dvt_cuda_device.h"
 
 DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view) {
     dvti_kview k;
@@ -72,11 +72,11 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
     result = cu->cuLaunchKernel(function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
                                 (unsigned)grid.threads, 1, 1, (unsigned)grid.shared, gpu->compute,
                                 NULL, extra);
-    return result == DVTI_CU_OK ? DVT_OK : dvti_cuda_fail(launch->name, "cuLaunchKernel", result);
+    return dvti_cuda_failed(gpu, launch->name, "cuLaunchKernel", result);
 }
 
 DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *launch) {
-    const dvti_cuda_gpu *gpu = (const dvti_cuda_gpu *)device->impl;
+    const dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     switch (launch->kernel) {
     case DVTI_K_REDUCE:
         return dvti_cuda_reduce_workspace(gpu, launch);

@@ -1,0 +1,267 @@
+/* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
+   without a call to the driver, which would wait for the card.
+
+   Requests up to 1 MiB share segments of 2 MiB, so that long-lived crumbs do not pin large memory. Larger ones come from
+   segments of 20 MiB, or of their own size when that is more than half of it. Best fit; a block is cut when what remains is of use (512 bytes in
+   small segments, 1 MiB in large ones), and joined with its free neighbours when it returns. Sizes as in PyTorch's
+   c10/cuda/CUDACachingAllocator, which many have tuned; the structure is ours. */
+#include "3_cuda/device/dvt_cuda_device.h"
+
+#define DVTI_CUDA_UNIT 512
+#define DVTI_CUDA_SMALL ((int64_t)1 << 20)
+#define DVTI_CUDA_SMALL_SEGMENT ((int64_t)2 << 20)
+#define DVTI_CUDA_LARGE_SEGMENT ((int64_t)20 << 20)
+#define DVTI_CUDA_LARGE_UNIT ((int64_t)2 << 20)
+
+/* ---- bins of free blocks ---- */
+static int dvti_cuda_bin_of(int64_t size) {
+    int bin = 0;
+    for (size /= DVTI_CUDA_UNIT; size > 1 && bin < DVTI_CUDA_BINS - 1; size >>= 1)
+        bin++;
+    return bin;
+}
+
+static void dvti_cuda_bin_add(dvti_cuda_memory *memory, dvti_cuda_block *block) {
+    dvti_cuda_block **head = &memory->bin[block->small][dvti_cuda_bin_of(block->size)];
+    block->chain = *head;
+    block->chain_back = NULL;
+    if (*head)
+        (*head)->chain_back = block;
+    *head = block;
+}
+
+static void dvti_cuda_bin_remove(dvti_cuda_memory *memory, dvti_cuda_block *block) {
+    if (block->chain)
+        block->chain->chain_back = block->chain_back;
+    if (block->chain_back)
+        block->chain_back->chain = block->chain;
+    else
+        memory->bin[block->small][dvti_cuda_bin_of(block->size)] = block->chain;
+}
+
+/* The smallest free block of at least that size. In the first bin some are too small; in later ones none is. */
+static dvti_cuda_block *dvti_cuda_best(const dvti_cuda_memory *memory, bool small, int64_t size) {
+    dvti_cuda_block *best = NULL, *block;
+    int bin;
+    for (bin = dvti_cuda_bin_of(size); bin < DVTI_CUDA_BINS && !best; bin++)
+        for (block = memory->bin[small][bin]; block; block = block->chain)
+            if (block->size >= size && (!best || block->size < best->size))
+                best = block;
+    return best;
+}
+
+DVTI_FN int64_t dvti_cuda_largest_free(const dvti_cuda_memory *memory) {
+    int64_t most = 0;
+    int small, bin;
+    for (small = 0; small < 2; small++)
+        for (bin = 0; bin < DVTI_CUDA_BINS; bin++) {
+            const dvti_cuda_block *block = memory->bin[small][bin];
+            for (; block; block = block->chain)
+                most = DVTI_MAX(most, block->size);
+        }
+    return most;
+}
+
+/* ---- busy blocks by address ---- */
+static dvti_cuda_block **dvti_cuda_bucket(const dvti_cuda_memory *memory, const void *at) {
+    uint64_t key = (uint64_t)(uintptr_t)at / DVTI_CUDA_UNIT;
+    return &memory->bucket[(key * 0x9e3779b97f4a7c15u >> 32) % memory->n_buckets];
+}
+
+static void dvti_cuda_bucket_add(dvti_cuda_memory *memory, dvti_cuda_block *block) {
+    dvti_cuda_block **head = dvti_cuda_bucket(memory, block->at);
+    block->chain = *head;
+    block->chain_back = NULL;
+    if (*head)
+        (*head)->chain_back = block;
+    *head = block;
+    memory->n_busy++;
+}
+
+/* Without memory for a longer table the chains get longer, which is only slower; the first table must exist. */
+static bool dvti_cuda_buckets_ready(dvti_cuda_memory *memory) {
+    dvti_cuda_block **old = memory->bucket, **fresh, *block, *next;
+    size_t n = memory->n_buckets, i;
+    if (memory->n_busy < n)
+        return true;
+    fresh = (dvti_cuda_block **)dvti_alloc_zero((n ? 2 * n : 64) * sizeof *fresh);
+    if (!fresh)
+        return n > 0;
+    memory->bucket = fresh;
+    memory->n_buckets = n ? 2 * n : 64;
+    memory->n_busy = 0;
+    for (i = 0; i < n; i++)
+        for (block = old[i]; block; block = next) {
+            next = block->chain;
+            dvti_cuda_bucket_add(memory, block);
+        }
+    dvti_free(old);
+    return true;
+}
+
+DVTI_FN dvti_cuda_block *dvti_cuda_block_at(const dvti_cuda_memory *memory, const void *at) {
+    dvti_cuda_block *block = memory->n_buckets ? *dvti_cuda_bucket(memory, at) : NULL;
+    while (block && block->at != (const char *)at)
+        block = block->chain;
+    return block;
+}
+
+/* ---- handing out ---- */
+static int64_t dvti_cuda_segment_size(int64_t size) {
+    if (size <= DVTI_CUDA_SMALL)
+        return DVTI_CUDA_SMALL_SEGMENT;
+    if (size <= DVTI_CUDA_LARGE_SEGMENT / 2)
+        return DVTI_CUDA_LARGE_SEGMENT;
+    return (size + DVTI_CUDA_LARGE_UNIT - 1) / DVTI_CUDA_LARGE_UNIT * DVTI_CUDA_LARGE_UNIT;
+}
+
+static dvti_cuda_block *dvti_cuda_segment(dvti_cuda_memory *memory, int64_t size,
+                                          dvti_cu_result *result) {
+    dvti_cuda_block *block = (dvti_cuda_block *)dvti_alloc_zero(sizeof *block);
+    dvti_cu_address address = 0;
+    int64_t whole = dvti_cuda_segment_size(size);
+    *result = DVTI_CU_OK;
+    if (!block)
+        return NULL;
+    *result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)whole);
+    /* A card that is nearly full may still have the block itself. */
+    if (*result == DVTI_CU_OUT_OF_MEMORY && size > DVTI_CUDA_SMALL && whole > size) {
+        whole = size;
+        *result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)whole);
+    }
+    if (*result != DVTI_CU_OK) {
+        dvti_free(block);
+        return NULL;
+    }
+    block->at = (char *)(uintptr_t)address;
+    block->size = whole;
+    block->small = size <= DVTI_CUDA_SMALL;
+    memory->segments++;
+    memory->fresh++;
+    memory->reserved += whole;
+    memory->reserved_peak = DVTI_MAX(memory->reserved_peak, memory->reserved);
+    return block;
+}
+
+/* Without memory for the second half's entry the block stays whole. */
+static void dvti_cuda_cut(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t size) {
+    int64_t rest = block->size - size;
+    dvti_cuda_block *tail;
+    if (rest < (block->small ? DVTI_CUDA_UNIT : DVTI_CUDA_SMALL))
+        return;
+    tail = (dvti_cuda_block *)dvti_alloc_zero(sizeof *tail);
+    if (!tail)
+        return;
+    tail->at = block->at + size;
+    tail->size = rest;
+    tail->small = block->small;
+    tail->released = block->released;
+    tail->previous = block;
+    tail->next = block->next;
+    if (tail->next)
+        tail->next->previous = tail;
+    block->next = tail;
+    block->size = size;
+    dvti_cuda_bin_add(memory, tail);
+}
+
+DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
+                                        dvti_cu_result *result) {
+    int64_t size = (DVTI_MAX(bytes, 1) + DVTI_CUDA_UNIT - 1) / DVTI_CUDA_UNIT * DVTI_CUDA_UNIT;
+    dvti_cuda_block *block;
+    *result = DVTI_CU_OK;
+    if (!dvti_cuda_buckets_ready(memory))
+        return NULL;
+    block = dvti_cuda_best(memory, size <= DVTI_CUDA_SMALL, size);
+    if (block) {
+        dvti_cuda_bin_remove(memory, block);
+        memory->reused++;
+    } else
+        block = dvti_cuda_segment(memory, size, result);
+    if (!block)
+        return NULL;
+    dvti_cuda_cut(memory, block, size);
+    block->busy = true;
+    dvti_cuda_bucket_add(memory, block);
+    return block;
+}
+
+/* ---- taking back ---- */
+/* `next` becomes part of `block`; neither is in a bin. */
+static void dvti_cuda_join(dvti_cuda_block *block, dvti_cuda_block *next) {
+    block->size += next->size;
+    block->released = DVTI_MAX(block->released, next->released);
+    block->next = next->next;
+    if (block->next)
+        block->next->previous = block;
+    dvti_free(next);
+}
+
+DVTI_FN void dvti_cuda_give(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t position) {
+    dvti_cuda_block *neighbour;
+    if (block->chain)
+        block->chain->chain_back = block->chain_back;
+    if (block->chain_back)
+        block->chain_back->chain = block->chain;
+    else
+        *dvti_cuda_bucket(memory, block->at) = block->chain;
+    memory->n_busy--;
+    block->busy = false;
+    block->released = position;
+    if ((neighbour = block->next) && !neighbour->busy) {
+        dvti_cuda_bin_remove(memory, neighbour);
+        dvti_cuda_join(block, neighbour);
+    }
+    if ((neighbour = block->previous) && !neighbour->busy) {
+        dvti_cuda_bin_remove(memory, neighbour);
+        dvti_cuda_join(neighbour, block);
+        block = neighbour;
+    }
+    dvti_cuda_bin_add(memory, block);
+}
+
+DVTI_FN int64_t dvti_cuda_trim(dvti_cuda_memory *memory) {
+    int64_t bytes = 0;
+    int small, bin;
+    for (small = 0; small < 2; small++)
+        for (bin = 0; bin < DVTI_CUDA_BINS; bin++) {
+            dvti_cuda_block *block = memory->bin[small][bin], *next;
+            for (; block; block = next) {
+                next = block->chain;
+                if (block->previous || block->next)
+                    continue;
+                dvti_cuda_bin_remove(memory, block);
+                dvti_cuda()->cuMemFree_v2((dvti_cu_address)(uintptr_t)block->at);
+                bytes += block->size;
+                memory->segments--;
+                memory->reserved -= block->size;
+                dvti_free(block);
+            }
+        }
+    return bytes;
+}
+
+DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
+    dvti_cuda_block *block, *next;
+    size_t i;
+    int small, bin;
+    for (i = 0; i < memory->n_buckets; i++)
+        for (block = memory->bucket[i]; block; block = next) {
+            next = block->chain;
+            dvti_free(block);
+        }
+    for (small = 0; small < 2; small++)
+        for (bin = 0; bin < DVTI_CUDA_BINS; bin++)
+            for (block = memory->bin[small][bin]; block; block = next) {
+                next = block->chain;
+                dvti_free(block);
+            }
+    dvti_free(memory->bucket);
+    memset(memory, 0, sizeof *memory);
+}
+
+#undef DVTI_CUDA_UNIT
+#undef DVTI_CUDA_SMALL
+#undef DVTI_CUDA_SMALL_SEGMENT
+#undef DVTI_CUDA_LARGE_SEGMENT
+#undef DVTI_CUDA_LARGE_UNIT
