@@ -119,12 +119,13 @@
 /* [dvt:status] Errors. A call that fails returns NULL, false or a status, never aborts, and leaves
    its arguments as they were. NULL arrays pass through every operation, so a chain of calls can be
    checked once at its end. The first failure of a thread is kept with a code and a sentence until
-   dvt_clear_error. */
+   dvt_clear_error; while one is kept, a NULL in the place of an optional array is taken for the
+   result of the call that failed, and fails too, with a warning. */
 
 /* One row per status: name, number, meaning, usual fix. Ranges: 1xx environment, 2xx your
    arguments, 3xx not in this build, 4xx not on this device, 9xx a bug of ours. */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/0_api/dvt_status.h"
+#line 8 "src/0_api/dvt_status.h"
 #endif
 #define DVT_STATUS_TABLE(X)                                                                        \
     X(OK, 0, "no error", "")                                                                       \
@@ -1039,7 +1040,8 @@ DVT_API dvt_status dvt_zero_grad(dvt_array *x);
    graph is used up; a value that a gradient reads was overwritten since), HOST_MEMORY,
    DEVICE_MEMORY. */
 DVT_API dvt_status dvt_backward(dvt_array *y);
-/* Several heads at once, with their own gradients (NULL, or NULL entries: ones). retain_graph
+/* Several heads at once, with their own gradients (NULL, or NULL entries: ones; an entry is an
+   optional array, see [dvt:status]). retain_graph
    allows another backward; create_graph also records this one, for gradients of gradients, and
    keeps the graph. Attached gradients that were recorded are replaced by new arrays, not
    overwritten, and keep their graph alive, and with it the array they belong to, until the next
@@ -14404,6 +14406,9 @@ DVTI_FN dvti_attr dvti_attr_none(void);
 
 /* All inputs are there and live on one context. Otherwise false, with the error set. */
 DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n);
+/* false for a NULL while this thread keeps an error: then it may be a failed call's result, and is no "none". Calls in which
+   NULL was written by hand do not ask: blocks, gradients. */
+DVTI_FN bool dvti_optional(const char *function, const char *what, const dvt_array *x);
 /* x may be written now: not a broadcast view, and not recorded while recording. */
 DVTI_FN bool dvti_writable(const char *function, dvt_array *x);
 /* Tells the tape that x's memory has changed. */
@@ -14442,6 +14447,10 @@ DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis,
 DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
                                  const dvt_conv2d_params *p);
 DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr);
+/* dvt_conv2d and dvt_linear for callers that know their bias: NULL is none. */
+DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
+                                     const dvt_conv2d_params *p);
+DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias);
 DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
                                     const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,
@@ -14497,6 +14506,18 @@ DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n) {
             return false;
         }
     return true;
+}
+
+DVTI_FN bool dvti_optional(const char *function, const char *what, const dvt_array *x) {
+    if (x || dvt_error_code() == DVT_OK)
+        return true;
+    dvti_log(
+        DVT_LOG_WARNING,
+        "%s: %s is NULL while this thread keeps an error, so it is taken for the result of the "
+        "call that failed; if it means none, call dvt_clear_error when the error is dealt with",
+        function, what);
+    dvti_null(function, what);
+    return false;
 }
 
 DVTI_FN bool dvti_writable(const char *function, dvt_array *x) {
@@ -15323,8 +15344,8 @@ DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
            dvti_conv2d_shape(name, x->shape, w, dvti_describe(x), dvti_shape_text(w), &attr, &y);
 }
 
-DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
-                              const dvt_conv2d_params *p) {
+DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
+                                     const dvt_conv2d_params *p) {
     dvt_array *in[3];
     dvti_attr attr;
     in[0] = x;
@@ -15345,6 +15366,11 @@ DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
         return NULL;
     }
     return dvti_conv2d(x, w, bias, &attr);
+}
+
+DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
+                              const dvt_conv2d_params *p) {
+    return dvti_optional("dvt_conv2d", "bias", bias) ? dvti_conv2d_layer(x, w, bias, p) : NULL;
 }
 
 /* The gradients get shapes that a forward call has accepted; anything else would read beyond a buffer. */
@@ -16387,7 +16413,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 #line 2 "src/4_ops/op_layers.c"
 #endif
 
-DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
+DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
     dvt_array *in[3], *y;
     dvt_scope_guard scope;
     in[0] = x;
@@ -16411,6 +16437,10 @@ DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
     dvt_keep(y);
     dvt_scope_end(&scope);
     return y;
+}
+
+DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
+    return dvti_optional("dvt_linear", "bias", bias) ? dvti_linear(x, w, bias) : NULL;
 }
 
 DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
@@ -16544,7 +16574,8 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
         in[n++] = gamma;
     if (beta)
         in[n++] = beta;
-    if (!dvti_check("dvt_layer_norm", in, n))
+    if (!dvti_check("dvt_layer_norm", in, n) || !dvti_optional("dvt_layer_norm", "gamma", gamma) ||
+        !dvti_optional("dvt_layer_norm", "beta", beta))
         return NULL;
     if (x->shape.ndim < 1 || !(epsilon >= 0)) {
         dvti_fail(
@@ -18104,7 +18135,10 @@ static dvt_status dvti_check_heads(const char *name, dvt_array *const *heads,
     if (!heads)
         return dvti_null(name, "heads");
     for (i = 0; status == DVT_OK && i < n; i++)
-        status = dvti_check_head(name, heads[i], grads ? grads[i] : NULL, i);
+        if (grads && !dvti_optional(name, "a head's gradient", grads[i]))
+            status = dvti_failure();
+        else
+            status = dvti_check_head(name, heads[i], grads ? grads[i] : NULL, i);
     return status;
 }
 
@@ -22813,7 +22847,7 @@ static dvt_array *dvti_dense_block_forward(dvt_block *self, void *user, dvt_arra
         return NULL;
     if (!d->no_flatten && x->shape.ndim != 2)
         x = dvt_flatten(x);
-    x = x ? dvt_linear(x, w, b) : NULL;
+    x = x ? dvti_linear(x, w, b) : NULL;
     return x ? dvti_activate(x, d->activation) : NULL;
 }
 
@@ -23064,7 +23098,7 @@ static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array
         return NULL;
     if (!dvti_conv_block_accepts(x, w->shape.dim[1] * d->params.groups))
         return NULL;
-    x = dvt_conv2d(x, w, b, &d->params);
+    x = dvti_conv2d_layer(x, w, b, &d->params);
     return x ? dvti_activate(x, d->activation) : NULL;
 }
 

@@ -52,7 +52,8 @@ DVT_API dvt_status dvt_zero_grad(dvt_array *x);
    graph is used up; a value that a gradient reads was overwritten since), HOST_MEMORY,
    DEVICE_MEMORY. */
 DVT_API dvt_status dvt_backward(dvt_array *y);
-/* Several heads at once, with their own gradients (NULL, or NULL entries: ones). retain_graph
+/* Several heads at once, with their own gradients (NULL, or NULL entries: ones; an entry is an
+   optional array, see [dvt:status]). retain_graph
    allows another backward; create_graph also records this one, for gradients of gradients, and
    keeps the graph. Attached gradients that were recorded are replaced by new arrays, not
    overwritten, and keep their graph alive, and with it the array they belong to, until the next

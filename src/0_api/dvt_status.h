@@ -1,7 +1,8 @@
 /* [dvt:status] Errors. A call that fails returns NULL, false or a status, never aborts, and leaves
    its arguments as they were. NULL arrays pass through every operation, so a chain of calls can be
    checked once at its end. The first failure of a thread is kept with a code and a sentence until
-   dvt_clear_error. */
+   dvt_clear_error; while one is kept, a NULL in the place of an optional array is taken for the
+   result of the call that failed, and fails too, with a warning. */
 
 /* One row per status: name, number, meaning, usual fix. Ranges: 1xx environment, 2xx your
    arguments, 3xx not in this build, 4xx not on this device, 9xx a bug of ours. */

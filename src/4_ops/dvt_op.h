@@ -47,6 +47,9 @@ DVTI_FN dvti_attr dvti_attr_none(void);
 
 /* All inputs are there and live on one context. Otherwise false, with the error set. */
 DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n);
+/* false for a NULL while this thread keeps an error: then it may be a failed call's result, and is no "none". Calls in which
+   NULL was written by hand do not ask: blocks, gradients. */
+DVTI_FN bool dvti_optional(const char *function, const char *what, const dvt_array *x);
 /* x may be written now: not a broadcast view, and not recorded while recording. */
 DVTI_FN bool dvti_writable(const char *function, dvt_array *x);
 /* Tells the tape that x's memory has changed. */
@@ -85,6 +88,10 @@ DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis,
 DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
                                  const dvt_conv2d_params *p);
 DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr);
+/* dvt_conv2d and dvt_linear for callers that know their bias: NULL is none. */
+DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
+                                     const dvt_conv2d_params *p);
+DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias);
 DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
                                     const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,

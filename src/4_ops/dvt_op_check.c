@@ -39,6 +39,18 @@ DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n) {
     return true;
 }
 
+DVTI_FN bool dvti_optional(const char *function, const char *what, const dvt_array *x) {
+    if (x || dvt_error_code() == DVT_OK)
+        return true;
+    dvti_log(
+        DVT_LOG_WARNING,
+        "%s: %s is NULL while this thread keeps an error, so it is taken for the result of the "
+        "call that failed; if it means none, call dvt_clear_error when the error is dealt with",
+        function, what);
+    dvti_null(function, what);
+    return false;
+}
+
 DVTI_FN bool dvti_writable(const char *function, dvt_array *x) {
     if (x->broadcast) {
         dvti_fail(DVT_ERR_VALUE,

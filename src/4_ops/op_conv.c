@@ -161,8 +161,8 @@ DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
            dvti_conv2d_shape(name, x->shape, w, dvti_describe(x), dvti_shape_text(w), &attr, &y);
 }
 
-DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
-                              const dvt_conv2d_params *p) {
+DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
+                                     const dvt_conv2d_params *p) {
     dvt_array *in[3];
     dvti_attr attr;
     in[0] = x;
@@ -183,6 +183,11 @@ DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
         return NULL;
     }
     return dvti_conv2d(x, w, bias, &attr);
+}
+
+DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
+                              const dvt_conv2d_params *p) {
+    return dvti_optional("dvt_conv2d", "bias", bias) ? dvti_conv2d_layer(x, w, bias, p) : NULL;
 }
 
 /* The gradients get shapes that a forward call has accepted; anything else would read beyond a buffer. */

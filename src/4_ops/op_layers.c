@@ -1,7 +1,7 @@
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
 #include "4_ops/dvt_op.h"
 
-DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
+DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
     dvt_array *in[3], *y;
     dvt_scope_guard scope;
     in[0] = x;
@@ -25,6 +25,10 @@ DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
     dvt_keep(y);
     dvt_scope_end(&scope);
     return y;
+}
+
+DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
+    return dvti_optional("dvt_linear", "bias", bias) ? dvti_linear(x, w, bias) : NULL;
 }
 
 DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
@@ -158,7 +162,8 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
         in[n++] = gamma;
     if (beta)
         in[n++] = beta;
-    if (!dvti_check("dvt_layer_norm", in, n))
+    if (!dvti_check("dvt_layer_norm", in, n) || !dvti_optional("dvt_layer_norm", "gamma", gamma) ||
+        !dvti_optional("dvt_layer_norm", "beta", beta))
         return NULL;
     if (x->shape.ndim < 1 || !(epsilon >= 0)) {
         dvti_fail(

@@ -43,7 +43,10 @@ static dvt_status dvti_check_heads(const char *name, dvt_array *const *heads,
     if (!heads)
         return dvti_null(name, "heads");
     for (i = 0; status == DVT_OK && i < n; i++)
-        status = dvti_check_head(name, heads[i], grads ? grads[i] : NULL, i);
+        if (grads && !dvti_optional(name, "a head's gradient", grads[i]))
+            status = dvti_failure();
+        else
+            status = dvti_check_head(name, heads[i], grads ? grads[i] : NULL, i);
     return status;
 }
 

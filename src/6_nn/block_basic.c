@@ -124,7 +124,7 @@ static dvt_array *dvti_dense_block_forward(dvt_block *self, void *user, dvt_arra
         return NULL;
     if (!d->no_flatten && x->shape.ndim != 2)
         x = dvt_flatten(x);
-    x = x ? dvt_linear(x, w, b) : NULL;
+    x = x ? dvti_linear(x, w, b) : NULL;
     return x ? dvti_activate(x, d->activation) : NULL;
 }
 

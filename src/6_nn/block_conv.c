@@ -47,7 +47,7 @@ static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array
         return NULL;
     if (!dvti_conv_block_accepts(x, w->shape.dim[1] * d->params.groups))
         return NULL;
-    x = dvt_conv2d(x, w, b, &d->params);
+    x = dvti_conv2d_layer(x, w, b, &d->params);
     return x ? dvti_activate(x, d->activation) : NULL;
 }
 

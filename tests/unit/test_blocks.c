@@ -404,4 +404,24 @@ DVT_TEST(blocks_embedding) {
     CHECK_ERROR(dvt_embedding_block(2, 0), DVT_ERR_RANGE);
 }
 
+/* A block knows that it has no bias: an error that the thread keeps from elsewhere changes nothing. */
+DVT_TEST(blocks_without_bias_under_an_old_error) {
+    dvt_block *net = dvt_sequential();
+    dvt_conv2d_desc conv;
+    dvt_dense_desc dense;
+    memset(&conv, 0, sizeof conv);
+    memset(&dense, 0, sizeof dense);
+    conv.channels = 2;
+    conv.kernel[0] = 1;
+    dense.units = 3;
+    conv.no_bias = dense.no_bias = true;
+    DVT_ADD(net, dvt_conv2d_with(&conv), dvt_dense_with(&dense));
+    CHECK_INT(dvt_initialize(net, dvt_init_one(), no_contexts(), false), DVT_OK);
+    CHECK(dvt_ones(DVT_SHAPE(-1), DVT_F32, dvt_cpu()) == NULL);
+    CHECK_INT(dvt_error_code(), DVT_ERR_SHAPE);
+    CHECK_VALUES(dvt_forward(net, dvt_ones(DVT_SHAPE(1, 1, 2, 2), DVT_F32, dvt_cpu())), 1e-6, 8, 8,
+                 8);
+    dvt_clear_error();
+}
+
 #endif

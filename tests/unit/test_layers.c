@@ -62,6 +62,33 @@ DVT_TEST(layers_linear) {
                  0, 1, 2, 3, 1, 2, 3);
 }
 
+/* An optional array whose making failed is not "none": the result would be complete, and wrong. */
+DVT_TEST(layers_failed_options) {
+    dvt_ctx cpu = dvt_cpu();
+    dvt_array *x = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, cpu), *y = NULL;
+    dvt_array *w = dvt_ones(DVT_SHAPE(4, 3), DVT_F32, cpu),
+              *g = dvt_ones(DVT_SHAPE(3), DVT_F32, cpu);
+    dvt_array *image = dvt_ones(DVT_SHAPE(1, 1, 2, 2), DVT_F32, cpu);
+    dvt_status status = DVT_OK;
+    int k;
+    dvt_attach_grad(x, DVT_GRAD_WRITE);
+    for (k = 0; k < 2; k++) {
+        dvt_array *bad = k ? dvt_add(x, w) : NULL; /* shapes that do not broadcast */
+        DVT_RECORD {
+            y = dvt_square(x);
+        }
+        CHECK((dvt_linear(x, w, bad) == NULL) == k);
+        CHECK((dvt_conv2d(image, image, bad, NULL) == NULL) == k);
+        CHECK((dvt_layer_norm(x, bad, g, 1e-5) == NULL) == k);
+        CHECK((dvt_layer_norm(x, g, bad, 1e-5) == NULL) == k);
+        status = dvt_backward_from(&y, &bad, 1, true, false);
+        CHECK_INT(status, k ? DVT_ERR_SHAPE : DVT_OK);
+        CHECK_INT(dvt_error_code(), k ? DVT_ERR_SHAPE : DVT_OK);
+        CHECK_INT(dvt_backward_from(&y, NULL, 1, true, false), DVT_OK); /* no entry, no doubt */
+        dvt_clear_error();
+    }
+}
+
 DVT_TEST(layers_linear_errors) {
     dvt_array *x = dvt_zeros(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu());
     dvt_array *w = dvt_zeros(DVT_SHAPE(4, 3), DVT_F32, dvt_cpu());
