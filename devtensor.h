@@ -4704,11 +4704,8 @@ static void dvti_cpu_model(char *name, size_t size) {
 }
 
 /* A gpu(i) that nobody has used yet is not opened for being asked: that would take memory on the card. */
-static void dvti_gpu_query(dvt_ctx ctx, dvt_device_info *out) {
-    dvti_device *device;
-    int64_t limit;
-    int card;
-    dvti_device_look(ctx, &device, &card, &limit);
+static void dvti_gpu_query(const dvti_device *device, int card, int64_t limit,
+                           dvt_device_info *out) {
     out->is_virtual = true;
     out->threads = 1;
     out->memory_total = out->memory_free = -1;
@@ -4720,7 +4717,6 @@ static void dvti_gpu_query(dvt_ctx ctx, dvt_device_info *out) {
     if (device) {
         out->memory_used = dvti_atomic_load(&device->used);
         out->memory_peak = dvti_atomic_load(&device->peak);
-        dvti_device_end(device);
     }
     if (limit) {
         out->memory_total = limit;
@@ -4738,7 +4734,9 @@ DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out) {
     memset(out, 0, sizeof *out);
     out->ctx = ctx;
     if (dvti_device_look(ctx, &device, &card, &limit)) {
-        dvti_gpu_query(ctx, out);
+        dvti_gpu_query(device, card, limit, out);
+        if (device)
+            dvti_device_end(device);
         return DVT_OK;
     }
     device = dvti_device_begin("dvt_device_query", ctx);
