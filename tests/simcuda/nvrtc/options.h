@@ -1,0 +1,14 @@
+/* The compiler options of a program, as the real NVRTC should see them. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+typedef struct options {
+    char **text;
+    int count;
+    int wants_cubin; /* a real architecture was asked for */
+} options;
+
+int options_read(options *, int count, const char *const *given); /* 0 when memory ran out */
+void options_free(options *);
+
+#endif

@@ -1,0 +1,14 @@
+# The translator as objects, for whoever turns PTX into a module; and ptx2c.
+PTX_OBJECTS = $(patsubst $(SIM)/ptx/%.c,$(O)/ptx/%.o,$(filter-out %/ptx2c.c,$(wildcard $(SIM)/ptx/*.c)))
+PROGRAMS += $(O)/bin/ptx2c
+
+$(O)/ptx/%.o: $(SIM)/ptx/%.c
+	@mkdir -p $(@D)
+	$(SIM_CC) -DPTX_ROOM='"$(SIM)/ptx"' -c $< -o $@
+
+# .incbin is not seen by -MMD
+$(O)/ptx/ptx_prelude.o: $(wildcard $(SIM)/ptx/rt/*.h) $(SIM)/sim_module.h
+
+$(O)/bin/ptx2c: $(O)/ptx/ptx2c.o $(PTX_OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $^ -o $@
