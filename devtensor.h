@@ -1134,6 +1134,49 @@ DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx);
 #ifdef DEVTENSOR_LINES
 #line 14 "src/0_api/dvt_api.h"
 #endif
+/* ==== begin src/0_api/dvt_gpu.h ==== */
+/* [dvt:gpu] What most programs never call: the memory that a GPU keeps for later, kernels compiled ahead of their
+   first use, streams and addresses shared with other CUDA code of the process. */
+
+/* Memory of one device. The allocator keeps released memory for later; `reserved` is what it holds. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/0_api/dvt_gpu.h"
+#endif
+typedef struct dvt_memory_stats {
+    int64_t used, used_peak;         /* bytes of arrays */
+    int64_t reserved, reserved_peak; /* bytes taken from the card or from main memory */
+    int64_t reused, taken;           /* requests served from what was kept, and by the card */
+} dvt_memory_stats;
+
+/* Waits: no. Errors: NO_DEVICE. */
+DVT_API dvt_status dvt_memory_query(dvt_ctx ctx, dvt_memory_stats *out);
+/* Gives back to the card what is kept for later. Returns the bytes. Waits: for that GPU. */
+DVT_API int64_t dvt_trim_memory(dvt_ctx ctx);
+/* Arrays on the device may have that many bytes together; 0: no limit. Errors: NO_DEVICE, RANGE. */
+DVT_API dvt_status dvt_set_memory_limit(dvt_ctx ctx, int64_t bytes);
+
+/* Kernels are compiled by NVRTC when they are first used, and kept on disk (DEVTENSOR_CACHE_DIR). */
+typedef struct dvt_jit_stats {
+    int64_t compiled;  /* programs compiled in this process */
+    int64_t from_disk; /* programs read from the cache instead */
+    int64_t loaded;    /* modules loaded into cards */
+    double compile_seconds, load_seconds;
+} dvt_jit_stats;
+
+/* The counters of this process. */
+DVT_API dvt_jit_stats dvt_get_jit_stats(void);
+/* The CUstream in which gpu(i) computes, for work of your own in the same order; NULL without a card. */
+DVT_API void *dvt_cuda_stream(dvt_ctx ctx);
+/* gpu(i) computes in that CUstream from now on, which must belong to the card's primary context and stay alive; NULL: its own again.
+   Work queued before is waited for. Errors: NO_DEVICE, UNSUPPORTED (not a card). */
+DVT_API dvt_status dvt_set_cuda_stream(dvt_ctx ctx, void *stream);
+/* The CUdeviceptr of x's first element, valid while x lives and in the order of dvt_cuda_stream; 0 with CONTEXT set when x is not on a
+   card. */
+DVT_API uint64_t dvt_cuda_address(dvt_array *x);
+/* ==== end src/0_api/dvt_gpu.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 15 "src/0_api/dvt_api.h"
+#endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/0_api/dvt_nn.h ==== */
 /* [dvt:nn] Networks of blocks, with the semantics and names of Gluon.
@@ -1397,7 +1440,7 @@ DVT_API dvt_array *dvt_sigmoid_bce_loss(dvt_array *prediction, dvt_array *label)
 DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, double rho);
 /* ==== end src/0_api/dvt_nn.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/0_api/dvt_api.h"
+#line 17 "src/0_api/dvt_api.h"
 #endif
 /* ==== begin src/0_api/dvt_train.h ==== */
 /* [dvt:train] Optimisers, trainer, data, metrics, progress. Owns: results belong to the innermost
@@ -1588,7 +1631,7 @@ DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x,
 DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 /* ==== end src/0_api/dvt_train.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/0_api/dvt_api.h"
+#line 18 "src/0_api/dvt_api.h"
 #endif
 #endif
 #endif
@@ -1653,6 +1696,9 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_wait
 #undef dvt_wait_all
 #undef dvt_set_num_threads
+#undef dvt_memory_query
+#undef dvt_set_memory_limit
+#undef dvt_set_cuda_stream
 #undef dvt_print
 #undef dvt_print_file
 #undef dvt_format
@@ -1923,7 +1969,9 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #include <windows.h>
 #include <io.h>
 #else
+#include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -2118,6 +2166,21 @@ DVTI_FN void dvti_at_thread_end(void (*run)(void));
 DVTI_FN int64_t dvti_process_id(void);
 DVTI_FN double dvti_now(void);
 
+/* ---- hashes and private files: for what is kept between runs ---- */
+DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]);
+#if !defined(DEVTENSOR_NO_FILES)
+/* Makes the directory when it is not there; false when it cannot be made, or when others may write to it. Parents must exist. */
+DVTI_FN bool dvti_private_directory(const char *path);
+/* The whole file, to be freed; NULL when it is not there, is no plain file of this user's alone, or cannot be read. */
+DVTI_FN char *dvti_private_read(const char *path, size_t *size);
+/* The file appears complete or not at all, whatever other processes do meanwhile. */
+DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size);
+/* Calls each(user, name, bytes, seconds of the last change, is a directory) for what is in a directory. */
+typedef void (*dvti_entry_fn)(void *user, const char *name, int64_t bytes, int64_t changed,
+                              bool directory);
+DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user);
+#endif
+
 /* ---- dynamic libraries ---- */
 DVTI_FN void *dvti_library_open(const char *name);
 DVTI_FN void *dvti_library_symbol(void *library, const char *name);
@@ -2126,6 +2189,61 @@ DVTI_FN void *dvti_library_symbol(void *library, const char *name);
 /* ==== end src/1_base/dvt_base.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 13 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_hash.c ==== */
+/* 128-bit hashes of bytes, to name and to check what is kept in files. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/1_base/dvt_hash.c"
+#endif
+
+static uint64_t dvti_rotate(uint64_t x, int bits) {
+    return x << bits | x >> (64 - bits);
+}
+
+static void dvti_sip_rounds(uint64_t v[4], int rounds) {
+    for (; rounds > 0; rounds--) {
+        v[0] += v[1];
+        v[2] += v[3];
+        v[1] = dvti_rotate(v[1], 13) ^ v[0];
+        v[3] = dvti_rotate(v[3], 16) ^ v[2];
+        v[0] = dvti_rotate(v[0], 32) + v[3];
+        v[2] += v[1];
+        v[3] = dvti_rotate(v[3], 21) ^ v[0];
+        v[1] = dvti_rotate(v[1], 17) ^ v[2];
+        v[2] = dvti_rotate(v[2], 32);
+    }
+}
+
+/* SipHash-2-4 with 128 bits of output and a fixed key. Source: Aumasson, Bernstein: SipHash: a fast short-input PRF. INDOCRYPT
+   2012; the 128-bit form is the authors' own. */
+DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]) {
+    const unsigned char *at = (const unsigned char *)bytes;
+    const uint64_t k0 = 0x646576746e736f72u, k1 = 0x6b65726e656c7321u;
+    uint64_t v[4], word;
+    size_t i;
+    v[0] = k0 ^ 0x736f6d6570736575u;
+    v[1] = k1 ^ 0x646f72616e646f6du ^ 0xee;
+    v[2] = k0 ^ 0x6c7967656e657261u;
+    v[3] = k1 ^ 0x7465646279746573u;
+    for (i = 0; i <= n / 8; i++) {
+        size_t left = n - 8 * i, take = left < 8 ? left : 8, k;
+        word = i == n / 8 ? (uint64_t)n << 56 : 0;
+        for (k = 0; k < take; k++)
+            word |= (uint64_t)at[8 * i + k] << 8 * k;
+        v[3] ^= word;
+        dvti_sip_rounds(v, 2);
+        v[0] ^= word;
+    }
+    v[2] ^= 0xee;
+    dvti_sip_rounds(v, 4);
+    out[0] = v[0] ^ v[1] ^ v[2] ^ v[3];
+    v[1] ^= 0xdd;
+    dvti_sip_rounds(v, 4);
+    out[1] = v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+/* ==== end src/1_base/dvt_hash.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 14 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_mem.c ==== */
 /* Memory: one door for every allocation of the library, and the arithmetic of sizes. */
@@ -2239,7 +2357,196 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out) {
 }
 /* ==== end src/1_base/dvt_mem.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/devtensor_spine.h"
+#line 15 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_private_file.c ==== */
+/* Files that only this user writes and that are loaded as code: directories and files that others could have put there are
+   refused. Nothing here sets an error: who calls goes on without the file. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/1_base/dvt_private_file.c"
+#endif
+
+#if !defined(DEVTENSOR_NO_FILES)
+
+#define DVTI_PRIVATE_FILE_MOST ((int64_t)1 << 28)
+
+#if defined(_WIN32)
+
+/* Profiles are private to their user there. */
+static bool dvti_directory_ok(const char *path) {
+    DWORD attributes = GetFileAttributesA(path);
+    return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) &&
+           !(attributes & FILE_ATTRIBUTE_REPARSE_POINT);
+}
+
+static bool dvti_directory_make(const char *path) {
+    return CreateDirectoryA(path, NULL) || GetLastError() == ERROR_ALREADY_EXISTS;
+}
+
+static FILE *dvti_private_open(const char *path, int64_t *size) {
+    FILE *file = fopen(path, "rb");
+    if (file && (_fseeki64(file, 0, SEEK_END) != 0 || (*size = _ftelli64(file)) < 0 ||
+                 _fseeki64(file, 0, SEEK_SET) != 0)) {
+        fclose(file);
+        return NULL;
+    }
+    return file;
+}
+
+static FILE *dvti_private_create(const char *path) {
+    HANDLE handle =
+        CreateFileA(path, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+    if (handle == INVALID_HANDLE_VALUE)
+        return NULL;
+    CloseHandle(handle);
+    return fopen(path, "wb");
+}
+
+static bool dvti_private_sync(FILE *file) {
+    return fflush(file) == 0 && _commit(_fileno(file)) == 0;
+}
+
+static bool dvti_private_rename(const char *from, const char *to) {
+    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
+}
+
+#else
+
+/* Others must not be able to write: neither by the directory's mode, nor by owning it, nor through a link of theirs. */
+static bool dvti_directory_ok(const char *path) {
+    struct stat state;
+    return lstat(path, &state) == 0 && S_ISDIR(state.st_mode) && state.st_uid == geteuid() &&
+           (state.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static bool dvti_directory_make(const char *path) {
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+static FILE *dvti_private_open(const char *path, int64_t *size) {
+    int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    struct stat state;
+    FILE *file = NULL;
+    if (descriptor < 0)
+        return NULL;
+    if (fstat(descriptor, &state) == 0 && S_ISREG(state.st_mode) && state.st_uid == geteuid() &&
+        (state.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
+        *size = (int64_t)state.st_size;
+        file = fdopen(descriptor, "rb");
+    }
+    if (!file)
+        close(descriptor);
+    return file;
+}
+
+static FILE *dvti_private_create(const char *path) {
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
+    if (!file && descriptor >= 0)
+        close(descriptor);
+    return file;
+}
+
+static bool dvti_private_sync(FILE *file) {
+    return fflush(file) == 0 && fsync(fileno(file)) == 0;
+}
+
+static bool dvti_private_rename(const char *from, const char *to) {
+    return rename(from, to) == 0;
+}
+
+#endif
+
+DVTI_FN bool dvti_private_directory(const char *path) {
+    return dvti_directory_make(path) && dvti_directory_ok(path);
+}
+
+DVTI_FN char *dvti_private_read(const char *path, size_t *size) {
+    int64_t bytes = -1;
+    FILE *file = dvti_private_open(path, &bytes);
+    char *content = NULL;
+    if (!file)
+        return NULL;
+    if (bytes >= 0 && bytes <= DVTI_PRIVATE_FILE_MOST)
+        content = (char *)dvti_alloc((size_t)bytes);
+    if (content && fread(content, 1, (size_t)bytes, file) != (size_t)bytes) {
+        dvti_free(content);
+        content = NULL;
+    }
+    fclose(file);
+    *size = (size_t)bytes;
+    return content;
+}
+
+DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size) {
+    static dvti_atomic serial;
+    char temporary[1200];
+    FILE *file;
+    bool done;
+    int length = snprintf(temporary, sizeof temporary, "%s.%lld.%lld.%llx.tmp", path,
+                          (long long)dvti_process_id(), (long long)dvti_atomic_add(&serial, 1),
+                          (unsigned long long)(dvti_now() * 1e9));
+    if (length < 0 || length >= (int)sizeof temporary)
+        return false;
+    file = dvti_private_create(temporary);
+    if (!file)
+        return false;
+    done = fwrite(bytes, 1, size, file) == size && dvti_private_sync(file);
+    done = fclose(file) == 0 && done;
+    done = done && dvti_private_rename(temporary, path);
+    if (!done)
+        remove(temporary);
+    return done;
+}
+
+/* ---- what a directory holds ---- */
+#if defined(_WIN32)
+
+DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
+    char pattern[1100];
+    WIN32_FIND_DATAA found;
+    HANDLE search;
+    snprintf(pattern, sizeof pattern, "%s\\*", path);
+    search = FindFirstFileA(pattern, &found);
+    if (search == INVALID_HANDLE_VALUE)
+        return;
+    do {
+        uint64_t time = (uint64_t)found.ftLastWriteTime.dwHighDateTime << 32 |
+                        found.ftLastWriteTime.dwLowDateTime;
+        int64_t size = (int64_t)((uint64_t)found.nFileSizeHigh << 32 | found.nFileSizeLow);
+        if (found.cFileName[0] != '.')
+            each(user, found.cFileName, size, (int64_t)(time / 10000000),
+                 (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0);
+    } while (FindNextFileA(search, &found));
+    FindClose(search);
+}
+
+#else
+
+DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory)) != NULL) {
+        char full[1400];
+        struct stat state;
+        snprintf(full, sizeof full, "%s/%s", path, entry->d_name);
+        if (entry->d_name[0] != '.' && lstat(full, &state) == 0 &&
+            (S_ISDIR(state.st_mode) || S_ISREG(state.st_mode)))
+            each(user, entry->d_name, (int64_t)state.st_size, (int64_t)state.st_mtime,
+                 S_ISDIR(state.st_mode));
+    }
+    if (directory)
+        closedir(directory);
+}
+
+#endif
+
+#undef DVTI_PRIVATE_FILE_MOST
+
+#endif
+/* ==== end src/1_base/dvt_private_file.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 16 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_rng.c ==== */
 /* The random generators: Philox 4x32-10, Threefry 2x32-20, MT19937. Plain functions on words; know no arrays. */
@@ -2476,7 +2783,7 @@ DVTI_FN double dvti_erfinv_f64(double x) {
 }
 /* ==== end src/1_base/dvt_rng.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/devtensor_spine.h"
+#line 17 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_status.c ==== */
 /* This thread's first failure, the table of statuses, and the log. Needs no memory, so it works when there is none. */
@@ -2687,7 +2994,7 @@ DVTI_FN void dvti_error_at(const char *file, int line) {
 }
 /* ==== end src/1_base/dvt_status.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/devtensor_spine.h"
+#line 18 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_text.c ==== */
 /* Text for messages and tables, and values from the environment. */
@@ -2794,7 +3101,7 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text) {
 }
 /* ==== end src/1_base/dvt_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/devtensor_spine.h"
+#line 19 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_thread.c ==== */
 /* Threads: starting and ending, the pool behind dvti_parallel_for, time, processors, dynamic libraries. */
@@ -3247,7 +3554,7 @@ DVTI_FN int dvti_parallel_width(void) {
 #endif
 /* ==== end src/1_base/dvt_thread.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/devtensor_spine.h"
+#line 20 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_array.c ==== */
 /* Storages, arrays and windows on them, and what can be asked of an array. */
@@ -3579,7 +3886,7 @@ typedef struct dvti_launch {
 
 typedef struct dvti_device dvti_device;
 
-/* Every function but `note` is required. Statuses other than DVT_OK come with dvti_fail's message. */
+/* Every function up to `wait` is required. Statuses other than DVT_OK come with dvti_fail's message. */
 typedef struct dvti_backend {
     const char *name;
     /* Memory, at least 64-byte aligned. `acquire` (function: the caller's name, for the
@@ -3599,6 +3906,9 @@ typedef struct dvti_backend {
     dvt_status (*wait)(dvti_device *device);
     /* What this thread has launched since its last call stands there: for the message when it fails later. NULL: not wanted. */
     void (*note)(dvti_device *device, const char *file, int line);
+    /* Gives back memory that is kept for later, and says how much is. NULL: none is ever kept. */
+    int64_t (*trim)(dvti_device *device);
+    void (*memory)(dvti_device *device, dvt_memory_stats *out);
 } dvti_backend;
 
 /* What the library keeps per device; `impl` is the backend's. */
@@ -3606,8 +3916,8 @@ struct dvti_device {
     const dvti_backend *backend;
     dvt_ctx ctx;
     void *impl;
-    int64_t limit;    /* bytes; 0: none */
-    dvti_atomic used; /* bytes held now */
+    dvti_atomic limit; /* bytes; 0: none */
+    dvti_atomic used;  /* bytes held now */
     dvti_atomic peak;
     dvti_atomic users; /* buffers alive, and calls that look at the device now */
 };
@@ -4012,7 +4322,7 @@ DVT_API void *dvt_data(dvt_array *x) {
 }
 /* ==== end src/2_core/dvt_array.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/devtensor_spine.h"
+#line 21 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_context.c ==== */
 /* Contexts: values and names, the default of a thread, the registry of devices, counters. */
@@ -4294,8 +4604,10 @@ DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, int *card, int64_
     *open = exists && r->open[ctx.id] ? &r->gpu[ctx.id] : NULL;
     *card = exists && cards ? ctx.id % cards : -1;
     *limit = r->n_virtual ? r->virtual_bytes : 0;
-    if (*open)
+    if (*open) {
         dvti_atomic_add(&(*open)->users, 1);
+        *limit = dvti_atomic_load(&(*open)->limit);
+    }
     dvti_mutex_unlock(&dvti_registry_lock);
     return exists;
 }
@@ -4384,7 +4696,7 @@ DVT_API dvt_status dvt_wait_all(void) {
 }
 /* ==== end src/2_core/dvt_context.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/devtensor_spine.h"
+#line 22 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_copy.c ==== */
 /* The only file that moves elements between contexts, and the one door through which work enters a queue. */
@@ -4645,7 +4957,57 @@ DVT_API double dvt_item_at(dvt_array *x, dvt_shape index) {
 }
 /* ==== end src/2_core/dvt_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/devtensor_spine.h"
+#line 23 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/2_core/dvt_device_memory.c ==== */
+/* What can be asked and set about a device's memory; the backends keep it. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/2_core/dvt_device_memory.c"
+#endif
+
+DVT_API dvt_status dvt_memory_query(dvt_ctx ctx, dvt_memory_stats *out) {
+    dvti_device *device;
+    if (!out)
+        return dvti_null("dvt_memory_query", "out");
+    device = dvti_device_begin("dvt_memory_query", dvti_ctx(ctx));
+    if (!device)
+        return dvti_failure();
+    memset(out, 0, sizeof *out);
+    out->used = out->reserved = dvti_atomic_load(&device->used);
+    out->used_peak = out->reserved_peak = dvti_atomic_load(&device->peak);
+    if (device->backend->memory)
+        device->backend->memory(device, out);
+    dvti_device_end(device);
+    return DVT_OK;
+}
+
+DVT_API int64_t dvt_trim_memory(dvt_ctx ctx) {
+    dvti_device *device = dvti_device_begin("dvt_trim_memory", dvti_ctx(ctx));
+    int64_t bytes = 0;
+    if (!device)
+        return 0;
+    if (device->backend->trim)
+        bytes = device->backend->trim(device);
+    dvti_device_end(device);
+    return bytes;
+}
+
+DVT_API dvt_status dvt_set_memory_limit(dvt_ctx ctx, int64_t bytes) {
+    dvti_device *device;
+    if (bytes < 0)
+        return dvti_fail(DVT_ERR_RANGE,
+                         "dvt_set_memory_limit: got %lld bytes; expected 0 (no limit) or more",
+                         (long long)bytes);
+    device = dvti_device_begin("dvt_set_memory_limit", dvti_ctx(ctx));
+    if (!device)
+        return dvti_failure();
+    dvti_atomic_store(&device->limit, bytes);
+    dvti_device_end(device);
+    return DVT_OK;
+}
+/* ==== end src/2_core/dvt_device_memory.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 24 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_device_table.c ==== */
 /* What people run nvidia-smi for: the devices, their memory and versions, as data and as a table. */
@@ -4796,7 +5158,7 @@ DVT_API void dvt_print_devices(void) {
 }
 /* ==== end src/2_core/dvt_device_table.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/devtensor_spine.h"
+#line 25 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_dtype.c ==== */
 /* dtypes: names, sizes, promotion, and the two 16-bit floats. */
@@ -4983,7 +5345,7 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
 }
 /* ==== end src/2_core/dvt_dtype.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/devtensor_spine.h"
+#line 26 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_scope.c ==== */
 /* Objects and the scopes that own them: per thread one stack of objects, and marks in it. */
@@ -5130,7 +5492,7 @@ DVT_API void dvt_release_all(void) {
 }
 /* ==== end src/2_core/dvt_scope.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/devtensor_spine.h"
+#line 27 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_shape.c ==== */
 /* Shapes: sizes that cannot overflow, strides, broadcasting, axes. */
@@ -5283,7 +5645,7 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
 }
 /* ==== end src/2_core/dvt_shape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/devtensor_spine.h"
+#line 28 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -5500,7 +5862,15 @@ static void dvti_cpu_count_peak(dvti_device *device, int64_t used) {
 
 static dvt_status dvti_cpu_acquire(dvti_device *device, const char *function, int64_t bytes,
                                    void **out) {
-    void *block = dvti_alloc_aligned((size_t)bytes);
+    int64_t limit = dvti_atomic_load(&device->limit);
+    void *block;
+    if (limit && bytes > limit - dvti_atomic_load(&device->used))
+        return dvti_fail(DVT_ERR_HOST_MEMORY,
+                         "%s: %lld bytes wanted on cpu(), where %lld of %lld are in use; free "
+                         "arrays, or raise the limit with dvt_set_memory_limit",
+                         function, (long long)bytes, (long long)dvti_atomic_load(&device->used),
+                         (long long)limit);
+    block = dvti_alloc_aligned((size_t)bytes);
     if (!block)
         return dvti_fail_memory(function, bytes);
     dvti_cpu_count_peak(device, dvti_atomic_add(&device->used, bytes));
@@ -5547,12 +5917,14 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
                                          dvti_cpu_workspace,
                                          dvti_cpu_launch,
                                          dvti_cpu_wait,
+                                         NULL,
+                                         NULL,
                                          NULL};
     return &backend;
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/devtensor_spine.h"
+#line 29 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -5801,10 +6173,11 @@ static dvt_status dvti_virtual_wait(dvti_device *device) {
 
 static bool dvti_virtual_count(dvti_device *device, int64_t bytes, int64_t *used) {
     dvti_virtual *v = dvti_virtual_of(device);
+    int64_t limit = dvti_atomic_load(&device->limit);
     bool fits;
     dvti_mutex_lock(&v->lock);
     *used = dvti_atomic_load(&device->used);
-    fits = !device->limit || bytes <= device->limit - *used;
+    fits = !limit || bytes <= limit - *used;
     if (fits) {
         int64_t now = dvti_atomic_add(&device->used, bytes);
         if (now > dvti_atomic_load(&device->peak))
@@ -5826,7 +6199,7 @@ static dvt_status dvti_virtual_acquire(dvti_device *device, const char *function
                          "%s: %lld bytes wanted on %s, where %lld of %lld are in use; free "
                          "arrays there, use a smaller batch, or another device",
                          function, (long long)bytes, dvt_ctx_name(device->ctx), (long long)used,
-                         (long long)device->limit);
+                         (long long)dvti_atomic_load(&device->limit));
     *out = dvti_alloc_aligned((size_t)bytes);
     if (!*out) { /* blocks that are released, but still in the queue, may help */
         dvti_virtual_await(v, dvti_virtual_now(v));
@@ -5999,6 +6372,8 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
                                          dvti_cpu_workspace,
                                          dvti_virtual_launch,
                                          dvti_virtual_wait,
+                                         NULL,
+                                         NULL,
                                          NULL};
     return &backend;
 }
@@ -6007,7 +6382,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/devtensor_spine.h"
+#line 30 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -6134,7 +6509,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/devtensor_spine.h"
+#line 31 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -6868,7 +7243,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/devtensor_spine.h"
+#line 32 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -7027,7 +7402,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/devtensor_spine.h"
+#line 33 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -7458,7 +7833,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/devtensor_spine.h"
+#line 34 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -7544,7 +7919,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/devtensor_spine.h"
+#line 35 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -8370,7 +8745,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/devtensor_spine.h"
+#line 36 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -8580,7 +8955,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
+#line 37 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -8793,7 +9168,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -8885,7 +9260,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -9242,7 +9617,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -9568,7 +9943,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -10014,7 +10389,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -10094,7 +10469,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -10103,6 +10478,31 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 #endif
 
 #if defined(DEVTENSOR_NO_CUDA)
+
+DVT_API dvt_jit_stats dvt_get_jit_stats(void) {
+    dvt_jit_stats stats;
+    memset(&stats, 0, sizeof stats);
+    return stats;
+}
+
+DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
+    (void)ctx;
+    return NULL;
+}
+
+DVT_API dvt_status dvt_set_cuda_stream(dvt_ctx ctx, void *stream) {
+    (void)ctx;
+    (void)stream;
+    return dvti_fail(DVT_ERR_NOT_BUILT, "dvt_set_cuda_stream: %s", dvti_cuda_reason());
+}
+
+DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
+    if (!x)
+        dvti_null("dvt_cuda_address", "x");
+    else
+        dvti_fail(DVT_ERR_NOT_BUILT, "dvt_cuda_address: %s", dvti_cuda_reason());
+    return 0;
+}
 
 DVTI_FN const char *dvti_cuda_reason(void) {
     return "this build leaves CUDA out (DEVTENSOR_NO_CUDA)";
@@ -10138,7 +10538,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -10437,6 +10837,8 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function);
 /* ---- device/ ---- */
 typedef struct dvti_cuda_loaded dvti_cuda_loaded; /* jit/: a function on a card */
 
+#define DVTI_CUDA_SLOTS 256
+
 typedef struct dvti_cuda_card {
     dvti_mutex lock; /* of opening, and of the functions */
     bool open;
@@ -10450,6 +10852,7 @@ typedef struct dvti_cuda_card {
     char reason[512];    /* the first such error */
     dvti_cuda_loaded *loaded;
     size_t n_loaded, loaded_capacity;
+    int first[DVTI_CUDA_SLOTS]; /* of each hash: the place in `loaded` + 1; 0: none */
 } dvti_cuda_card;
 
 typedef struct dvti_cuda_gpu dvti_cuda_gpu; /* device/dvt_cuda_device.h */
@@ -10653,7 +11056,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 }
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Opening NVRTC. */
@@ -10696,7 +11099,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 }
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -11037,7 +11440,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, making their context current, what can be asked. */
@@ -11239,7 +11642,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -11412,7 +11815,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -11686,7 +12089,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -11907,7 +12310,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -12111,7 +12514,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -12192,7 +12595,301 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
+/* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
+
+   One file per program, <directory>/<2 digits>/<30 digits>.bin, named by the key: magic, format, key, size and hash of the image, the
+   image. A file that is cut off, changed, of another format or of somebody else's making is a miss; it is compiled again and
+   replaced. The directory is DEVTENSOR_CACHE_DIR, or devtensor under XDG_CACHE_HOME, ~/.cache or %LOCALAPPDATA%; one that
+   others can write to is not used, since what it holds is run on the card. A directory that cannot be written is read. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/3_cuda/jit/dvt_cuda_cache.c"
+#endif
+/* ==== begin src/3_cuda/jit/dvt_cuda_jit.h ==== */
+/* What the files of this room share. The way of a program:
+
+     text      its source, from a family and a variant                     dvt_cuda_text.c
+     key       a hash of the source, the options and the architecture
+     image     what the driver loads: from this process's other cards, from the disk cache, or from NVRTC
+                                                                            dvt_cuda_jit.c, dvt_cuda_cache.c, dvt_cuda_compile.c
+     module    the image in a card's context, and its functions             dvt_cuda_jit.c */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/3_cuda/jit/dvt_cuda_jit.h"
+#endif
+#ifndef DVTI_CUDA_JIT_H
+#define DVTI_CUDA_JIT_H
+#ifdef DEVTENSOR_LINES
+#line 10 "src/3_cuda/jit/dvt_cuda_jit.h"
+#endif
+
+typedef struct dvti_cuda_key {
+    uint64_t word[2];
+} dvti_cuda_key;
+
+/* What cuModuleLoadDataEx takes: a CUBIN, or PTX with its final 0. */
+typedef struct dvti_cuda_image {
+    char *bytes; /* to be freed */
+    size_t size;
+} dvti_cuda_image;
+
+/* For a compute capability. NVRTC's version is no part of it, so that a warm cache needs no NVRTC. */
+DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source);
+DVTI_FN bool dvti_cuda_fuses(dvti_cuda_family family);
+/* Compiles for a compute capability. */
+DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, const char *source,
+                                     dvti_cuda_image *image);
+
+/* ---- the disk cache; failures are never errors ---- */
+/* false: not there, or not to be trusted. */
+DVTI_FN bool dvti_cuda_cache_read(dvti_cuda_key key, dvti_cuda_image *image);
+DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *image);
+/* An entry that the driver refused. */
+DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
+
+#endif
+/* ==== end src/3_cuda/jit/dvt_cuda_jit.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/3_cuda/jit/dvt_cuda_cache.c"
+#endif
+
+DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source) {
+    static const char version[] = DVT_VERSION_STRING;
+    dvti_cuda_key key;
+    uint64_t text[2], head[8];
+    dvti_hash128(source, strlen(source), text);
+    memset(head, 0, sizeof head);
+    head[0] = (uint64_t)cc;
+    head[1] = fuse;
+    head[2] = 1; /* the options of dvti_cuda_compile; count up when they change */
+    head[3] = text[0];
+    head[4] = text[1];
+    memcpy(&head[5], version, DVTI_MIN(sizeof version, 16));
+    dvti_hash128(head, sizeof head, key.word);
+    return key;
+}
+
+#if defined(DEVTENSOR_NO_FILES)
+
+DVTI_FN bool dvti_cuda_cache_read(dvti_cuda_key key, dvti_cuda_image *image) {
+    (void)key;
+    (void)image;
+    return false;
+}
+
+DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *image) {
+    (void)key;
+    (void)image;
+}
+
+DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key) {
+    (void)key;
+}
+
+#else
+
+#define DVTI_CACHE_PATH 1000
+
+typedef struct dvti_cache_head {
+    char magic[8];
+    uint64_t format;
+    uint64_t key[2], size, hash[2];
+} dvti_cache_head;
+
+static const char dvti_cache_magic[8] = {'D', 'V', 'T', 'C', 'U', 'D', 'A', '\n'};
+#define DVTI_CACHE_FORMAT 1
+
+typedef struct dvti_cache {
+    bool ready;
+    char directory[DVTI_CACHE_PATH]; /* "": none */
+    int64_t most;                    /* bytes that it may hold */
+    int written;                     /* since it was last looked through */
+} dvti_cache;
+
+static dvti_cache dvti_the_cache;
+static dvti_mutex dvti_cache_lock = DVTI_MUTEX_INIT;
+
+/* ---- the directory ---- */
+/* ~/.cache itself may be missing on a fresh machine. */
+static bool dvti_cache_choose(char *directory) {
+    const char *own = dvti_env("DEVTENSOR_CACHE_DIR"), *base;
+#if defined(_WIN32)
+    base = dvti_env("LOCALAPPDATA");
+    if (!own && base)
+        snprintf(directory, DVTI_CACHE_PATH, "%s\\devtensor", base);
+#else
+    base = dvti_env("XDG_CACHE_HOME");
+    if (!own && base && base[0] == '/')
+        snprintf(directory, DVTI_CACHE_PATH, "%s/devtensor", base);
+    else if (!own) {
+        base = dvti_env("HOME");
+        if (base && base[0] == '/') {
+            snprintf(directory, DVTI_CACHE_PATH, "%s/.cache", base);
+            dvti_private_directory(directory);
+            snprintf(directory, DVTI_CACHE_PATH, "%s/.cache/devtensor", base);
+        }
+    }
+#endif
+    if (own)
+        snprintf(directory, DVTI_CACHE_PATH, "%s", own);
+    return directory[0] && strlen(directory) < DVTI_CACHE_PATH - 64;
+}
+
+static const dvti_cache *dvti_cache_ready(void) {
+    dvti_cache *cache = &dvti_the_cache;
+    const char *size;
+    dvti_mutex_lock(&dvti_cache_lock);
+    if (!cache->ready) {
+        cache->ready = true;
+        cache->most = (int64_t)256 << 20;
+        size = dvti_env("DEVTENSOR_CACHE_SIZE");
+        if (size && dvti_parse_bytes(size) >= 0)
+            cache->most = dvti_parse_bytes(size);
+        if (!dvti_env_int("DEVTENSOR_CACHE", 0, 1, 1) || !dvti_cache_choose(cache->directory))
+            cache->directory[0] = 0;
+        else if (!dvti_private_directory(cache->directory)) {
+            dvti_log(
+                DVT_LOG_INFO,
+                "compiled kernels are not kept: %.300s cannot be made, or others may write to it",
+                cache->directory);
+            cache->directory[0] = 0;
+        }
+    }
+    dvti_mutex_unlock(&dvti_cache_lock);
+    return cache->directory[0] ? cache : NULL;
+}
+
+/* The shelf is the folder of the first two digits. */
+static void dvti_cache_path(const dvti_cache *cache, dvti_cuda_key key, char *shelf, char *path) {
+    snprintf(shelf, DVTI_CACHE_PATH, "%s/%02x", cache->directory, (unsigned)(key.word[0] >> 56));
+    snprintf(path, DVTI_CACHE_PATH, "%s/%02x/%014llx%016llx.bin", cache->directory,
+             (unsigned)(key.word[0] >> 56),
+             (unsigned long long)(key.word[0] & ~((uint64_t)0xff << 56)),
+             (unsigned long long)key.word[1]);
+}
+
+/* ---- entries ---- */
+static dvti_cache_head dvti_cache_head_of(dvti_cuda_key key, const char *bytes, size_t size) {
+    dvti_cache_head head;
+    memset(&head, 0, sizeof head);
+    memcpy(head.magic, dvti_cache_magic, sizeof head.magic);
+    head.format = DVTI_CACHE_FORMAT;
+    memcpy(head.key, key.word, sizeof head.key);
+    head.size = (uint64_t)size;
+    dvti_hash128(bytes, size, head.hash);
+    return head;
+}
+
+DVTI_FN bool dvti_cuda_cache_read(dvti_cuda_key key, dvti_cuda_image *image) {
+    const dvti_cache *cache = dvti_cache_ready();
+    char shelf[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH], *file;
+    dvti_cache_head head;
+    size_t size = 0;
+    if (!cache)
+        return false;
+    dvti_cache_path(cache, key, shelf, path);
+    file = dvti_private_directory(shelf) ? dvti_private_read(path, &size) : NULL;
+    if (!file)
+        return false;
+    if (size > sizeof head) {
+        head = dvti_cache_head_of(key, file + sizeof head, size - sizeof head);
+        if (memcmp(file, &head, sizeof head) == 0) {
+            memmove(file, file + sizeof head, size - sizeof head);
+            image->bytes = file;
+            image->size = size - sizeof head;
+            return true;
+        }
+    }
+    dvti_free(file);
+    remove(path);
+    return false;
+}
+
+DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key) {
+    const dvti_cache *cache = dvti_cache_ready();
+    char shelf[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH];
+    if (!cache)
+        return;
+    dvti_cache_path(cache, key, shelf, path);
+    remove(path);
+}
+
+/* ---- the size: the oldest go first ---- */
+typedef struct dvti_cache_walk {
+    const char *folder;   /* NULL: at the top */
+    int64_t total, older; /* bytes in all; entries changed before `older` are removed */
+    int64_t oldest, newest;
+} dvti_cache_walk;
+
+static void dvti_cache_visit(void *user, const char *name, int64_t bytes, int64_t changed,
+                             bool directory) {
+    dvti_cache_walk *walk = (dvti_cache_walk *)user, inner;
+    char path[DVTI_CACHE_PATH + 300];
+    snprintf(path, sizeof path, "%s/%s", walk->folder, name);
+    if (directory && strlen(name) == 2) {
+        inner = *walk;
+        inner.folder = path;
+        dvti_private_list(path, dvti_cache_visit, &inner);
+        inner.folder = walk->folder;
+        *walk = inner;
+    } else if (!directory) {
+        if (changed < walk->older && remove(path) == 0)
+            return;
+        walk->total += bytes;
+        walk->oldest = DVTI_MIN(walk->oldest, changed);
+        walk->newest = DVTI_MAX(walk->newest, changed);
+    }
+}
+
+static void dvti_cache_prune(const dvti_cache *cache) {
+    dvti_cache_walk walk;
+    int64_t older = 0;
+    int round;
+    /* Each round removes the older half of the time span. */
+    for (round = 0; round < 40; round++) {
+        memset(&walk, 0, sizeof walk);
+        walk.folder = cache->directory;
+        walk.older = older;
+        walk.oldest = INT64_MAX;
+        dvti_private_list(cache->directory, dvti_cache_visit, &walk);
+        if (walk.total <= cache->most)
+            return;
+        older = walk.oldest + (walk.newest - walk.oldest) / 2 + 1;
+    }
+}
+
+DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *image) {
+    const dvti_cache *cache = dvti_cache_ready();
+    char shelf[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH], *file;
+    dvti_cache_head head;
+    bool full;
+    if (!cache)
+        return;
+    dvti_cache_path(cache, key, shelf, path);
+    file = (char *)dvti_alloc(sizeof head + image->size);
+    if (!file)
+        return;
+    head = dvti_cache_head_of(key, image->bytes, image->size);
+    memcpy(file, &head, sizeof head);
+    memcpy(file + sizeof head, image->bytes, image->size);
+    if (dvti_private_directory(shelf))
+        dvti_private_write(path, file, sizeof head + image->size);
+    dvti_free(file);
+    dvti_mutex_lock(&dvti_cache_lock);
+    full = dvti_the_cache.written++ % 64 == 0;
+    dvti_mutex_unlock(&dvti_cache_lock);
+    if (full)
+        dvti_cache_prune(cache);
+}
+
+#undef DVTI_CACHE_PATH
+#undef DVTI_CACHE_FORMAT
+
+#endif
+/* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -13154,36 +13851,10 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cuda/jit/dvt_cuda_compile.c"
-#endif
-/* ==== begin src/3_cuda/jit/dvt_cuda_jit.h ==== */
-/* What the files of this room share. */
-#ifdef DEVTENSOR_LINES
-#line 1 "src/3_cuda/jit/dvt_cuda_jit.h"
-#endif
-#ifndef DVTI_CUDA_JIT_H
-#define DVTI_CUDA_JIT_H
-#ifdef DEVTENSOR_LINES
-#line 4 "src/3_cuda/jit/dvt_cuda_jit.h"
-#endif
-
-/* What cuModuleLoadDataEx takes: a CUBIN, or PTX with its final 0. */
-typedef struct dvti_cuda_image {
-    char *bytes; /* to be freed */
-    size_t size;
-} dvti_cuda_image;
-
-/* Compiles for a compute capability. */
-DVTI_FN dvt_status dvti_cuda_compile(int cc, const char *function, dvti_cuda_program program,
-                                     dvti_cuda_image *image);
-
-#endif
-/* ==== end src/3_cuda/jit/dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cuda/jit/dvt_cuda_compile.c"
 #endif
@@ -13208,87 +13879,110 @@ static dvt_status dvti_nvrtc_fail(const dvti_nvrtc *rtc, const char *function, c
                      rtc->nvrtcGetErrorString(result));
 }
 
-/* The compiler's whole log goes to the logger; the error has its beginning. */
-static dvt_status dvti_nvrtc_fail_log(const dvti_nvrtc *rtc, const char *function,
-                                      dvti_nvrtc_program p, int result) {
+/* DEVTENSOR_JIT_DUMP names a directory: sources that are compiled go there, and the logs of those that fail. */
+static void dvti_nvrtc_dump(const char *source, const char *log) {
+#if !defined(DEVTENSOR_NO_FILES)
+    const char *directory = dvti_env("DEVTENSOR_JIT_DUMP");
+    uint64_t name[2];
+    char path[1100];
+    FILE *file;
+    if (!directory)
+        return;
+    dvti_hash128(source, strlen(source), name);
+    snprintf(path, sizeof path, "%.1000s/devtensor-%016llx.%s", directory,
+             (unsigned long long)name[0], log ? "log" : "cu");
+    file = fopen(path, "wb");
+    if (!file)
+        return;
+    fputs(log ? log : source, file);
+    fclose(file);
+#else
+    (void)source;
+    (void)log;
+#endif
+}
+
+/* The compiler's whole log goes to the logger and the dump; the error has its beginning. */
+static dvt_status dvti_nvrtc_refused(const dvti_nvrtc *rtc, const char *function,
+                                     const char *source, dvti_nvrtc_program p, int result) {
     size_t size = 0;
     char *log = NULL;
     dvt_status status;
     if (rtc->nvrtcGetProgramLogSize(p, &size) == 0 && size > 1)
-        log = (char *)dvti_alloc(size + 1);
+        log = (char *)dvti_alloc_zero(size + 1);
     if (log && rtc->nvrtcGetProgramLog(p, log) != 0)
         log[0] = 0;
-    if (log)
-        dvti_log(DVT_LOG_ERROR, "%s: the log of NVRTC:\n%s", function, log);
+    if (log) {
+        dvti_log(DVT_LOG_ERROR, "%s: NVRTC's log:\n%s", function, log);
+        dvti_nvrtc_dump(source, log);
+    }
     status = dvti_fail(DVT_ERR_INTERNAL, "%s: compiling its kernel gave %s: %.300s", function,
                        rtc->nvrtcGetErrorString(result), log ? log : "no log");
     dvti_free(log);
     return status;
 }
 
-DVTI_FN dvt_status dvti_cuda_compile(int cc, const char *function, dvti_cuda_program program,
+static dvt_status dvti_nvrtc_take(const dvti_nvrtc *rtc, const char *function, dvti_nvrtc_program p,
+                                  bool cubin, dvti_cuda_image *image) {
+    size_t size = 0;
+    int result = cubin ? rtc->nvrtcGetCUBINSize(p, &size) : rtc->nvrtcGetPTXSize(p, &size);
+    if (result != 0)
+        return dvti_nvrtc_fail(rtc, function, cubin ? "nvrtcGetCUBINSize" : "nvrtcGetPTXSize",
+                               result);
+    image->bytes = (char *)dvti_alloc(size);
+    if (!image->bytes)
+        return dvti_fail_memory(function, (int64_t)size);
+    image->size = size;
+    result = cubin ? rtc->nvrtcGetCUBIN(p, image->bytes) : rtc->nvrtcGetPTX(p, image->bytes);
+    if (result == 0)
+        return DVT_OK;
+    dvti_free(image->bytes);
+    return dvti_nvrtc_fail(rtc, function, cubin ? "nvrtcGetCUBIN" : "nvrtcGetPTX", result);
+}
+
+DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, const char *source,
                                      dvti_cuda_image *image) {
-#define DVTI_CUDA_FUSE(name, fuse) fuse,
-    static const bool fuses[] = {DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_FUSE)};
-#undef DVTI_CUDA_FUSE
     const dvti_nvrtc *rtc = dvti_nvrtc_open(function);
     dvti_nvrtc_program p = NULL;
-    const char *options[6];
-    char *source, arch[48];
-    bool exact;
-    int n = 0, result, known;
-    size_t size = 0;
+    const char *options[5];
+    char arch[48];
+    int n = 0, result, known, major = 0, minor = 0;
+    dvt_status status;
     if (!rtc)
         return dvti_failure();
     known = dvti_nvrtc_arch(rtc, cc);
     if (!known)
         return dvti_fail(DVT_ERR_UNSUPPORTED,
-                         "%s: the card has compute capability %d.%d, which this NVRTC is too new "
-                         "for; install an older CUDA toolkit",
+                         "%s: the card has compute capability %d.%d, for which this NVRTC is too "
+                         "new; install an older CUDA toolkit beside it, and name its libnvrtc in "
+                         "DEVTENSOR_NVRTC_PATH",
                          function, cc / 10, cc % 10);
-    exact = known == cc;
-    source = dvti_cuda_source(program);
-    if (!source)
-        return dvti_fail_memory(function, 1 << 16);
-    snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", exact ? "sm" : "compute", known);
+    snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", known == cc ? "sm" : "compute", known);
     options[n++] = arch;
     options[n++] = "--std=c++17";
     options[n++] = "-default-device";
-    options[n++] = fuses[program.family] ? "--fmad=true" : "--fmad=false";
+    options[n++] = fuse ? "--fmad=true" : "--fmad=false";
+    /* Ours is the cache; NVRTC has had one of its own since 12.9, through the driver. */
+    if (rtc->nvrtcVersion(&major, &minor) == 0 && major * 10 + minor >= 129)
+        options[n++] = "--no-cache";
+    dvti_nvrtc_dump(source, NULL);
     result = rtc->nvrtcCreateProgram(&p, source, "devtensor.cu", 0, NULL, NULL);
-    dvti_free(source);
     if (result != 0)
         return dvti_nvrtc_fail(rtc, function, "nvrtcCreateProgram", result);
     result = rtc->nvrtcCompileProgram(p, n, options);
-    if (result != 0) {
-        dvt_status status = dvti_nvrtc_fail_log(rtc, function, p, result);
-        rtc->nvrtcDestroyProgram(&p);
-        return status;
-    }
-    result = exact ? rtc->nvrtcGetCUBINSize(p, &size) : rtc->nvrtcGetPTXSize(p, &size);
-    image->bytes = result == 0 ? (char *)dvti_alloc(size + 1) : NULL;
-    image->size = size;
-    if (result == 0 && !image->bytes) {
-        rtc->nvrtcDestroyProgram(&p);
-        return dvti_fail_memory(function, (int64_t)size);
-    }
-    if (result == 0)
-        result = exact ? rtc->nvrtcGetCUBIN(p, image->bytes) : rtc->nvrtcGetPTX(p, image->bytes);
+    status = result == 0 ? dvti_nvrtc_take(rtc, function, p, known == cc, image)
+                         : dvti_nvrtc_refused(rtc, function, source, p, result);
     rtc->nvrtcDestroyProgram(&p);
-    if (result != 0) {
-        dvti_free(image->bytes);
-        return dvti_nvrtc_fail(rtc, function, "reading what was compiled", result);
-    }
-    return DVT_OK;
+    return status;
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
-/* Programs on cards: compiled at their first use, loaded into the card's context, looked up by family, variant and entry. */
+/* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cuda/jit/dvt_cuda_jit.c"
+#line 2 "src/3_cuda/jit/dvt_cuda_jit.c"
 #endif
 
 struct dvti_cuda_loaded {
@@ -13296,31 +13990,175 @@ struct dvti_cuda_loaded {
     dvti_cu_module module;
     const char *entry; /* a literal */
     dvti_cu_function function;
+    int next; /* with the same hash: its place + 1; 0 behind the last */
 };
 
+/* Images of this process, for its other cards. */
+typedef struct dvti_cuda_made {
+    dvti_cuda_key key;
+    dvti_cuda_image image;
+} dvti_cuda_made;
+
+typedef struct dvti_cuda_shop {
+    dvti_mutex lock; /* one program is made at a time: NVRTC has a lock of its own */
+    dvti_cuda_made *made;
+    size_t n, capacity;
+    dvt_jit_stats stats;
+} dvti_cuda_shop;
+
+static dvti_cuda_shop dvti_the_shop = {DVTI_MUTEX_INIT, NULL, 0, 0, {0, 0, 0, 0, 0}};
+
+DVT_API dvt_jit_stats dvt_get_jit_stats(void) {
+    dvt_jit_stats stats;
+    dvti_mutex_lock(&dvti_the_shop.lock);
+    stats = dvti_the_shop.stats;
+    dvti_mutex_unlock(&dvti_the_shop.lock);
+    return stats;
+}
+
+DVTI_FN bool dvti_cuda_fuses(dvti_cuda_family family) {
+#define DVTI_CUDA_FUSE(name, fuse) fuse,
+    static const bool fuses[] = {DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_FUSE)};
+#undef DVTI_CUDA_FUSE
+    return fuses[family];
+}
+
+/* ---- images ---- */
+static const dvti_cuda_image *dvti_cuda_image_known(dvti_cuda_key key) {
+    dvti_cuda_shop *shop = &dvti_the_shop;
+    size_t i;
+    for (i = 0; i < shop->n; i++)
+        if (memcmp(&shop->made[i].key, &key, sizeof key) == 0)
+            return &shop->made[i].image;
+    return NULL;
+}
+
+static void dvti_cuda_image_forget(dvti_cuda_key key) {
+    dvti_cuda_shop *shop = &dvti_the_shop;
+    size_t i;
+    for (i = 0; i < shop->n; i++)
+        if (memcmp(&shop->made[i].key, &key, sizeof key) == 0) {
+            dvti_free(shop->made[i].image.bytes);
+            shop->made[i] = shop->made[--shop->n];
+            return;
+        }
+}
+
+/* With the shop's lock held. `fresh`: whether the image was compiled now. */
+static dvt_status dvti_cuda_image_get(int cc, bool fuse, const char *function, const char *source,
+                                      dvti_cuda_key key, const dvti_cuda_image **out, bool *fresh) {
+    dvti_cuda_shop *shop = &dvti_the_shop;
+    dvti_cuda_made one;
+    double began;
+    dvt_status status;
+    *fresh = false;
+    *out = dvti_cuda_image_known(key);
+    if (*out)
+        return DVT_OK;
+    if (!dvti_grow((void **)&shop->made, &shop->capacity, shop->n + 1, sizeof *shop->made))
+        return dvti_fail_memory(function, (int64_t)sizeof *shop->made);
+    one.key = key;
+    if (dvti_cuda_cache_read(key, &one.image))
+        shop->stats.from_disk++;
+    else {
+        began = dvti_now();
+        status = dvti_cuda_compile(cc, fuse, function, source, &one.image);
+        if (status != DVT_OK)
+            return status;
+        shop->stats.compiled++;
+        shop->stats.compile_seconds += dvti_now() - began;
+        dvti_cuda_cache_write(key, &one.image);
+        *fresh = true;
+    }
+    shop->made[shop->n] = one;
+    *out = &shop->made[shop->n++].image;
+    return DVT_OK;
+}
+
+/* ---- modules ---- */
+/* The driver's own words about an image that it refuses go to the log. */
+static dvti_cu_result dvti_cuda_module(const dvti_cuda_image *image, const char *function,
+                                       dvti_cu_module *module) {
+    int options[2] = {DVTI_CU_JIT_ERROR_LOG, DVTI_CU_JIT_ERROR_LOG_BYTES};
+    char log[2048];
+    void *values[2];
+    dvti_cu_result result;
+    log[0] = 0;
+    values[0] = log;
+    values[1] = (void *)(uintptr_t)sizeof log;
+    result = dvti_cuda()->cuModuleLoadDataEx(module, image->bytes, 2, options, values);
+    log[sizeof log - 1] = 0;
+    if (result != DVTI_CU_OK && log[0])
+        dvti_log(DVT_LOG_ERROR, "%s: the driver's log: %s", function, log);
+    return result;
+}
+
+static bool dvti_cuda_image_refused(dvti_cu_result result) {
+    return result == DVTI_CU_INVALID_IMAGE || result == DVTI_CU_NO_BINARY ||
+           result == DVTI_CU_UNSUPPORTED_PTX;
+}
+
+/* An image from the disk that the driver refuses is made anew, once. */
+static dvt_status dvti_cuda_load_source(dvti_cuda_card *card, bool fuse, const char *function,
+                                        const char *source, dvti_cu_module *module) {
+    dvti_cuda_key key = dvti_cuda_key_of(card->cc, fuse, source);
+    const dvti_cuda_image *image;
+    dvti_cu_result result = DVTI_CU_OK;
+    bool fresh;
+    int attempt;
+    for (attempt = 0; attempt < 2; attempt++) {
+        dvt_status status =
+            dvti_cuda_image_get(card->cc, fuse, function, source, key, &image, &fresh);
+        if (status != DVT_OK)
+            return status;
+        result = dvti_cuda_module(image, function, module);
+        if (result == DVTI_CU_OK)
+            return DVT_OK;
+        if (fresh || !dvti_cuda_image_refused(result))
+            break;
+        dvti_cuda_image_forget(key);
+        dvti_cuda_cache_drop(key);
+    }
+    dvti_cuda_image_forget(key);
+    return dvti_cuda_fail(function, "cuModuleLoadDataEx", result);
+}
+
+static dvt_status dvti_cuda_load(dvti_cuda_card *card, const char *function,
+                                 dvti_cuda_program program, dvti_cu_module *module) {
+    dvti_cuda_shop *shop = &dvti_the_shop;
+    char *source = dvti_cuda_source(program);
+    double began, compiled;
+    dvt_status status;
+    if (!source)
+        return dvti_fail_memory(function, 1 << 16);
+    dvti_mutex_lock(&shop->lock);
+    began = dvti_now();
+    compiled = shop->stats.compile_seconds;
+    status = dvti_cuda_load_source(card, dvti_cuda_fuses(program.family), function, source, module);
+    shop->stats.loaded += status == DVT_OK;
+    shop->stats.load_seconds += dvti_now() - began - (shop->stats.compile_seconds - compiled);
+    dvti_mutex_unlock(&shop->lock);
+    dvti_free(source);
+    return status;
+}
+
+/* ---- functions ---- */
+static int *dvti_cuda_slot(dvti_cuda_card *card, dvti_cuda_program program) {
+    uint64_t hash = (program.variant + (uint64_t)program.family) * 0x9e3779b97f4a7c15u;
+    return &card->first[hash >> 32 & (DVTI_CUDA_SLOTS - 1)];
+}
+
+/* entry NULL: any of the program. */
 static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_card *card, dvti_cuda_program program,
                                         const char *entry) {
-    size_t i;
-    for (i = 0; i < card->n_loaded; i++) {
-        dvti_cuda_loaded *one = &card->loaded[i];
+    int i;
+    for (i = *dvti_cuda_slot(card, program); i > 0; i = card->loaded[i - 1].next) {
+        dvti_cuda_loaded *one = &card->loaded[i - 1];
         if (one->program.variant == program.variant && one->program.family == program.family &&
             (!entry || one->entry == entry || strcmp(one->entry, entry) == 0))
             return one;
     }
     return NULL;
-}
-
-static dvt_status dvti_cuda_load(dvti_cuda_card *card, const char *function,
-                                 dvti_cuda_program program, dvti_cu_module *module) {
-    const dvti_cuda_driver *cu = dvti_cuda();
-    dvti_cuda_image image;
-    dvti_cu_result result;
-    dvt_status status = dvti_cuda_compile(card->cc, function, program, &image);
-    if (status != DVT_OK)
-        return status;
-    result = cu->cuModuleLoadDataEx(module, image.bytes, 0, NULL, NULL);
-    dvti_free(image.bytes);
-    return result == DVTI_CU_OK ? DVT_OK : dvti_cuda_fail(function, "cuModuleLoadDataEx", result);
 }
 
 /* With the card's lock held. */
@@ -13356,6 +14194,8 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_card *card, const char *function,
     one->module = module;
     one->entry = entry;
     one->function = *out;
+    one->next = *dvti_cuda_slot(card, program);
+    *dvti_cuda_slot(card, program) = (int)card->n_loaded;
     return DVT_OK;
 }
 
@@ -13370,7 +14210,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels, and what the families share. */
@@ -13509,7 +14349,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* conv. */
@@ -13533,7 +14373,7 @@ DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_la
 }
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* conv_mma. */
@@ -13546,7 +14386,7 @@ DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
 }
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -13865,7 +14705,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_ANY
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -13900,7 +14740,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* index. */
@@ -13924,7 +14764,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* matmul. */
@@ -13948,7 +14788,7 @@ DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_
 }
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* matmul_mma. */
@@ -13961,7 +14801,7 @@ DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* optimizer. */
@@ -13979,7 +14819,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 }
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -14119,7 +14959,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* random. */
@@ -14143,7 +14983,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 }
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* reduce. */
@@ -14167,7 +15007,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 }
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* softmax. */
@@ -14185,7 +15025,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 }
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -14232,7 +15072,8 @@ static dvt_status dvti_cuda_over_limit(dvti_device *device, const char *function
                      "%s: %lld bytes wanted on %s, where %lld of %lld are in use; free arrays "
                      "there, use a smaller batch, or another device",
                      function, (long long)bytes, dvt_ctx_name(device->ctx),
-                     (long long)dvti_atomic_load(&device->used), (long long)device->limit);
+                     (long long)dvti_atomic_load(&device->used),
+                     (long long)dvti_atomic_load(&device->limit));
 }
 
 static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *function, int64_t bytes,
@@ -14240,8 +15081,8 @@ static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *funct
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     dvti_cuda_block *block;
     dvti_cu_result result;
-    int64_t used;
-    if (device->limit && bytes > device->limit - dvti_atomic_load(&device->used))
+    int64_t used, limit = dvti_atomic_load(&device->limit);
+    if (limit && bytes > limit - dvti_atomic_load(&device->used))
         return dvti_cuda_over_limit(device, function, bytes);
     block = dvti_cuda_take_hard(gpu, bytes, &result);
     if (!block && result == DVTI_CU_OUT_OF_MEMORY)
@@ -14326,6 +15167,30 @@ static dvt_status dvti_cuda_wait(dvti_device *device) {
     return status;
 }
 
+static int64_t dvti_cuda_trim_device(dvti_device *device) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    int64_t bytes = 0;
+    bool pushed;
+    if (!dvti_cuda_begin(gpu, "dvt_trim_memory", &pushed))
+        return 0;
+    if (dvti_cuda_drain(gpu) == DVTI_CU_OK)
+        bytes = dvti_cuda_trim(&gpu->memory);
+    dvti_cuda_end(gpu, pushed);
+    return bytes;
+}
+
+static void dvti_cuda_memory_stats(dvti_device *device, dvt_memory_stats *out) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    if (gpu->process != dvti_process_id())
+        return;
+    dvti_mutex_lock(&gpu->lock);
+    out->reserved = gpu->memory.reserved;
+    out->reserved_peak = gpu->memory.reserved_peak;
+    out->reused = gpu->memory.reused;
+    out->taken = gpu->memory.fresh;
+    dvti_mutex_unlock(&gpu->lock);
+}
+
 DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
     static const dvti_backend backend = {"cuda",
                                          dvti_cuda_acquire,
@@ -14336,12 +15201,93 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          dvti_cuda_workspace,
                                          dvti_cuda_launch,
                                          dvti_cuda_wait,
-                                         dvti_cuda_note};
+                                         dvti_cuda_note,
+                                         dvti_cuda_trim_device,
+                                         dvti_cuda_memory_stats};
     return &backend;
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
+/* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
+   so that the runtime API and other libraries see the same memory. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/dvt_cuda_share.c"
+#endif
+
+static dvti_device *dvti_cuda_device_begin(const char *function, dvt_ctx ctx) {
+    dvti_device *device = dvti_device_begin(function, dvti_ctx(ctx));
+    if (!device || device->backend == dvti_cuda_backend())
+        return device;
+    dvti_device_end(device);
+    return NULL;
+}
+
+DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
+    dvti_device *device = dvti_cuda_device_begin("dvt_cuda_stream", ctx);
+    void *stream;
+    if (!device)
+        return NULL;
+    stream = dvti_cuda_gpu_of(device)->compute;
+    dvti_device_end(device);
+    return stream;
+}
+
+DVT_API dvt_status dvt_set_cuda_stream(dvt_ctx ctx, void *stream) {
+    dvti_device *device = dvti_cuda_device_begin("dvt_set_cuda_stream", ctx);
+    dvti_cuda_gpu *gpu;
+    dvt_status status;
+    bool pushed;
+    if (!device && dvti_device_exists("dvt_set_cuda_stream", dvti_ctx(ctx)))
+        return dvti_fail(DVT_ERR_UNSUPPORTED,
+                         "dvt_set_cuda_stream: %s is no card, so it has no CUDA stream",
+                         dvt_ctx_name(dvti_ctx(ctx)));
+    if (!device)
+        return dvti_failure();
+    gpu = dvti_cuda_gpu_of(device);
+    if (!dvti_cuda_begin(gpu, "dvt_set_cuda_stream", &pushed)) {
+        dvti_device_end(device);
+        return dvti_failure();
+    }
+    status =
+        dvti_cuda_failed(gpu, "dvt_set_cuda_stream", "cuStreamSynchronize", dvti_cuda_drain(gpu));
+    if (status == DVT_OK)
+        gpu->compute = stream ? stream : gpu->own_compute;
+    dvti_cuda_end(gpu, pushed);
+    dvti_device_end(device);
+    return status;
+}
+
+DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
+    dvti_cuda_gpu *gpu;
+    void *at;
+    bool pushed;
+    if (!x) {
+        dvti_null("dvt_cuda_address", "x");
+        return 0;
+    }
+    if (x->storage->device->backend != dvti_cuda_backend()) {
+        dvti_fail(DVT_ERR_CONTEXT,
+                  "dvt_cuda_address: x is %s, which is not the memory of a card; use dvt_data, or "
+                  "copy it with dvt_copyto",
+                  dvti_describe(x));
+        return 0;
+    }
+    gpu = dvti_cuda_gpu_of(x->storage->device);
+    at = dvti_view_of(x).data;
+    if (!dvti_cuda_begin(gpu, "dvt_cuda_address", &pushed))
+        return 0;
+    /* What the caller does in the stream stands behind copies that are still under way. */
+    dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
+                             dvti_cuda_touch(gpu, x->storage->data, x->storage->bytes, true));
+    dvti_cuda_end(gpu, pushed);
+    return (uint64_t)(uintptr_t)at;
+}
+/* ==== end src/3_cuda/dvt_cuda_share.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 73 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -14570,7 +15516,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -14719,7 +15665,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -15009,7 +15955,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -15174,7 +16120,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -15408,7 +16354,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -15503,7 +16449,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -15699,7 +16645,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -15966,7 +16912,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -16403,7 +17349,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -16605,7 +17551,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -16826,7 +17772,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -17033,7 +17979,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -17232,7 +18178,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -17448,7 +18394,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -17804,7 +18750,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -18083,7 +19029,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -18456,7 +19402,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -18692,7 +19638,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -18756,7 +19702,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -18930,7 +19876,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -18967,7 +19913,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -19011,7 +19957,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -19050,7 +19996,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -19201,7 +20147,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -19253,7 +20199,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -19537,7 +20483,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -19903,7 +20849,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -20240,7 +21186,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -20420,7 +21366,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -20581,7 +21527,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -21001,7 +21947,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -21353,7 +22299,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -21760,7 +22706,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -22228,7 +23174,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -22504,7 +23450,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -23042,7 +23988,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -23320,7 +24266,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -23521,7 +24467,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -23920,7 +24866,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -24161,7 +25107,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -24394,7 +25340,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -24646,7 +25592,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -24845,7 +25791,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -25245,7 +26191,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -25312,7 +26258,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -25711,7 +26657,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -25915,7 +26861,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -26079,7 +27025,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -26276,7 +27222,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -26637,7 +27583,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -26767,7 +27713,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -27147,7 +28093,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -27409,7 +28355,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -27844,7 +28790,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -28032,7 +28978,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -28196,7 +29142,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -28444,7 +29390,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -28736,7 +29682,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -28874,7 +29820,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -28935,7 +29881,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -29211,7 +30157,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -29436,7 +30382,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -29495,6 +30441,9 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_wait(...) dvt_note_status(dvt_wait(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_wait_all(...) dvt_note_status(dvt_wait_all(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_num_threads(...) dvt_note_status(dvt_set_num_threads(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_memory_query(...) dvt_note_status(dvt_memory_query(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_set_memory_limit(...) dvt_note_status(dvt_set_memory_limit(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_set_cuda_stream(...) dvt_note_status(dvt_set_cuda_stream(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print(...) dvt_note_status(dvt_print(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print_file(...) dvt_note_status(dvt_print_file(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_format(...) dvt_note_status(dvt_format(__VA_ARGS__), __FILE__, __LINE__)
@@ -29735,7 +30684,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

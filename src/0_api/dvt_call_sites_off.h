@@ -46,6 +46,9 @@
 #undef dvt_wait
 #undef dvt_wait_all
 #undef dvt_set_num_threads
+#undef dvt_memory_query
+#undef dvt_set_memory_limit
+#undef dvt_set_cuda_stream
 #undef dvt_print
 #undef dvt_print_file
 #undef dvt_format

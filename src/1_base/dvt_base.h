@@ -96,6 +96,21 @@ DVTI_FN void dvti_at_thread_end(void (*run)(void));
 DVTI_FN int64_t dvti_process_id(void);
 DVTI_FN double dvti_now(void);
 
+/* ---- hashes and private files: for what is kept between runs ---- */
+DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]);
+#if !defined(DEVTENSOR_NO_FILES)
+/* Makes the directory when it is not there; false when it cannot be made, or when others may write to it. Parents must exist. */
+DVTI_FN bool dvti_private_directory(const char *path);
+/* The whole file, to be freed; NULL when it is not there, is no plain file of this user's alone, or cannot be read. */
+DVTI_FN char *dvti_private_read(const char *path, size_t *size);
+/* The file appears complete or not at all, whatever other processes do meanwhile. */
+DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size);
+/* Calls each(user, name, bytes, seconds of the last change, is a directory) for what is in a directory. */
+typedef void (*dvti_entry_fn)(void *user, const char *name, int64_t bytes, int64_t changed,
+                              bool directory);
+DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user);
+#endif
+
 /* ---- dynamic libraries ---- */
 DVTI_FN void *dvti_library_open(const char *name);
 DVTI_FN void *dvti_library_symbol(void *library, const char *name);

@@ -22,7 +22,9 @@
 #include <windows.h>
 #include <io.h>
 #else
+#include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>

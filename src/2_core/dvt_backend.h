@@ -107,7 +107,7 @@ typedef struct dvti_launch {
 
 typedef struct dvti_device dvti_device;
 
-/* Every function but `note` is required. Statuses other than DVT_OK come with dvti_fail's message. */
+/* Every function up to `wait` is required. Statuses other than DVT_OK come with dvti_fail's message. */
 typedef struct dvti_backend {
     const char *name;
     /* Memory, at least 64-byte aligned. `acquire` (function: the caller's name, for the
@@ -127,6 +127,9 @@ typedef struct dvti_backend {
     dvt_status (*wait)(dvti_device *device);
     /* What this thread has launched since its last call stands there: for the message when it fails later. NULL: not wanted. */
     void (*note)(dvti_device *device, const char *file, int line);
+    /* Gives back memory that is kept for later, and says how much is. NULL: none is ever kept. */
+    int64_t (*trim)(dvti_device *device);
+    void (*memory)(dvti_device *device, dvt_memory_stats *out);
 } dvti_backend;
 
 /* What the library keeps per device; `impl` is the backend's. */
@@ -134,8 +137,8 @@ struct dvti_device {
     const dvti_backend *backend;
     dvt_ctx ctx;
     void *impl;
-    int64_t limit;    /* bytes; 0: none */
-    dvti_atomic used; /* bytes held now */
+    dvti_atomic limit; /* bytes; 0: none */
+    dvti_atomic used;  /* bytes held now */
     dvti_atomic peak;
     dvti_atomic users; /* buffers alive, and calls that look at the device now */
 };

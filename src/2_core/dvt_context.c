@@ -275,8 +275,10 @@ DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, int *card, int64_
     *open = exists && r->open[ctx.id] ? &r->gpu[ctx.id] : NULL;
     *card = exists && cards ? ctx.id % cards : -1;
     *limit = r->n_virtual ? r->virtual_bytes : 0;
-    if (*open)
+    if (*open) {
         dvti_atomic_add(&(*open)->users, 1);
+        *limit = dvti_atomic_load(&(*open)->limit);
+    }
     dvti_mutex_unlock(&dvti_registry_lock);
     return exists;
 }

@@ -79,7 +79,15 @@ static void dvti_cpu_count_peak(dvti_device *device, int64_t used) {
 
 static dvt_status dvti_cpu_acquire(dvti_device *device, const char *function, int64_t bytes,
                                    void **out) {
-    void *block = dvti_alloc_aligned((size_t)bytes);
+    int64_t limit = dvti_atomic_load(&device->limit);
+    void *block;
+    if (limit && bytes > limit - dvti_atomic_load(&device->used))
+        return dvti_fail(DVT_ERR_HOST_MEMORY,
+                         "%s: %lld bytes wanted on cpu(), where %lld of %lld are in use; free "
+                         "arrays, or raise the limit with dvt_set_memory_limit",
+                         function, (long long)bytes, (long long)dvti_atomic_load(&device->used),
+                         (long long)limit);
+    block = dvti_alloc_aligned((size_t)bytes);
     if (!block)
         return dvti_fail_memory(function, bytes);
     dvti_cpu_count_peak(device, dvti_atomic_add(&device->used, bytes));
@@ -126,6 +134,8 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
                                          dvti_cpu_workspace,
                                          dvti_cpu_launch,
                                          dvti_cpu_wait,
+                                         NULL,
+                                         NULL,
                                          NULL};
     return &backend;
 }

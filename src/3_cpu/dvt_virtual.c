@@ -242,10 +242,11 @@ static dvt_status dvti_virtual_wait(dvti_device *device) {
 
 static bool dvti_virtual_count(dvti_device *device, int64_t bytes, int64_t *used) {
     dvti_virtual *v = dvti_virtual_of(device);
+    int64_t limit = dvti_atomic_load(&device->limit);
     bool fits;
     dvti_mutex_lock(&v->lock);
     *used = dvti_atomic_load(&device->used);
-    fits = !device->limit || bytes <= device->limit - *used;
+    fits = !limit || bytes <= limit - *used;
     if (fits) {
         int64_t now = dvti_atomic_add(&device->used, bytes);
         if (now > dvti_atomic_load(&device->peak))
@@ -267,7 +268,7 @@ static dvt_status dvti_virtual_acquire(dvti_device *device, const char *function
                          "%s: %lld bytes wanted on %s, where %lld of %lld are in use; free "
                          "arrays there, use a smaller batch, or another device",
                          function, (long long)bytes, dvt_ctx_name(device->ctx), (long long)used,
-                         (long long)device->limit);
+                         (long long)dvti_atomic_load(&device->limit));
     *out = dvti_alloc_aligned((size_t)bytes);
     if (!*out) { /* blocks that are released, but still in the queue, may help */
         dvti_virtual_await(v, dvti_virtual_now(v));
@@ -440,6 +441,8 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
                                          dvti_cpu_workspace,
                                          dvti_virtual_launch,
                                          dvti_virtual_wait,
+                                         NULL,
+                                         NULL,
                                          NULL};
     return &backend;
 }

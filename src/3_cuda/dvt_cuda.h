@@ -24,6 +24,8 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function);
 /* ---- device/ ---- */
 typedef struct dvti_cuda_loaded dvti_cuda_loaded; /* jit/: a function on a card */
 
+#define DVTI_CUDA_SLOTS 256
+
 typedef struct dvti_cuda_card {
     dvti_mutex lock; /* of opening, and of the functions */
     bool open;
@@ -37,6 +39,7 @@ typedef struct dvti_cuda_card {
     char reason[512];    /* the first such error */
     dvti_cuda_loaded *loaded;
     size_t n_loaded, loaded_capacity;
+    int first[DVTI_CUDA_SLOTS]; /* of each hash: the place in `loaded` + 1; 0: none */
 } dvti_cuda_card;
 
 typedef struct dvti_cuda_gpu dvti_cuda_gpu; /* device/dvt_cuda_device.h */

@@ -40,7 +40,8 @@ static dvt_status dvti_cuda_over_limit(dvti_device *device, const char *function
                      "%s: %lld bytes wanted on %s, where %lld of %lld are in use; free arrays "
                      "there, use a smaller batch, or another device",
                      function, (long long)bytes, dvt_ctx_name(device->ctx),
-                     (long long)dvti_atomic_load(&device->used), (long long)device->limit);
+                     (long long)dvti_atomic_load(&device->used),
+                     (long long)dvti_atomic_load(&device->limit));
 }
 
 static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *function, int64_t bytes,
@@ -48,8 +49,8 @@ static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *funct
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     dvti_cuda_block *block;
     dvti_cu_result result;
-    int64_t used;
-    if (device->limit && bytes > device->limit - dvti_atomic_load(&device->used))
+    int64_t used, limit = dvti_atomic_load(&device->limit);
+    if (limit && bytes > limit - dvti_atomic_load(&device->used))
         return dvti_cuda_over_limit(device, function, bytes);
     block = dvti_cuda_take_hard(gpu, bytes, &result);
     if (!block && result == DVTI_CU_OUT_OF_MEMORY)
@@ -134,6 +135,30 @@ static dvt_status dvti_cuda_wait(dvti_device *device) {
     return status;
 }
 
+static int64_t dvti_cuda_trim_device(dvti_device *device) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    int64_t bytes = 0;
+    bool pushed;
+    if (!dvti_cuda_begin(gpu, "dvt_trim_memory", &pushed))
+        return 0;
+    if (dvti_cuda_drain(gpu) == DVTI_CU_OK)
+        bytes = dvti_cuda_trim(&gpu->memory);
+    dvti_cuda_end(gpu, pushed);
+    return bytes;
+}
+
+static void dvti_cuda_memory_stats(dvti_device *device, dvt_memory_stats *out) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    if (gpu->process != dvti_process_id())
+        return;
+    dvti_mutex_lock(&gpu->lock);
+    out->reserved = gpu->memory.reserved;
+    out->reserved_peak = gpu->memory.reserved_peak;
+    out->reused = gpu->memory.reused;
+    out->taken = gpu->memory.fresh;
+    dvti_mutex_unlock(&gpu->lock);
+}
+
 DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
     static const dvti_backend backend = {"cuda",
                                          dvti_cuda_acquire,
@@ -144,6 +169,8 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          dvti_cuda_workspace,
                                          dvti_cuda_launch,
                                          dvti_cuda_wait,
-                                         dvti_cuda_note};
+                                         dvti_cuda_note,
+                                         dvti_cuda_trim_device,
+                                         dvti_cuda_memory_stats};
     return &backend;
 }

@@ -3,6 +3,31 @@
 
 #if defined(DEVTENSOR_NO_CUDA)
 
+DVT_API dvt_jit_stats dvt_get_jit_stats(void) {
+    dvt_jit_stats stats;
+    memset(&stats, 0, sizeof stats);
+    return stats;
+}
+
+DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
+    (void)ctx;
+    return NULL;
+}
+
+DVT_API dvt_status dvt_set_cuda_stream(dvt_ctx ctx, void *stream) {
+    (void)ctx;
+    (void)stream;
+    return dvti_fail(DVT_ERR_NOT_BUILT, "dvt_set_cuda_stream: %s", dvti_cuda_reason());
+}
+
+DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
+    if (!x)
+        dvti_null("dvt_cuda_address", "x");
+    else
+        dvti_fail(DVT_ERR_NOT_BUILT, "dvt_cuda_address: %s", dvti_cuda_reason());
+    return 0;
+}
+
 DVTI_FN const char *dvti_cuda_reason(void) {
     return "this build leaves CUDA out (DEVTENSOR_NO_CUDA)";
 }

@@ -21,76 +21,99 @@ static dvt_status dvti_nvrtc_fail(const dvti_nvrtc *rtc, const char *function, c
                      rtc->nvrtcGetErrorString(result));
 }
 
-/* The compiler's whole log goes to the logger; the error has its beginning. */
-static dvt_status dvti_nvrtc_fail_log(const dvti_nvrtc *rtc, const char *function,
-                                      dvti_nvrtc_program p, int result) {
+/* DEVTENSOR_JIT_DUMP names a directory: sources that are compiled go there, and the logs of those that fail. */
+static void dvti_nvrtc_dump(const char *source, const char *log) {
+#if !defined(DEVTENSOR_NO_FILES)
+    const char *directory = dvti_env("DEVTENSOR_JIT_DUMP");
+    uint64_t name[2];
+    char path[1100];
+    FILE *file;
+    if (!directory)
+        return;
+    dvti_hash128(source, strlen(source), name);
+    snprintf(path, sizeof path, "%.1000s/devtensor-%016llx.%s", directory,
+             (unsigned long long)name[0], log ? "log" : "cu");
+    file = fopen(path, "wb");
+    if (!file)
+        return;
+    fputs(log ? log : source, file);
+    fclose(file);
+#else
+    (void)source;
+    (void)log;
+#endif
+}
+
+/* The compiler's whole log goes to the logger and the dump; the error has its beginning. */
+static dvt_status dvti_nvrtc_refused(const dvti_nvrtc *rtc, const char *function,
+                                     const char *source, dvti_nvrtc_program p, int result) {
     size_t size = 0;
     char *log = NULL;
     dvt_status status;
     if (rtc->nvrtcGetProgramLogSize(p, &size) == 0 && size > 1)
-        log = (char *)dvti_alloc(size + 1);
+        log = (char *)dvti_alloc_zero(size + 1);
     if (log && rtc->nvrtcGetProgramLog(p, log) != 0)
         log[0] = 0;
-    if (log)
-        dvti_log(DVT_LOG_ERROR, "%s: the log of NVRTC:\n%s", function, log);
+    if (log) {
+        dvti_log(DVT_LOG_ERROR, "%s: NVRTC's log:\n%s", function, log);
+        dvti_nvrtc_dump(source, log);
+    }
     status = dvti_fail(DVT_ERR_INTERNAL, "%s: compiling its kernel gave %s: %.300s", function,
                        rtc->nvrtcGetErrorString(result), log ? log : "no log");
     dvti_free(log);
     return status;
 }
 
-DVTI_FN dvt_status dvti_cuda_compile(int cc, const char *function, dvti_cuda_program program,
+static dvt_status dvti_nvrtc_take(const dvti_nvrtc *rtc, const char *function, dvti_nvrtc_program p,
+                                  bool cubin, dvti_cuda_image *image) {
+    size_t size = 0;
+    int result = cubin ? rtc->nvrtcGetCUBINSize(p, &size) : rtc->nvrtcGetPTXSize(p, &size);
+    if (result != 0)
+        return dvti_nvrtc_fail(rtc, function, cubin ? "nvrtcGetCUBINSize" : "nvrtcGetPTXSize",
+                               result);
+    image->bytes = (char *)dvti_alloc(size);
+    if (!image->bytes)
+        return dvti_fail_memory(function, (int64_t)size);
+    image->size = size;
+    result = cubin ? rtc->nvrtcGetCUBIN(p, image->bytes) : rtc->nvrtcGetPTX(p, image->bytes);
+    if (result == 0)
+        return DVT_OK;
+    dvti_free(image->bytes);
+    return dvti_nvrtc_fail(rtc, function, cubin ? "nvrtcGetCUBIN" : "nvrtcGetPTX", result);
+}
+
+DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, const char *source,
                                      dvti_cuda_image *image) {
-#define DVTI_CUDA_FUSE(name, fuse) fuse,
-    static const bool fuses[] = {DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_FUSE)};
-#undef DVTI_CUDA_FUSE
     const dvti_nvrtc *rtc = dvti_nvrtc_open(function);
     dvti_nvrtc_program p = NULL;
-    const char *options[6];
-    char *source, arch[48];
-    bool exact;
-    int n = 0, result, known;
-    size_t size = 0;
+    const char *options[5];
+    char arch[48];
+    int n = 0, result, known, major = 0, minor = 0;
+    dvt_status status;
     if (!rtc)
         return dvti_failure();
     known = dvti_nvrtc_arch(rtc, cc);
     if (!known)
         return dvti_fail(DVT_ERR_UNSUPPORTED,
-                         "%s: the card has compute capability %d.%d, which this NVRTC is too new "
-                         "for; install an older CUDA toolkit",
+                         "%s: the card has compute capability %d.%d, for which this NVRTC is too "
+                         "new; install an older CUDA toolkit beside it, and name its libnvrtc in "
+                         "DEVTENSOR_NVRTC_PATH",
                          function, cc / 10, cc % 10);
-    exact = known == cc;
-    source = dvti_cuda_source(program);
-    if (!source)
-        return dvti_fail_memory(function, 1 << 16);
-    snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", exact ? "sm" : "compute", known);
+    snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", known == cc ? "sm" : "compute", known);
     options[n++] = arch;
     options[n++] = "--std=c++17";
     options[n++] = "-default-device";
-    options[n++] = fuses[program.family] ? "--fmad=true" : "--fmad=false";
+    options[n++] = fuse ? "--fmad=true" : "--fmad=false";
+    /* Ours is the cache; NVRTC has had one of its own since 12.9, through the driver. */
+    if (rtc->nvrtcVersion(&major, &minor) == 0 && major * 10 + minor >= 129)
+        options[n++] = "--no-cache";
+    dvti_nvrtc_dump(source, NULL);
     result = rtc->nvrtcCreateProgram(&p, source, "devtensor.cu", 0, NULL, NULL);
-    dvti_free(source);
     if (result != 0)
         return dvti_nvrtc_fail(rtc, function, "nvrtcCreateProgram", result);
     result = rtc->nvrtcCompileProgram(p, n, options);
-    if (result != 0) {
-        dvt_status status = dvti_nvrtc_fail_log(rtc, function, p, result);
-        rtc->nvrtcDestroyProgram(&p);
-        return status;
-    }
-    result = exact ? rtc->nvrtcGetCUBINSize(p, &size) : rtc->nvrtcGetPTXSize(p, &size);
-    image->bytes = result == 0 ? (char *)dvti_alloc(size + 1) : NULL;
-    image->size = size;
-    if (result == 0 && !image->bytes) {
-        rtc->nvrtcDestroyProgram(&p);
-        return dvti_fail_memory(function, (int64_t)size);
-    }
-    if (result == 0)
-        result = exact ? rtc->nvrtcGetCUBIN(p, image->bytes) : rtc->nvrtcGetPTX(p, image->bytes);
+    status = result == 0 ? dvti_nvrtc_take(rtc, function, p, known == cc, image)
+                         : dvti_nvrtc_refused(rtc, function, source, p, result);
     rtc->nvrtcDestroyProgram(&p);
-    if (result != 0) {
-        dvti_free(image->bytes);
-        return dvti_nvrtc_fail(rtc, function, "reading what was compiled", result);
-    }
-    return DVT_OK;
+    return status;
 }

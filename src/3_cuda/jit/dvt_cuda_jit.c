@@ -1,5 +1,4 @@
-/* Programs on cards: compiled at their first use, loaded into the card's context, looked up by family, variant and entry. */
-#include "3_cuda/dvt_cuda.h"
+/* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
 #include "3_cuda/jit/dvt_cuda_jit.h"
 
 struct dvti_cuda_loaded {
@@ -7,31 +6,175 @@ struct dvti_cuda_loaded {
     dvti_cu_module module;
     const char *entry; /* a literal */
     dvti_cu_function function;
+    int next; /* with the same hash: its place + 1; 0 behind the last */
 };
 
+/* Images of this process, for its other cards. */
+typedef struct dvti_cuda_made {
+    dvti_cuda_key key;
+    dvti_cuda_image image;
+} dvti_cuda_made;
+
+typedef struct dvti_cuda_shop {
+    dvti_mutex lock; /* one program is made at a time: NVRTC has a lock of its own */
+    dvti_cuda_made *made;
+    size_t n, capacity;
+    dvt_jit_stats stats;
+} dvti_cuda_shop;
+
+static dvti_cuda_shop dvti_the_shop = {DVTI_MUTEX_INIT, NULL, 0, 0, {0, 0, 0, 0, 0}};
+
+DVT_API dvt_jit_stats dvt_get_jit_stats(void) {
+    dvt_jit_stats stats;
+    dvti_mutex_lock(&dvti_the_shop.lock);
+    stats = dvti_the_shop.stats;
+    dvti_mutex_unlock(&dvti_the_shop.lock);
+    return stats;
+}
+
+DVTI_FN bool dvti_cuda_fuses(dvti_cuda_family family) {
+#define DVTI_CUDA_FUSE(name, fuse) fuse,
+    static const bool fuses[] = {DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_FUSE)};
+#undef DVTI_CUDA_FUSE
+    return fuses[family];
+}
+
+/* ---- images ---- */
+static const dvti_cuda_image *dvti_cuda_image_known(dvti_cuda_key key) {
+    dvti_cuda_shop *shop = &dvti_the_shop;
+    size_t i;
+    for (i = 0; i < shop->n; i++)
+        if (memcmp(&shop->made[i].key, &key, sizeof key) == 0)
+            return &shop->made[i].image;
+    return NULL;
+}
+
+static void dvti_cuda_image_forget(dvti_cuda_key key) {
+    dvti_cuda_shop *shop = &dvti_the_shop;
+    size_t i;
+    for (i = 0; i < shop->n; i++)
+        if (memcmp(&shop->made[i].key, &key, sizeof key) == 0) {
+            dvti_free(shop->made[i].image.bytes);
+            shop->made[i] = shop->made[--shop->n];
+            return;
+        }
+}
+
+/* With the shop's lock held. `fresh`: whether the image was compiled now. */
+static dvt_status dvti_cuda_image_get(int cc, bool fuse, const char *function, const char *source,
+                                      dvti_cuda_key key, const dvti_cuda_image **out, bool *fresh) {
+    dvti_cuda_shop *shop = &dvti_the_shop;
+    dvti_cuda_made one;
+    double began;
+    dvt_status status;
+    *fresh = false;
+    *out = dvti_cuda_image_known(key);
+    if (*out)
+        return DVT_OK;
+    if (!dvti_grow((void **)&shop->made, &shop->capacity, shop->n + 1, sizeof *shop->made))
+        return dvti_fail_memory(function, (int64_t)sizeof *shop->made);
+    one.key = key;
+    if (dvti_cuda_cache_read(key, &one.image))
+        shop->stats.from_disk++;
+    else {
+        began = dvti_now();
+        status = dvti_cuda_compile(cc, fuse, function, source, &one.image);
+        if (status != DVT_OK)
+            return status;
+        shop->stats.compiled++;
+        shop->stats.compile_seconds += dvti_now() - began;
+        dvti_cuda_cache_write(key, &one.image);
+        *fresh = true;
+    }
+    shop->made[shop->n] = one;
+    *out = &shop->made[shop->n++].image;
+    return DVT_OK;
+}
+
+/* ---- modules ---- */
+/* The driver's own words about an image that it refuses go to the log. */
+static dvti_cu_result dvti_cuda_module(const dvti_cuda_image *image, const char *function,
+                                       dvti_cu_module *module) {
+    int options[2] = {DVTI_CU_JIT_ERROR_LOG, DVTI_CU_JIT_ERROR_LOG_BYTES};
+    char log[2048];
+    void *values[2];
+    dvti_cu_result result;
+    log[0] = 0;
+    values[0] = log;
+    values[1] = (void *)(uintptr_t)sizeof log;
+    result = dvti_cuda()->cuModuleLoadDataEx(module, image->bytes, 2, options, values);
+    log[sizeof log - 1] = 0;
+    if (result != DVTI_CU_OK && log[0])
+        dvti_log(DVT_LOG_ERROR, "%s: the driver's log: %s", function, log);
+    return result;
+}
+
+static bool dvti_cuda_image_refused(dvti_cu_result result) {
+    return result == DVTI_CU_INVALID_IMAGE || result == DVTI_CU_NO_BINARY ||
+           result == DVTI_CU_UNSUPPORTED_PTX;
+}
+
+/* An image from the disk that the driver refuses is made anew, once. */
+static dvt_status dvti_cuda_load_source(dvti_cuda_card *card, bool fuse, const char *function,
+                                        const char *source, dvti_cu_module *module) {
+    dvti_cuda_key key = dvti_cuda_key_of(card->cc, fuse, source);
+    const dvti_cuda_image *image;
+    dvti_cu_result result = DVTI_CU_OK;
+    bool fresh;
+    int attempt;
+    for (attempt = 0; attempt < 2; attempt++) {
+        dvt_status status =
+            dvti_cuda_image_get(card->cc, fuse, function, source, key, &image, &fresh);
+        if (status != DVT_OK)
+            return status;
+        result = dvti_cuda_module(image, function, module);
+        if (result == DVTI_CU_OK)
+            return DVT_OK;
+        if (fresh || !dvti_cuda_image_refused(result))
+            break;
+        dvti_cuda_image_forget(key);
+        dvti_cuda_cache_drop(key);
+    }
+    dvti_cuda_image_forget(key);
+    return dvti_cuda_fail(function, "cuModuleLoadDataEx", result);
+}
+
+static dvt_status dvti_cuda_load(dvti_cuda_card *card, const char *function,
+                                 dvti_cuda_program program, dvti_cu_module *module) {
+    dvti_cuda_shop *shop = &dvti_the_shop;
+    char *source = dvti_cuda_source(program);
+    double began, compiled;
+    dvt_status status;
+    if (!source)
+        return dvti_fail_memory(function, 1 << 16);
+    dvti_mutex_lock(&shop->lock);
+    began = dvti_now();
+    compiled = shop->stats.compile_seconds;
+    status = dvti_cuda_load_source(card, dvti_cuda_fuses(program.family), function, source, module);
+    shop->stats.loaded += status == DVT_OK;
+    shop->stats.load_seconds += dvti_now() - began - (shop->stats.compile_seconds - compiled);
+    dvti_mutex_unlock(&shop->lock);
+    dvti_free(source);
+    return status;
+}
+
+/* ---- functions ---- */
+static int *dvti_cuda_slot(dvti_cuda_card *card, dvti_cuda_program program) {
+    uint64_t hash = (program.variant + (uint64_t)program.family) * 0x9e3779b97f4a7c15u;
+    return &card->first[hash >> 32 & (DVTI_CUDA_SLOTS - 1)];
+}
+
+/* entry NULL: any of the program. */
 static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_card *card, dvti_cuda_program program,
                                         const char *entry) {
-    size_t i;
-    for (i = 0; i < card->n_loaded; i++) {
-        dvti_cuda_loaded *one = &card->loaded[i];
+    int i;
+    for (i = *dvti_cuda_slot(card, program); i > 0; i = card->loaded[i - 1].next) {
+        dvti_cuda_loaded *one = &card->loaded[i - 1];
         if (one->program.variant == program.variant && one->program.family == program.family &&
             (!entry || one->entry == entry || strcmp(one->entry, entry) == 0))
             return one;
     }
     return NULL;
-}
-
-static dvt_status dvti_cuda_load(dvti_cuda_card *card, const char *function,
-                                 dvti_cuda_program program, dvti_cu_module *module) {
-    const dvti_cuda_driver *cu = dvti_cuda();
-    dvti_cuda_image image;
-    dvti_cu_result result;
-    dvt_status status = dvti_cuda_compile(card->cc, function, program, &image);
-    if (status != DVT_OK)
-        return status;
-    result = cu->cuModuleLoadDataEx(module, image.bytes, 0, NULL, NULL);
-    dvti_free(image.bytes);
-    return result == DVTI_CU_OK ? DVT_OK : dvti_cuda_fail(function, "cuModuleLoadDataEx", result);
 }
 
 /* With the card's lock held. */
@@ -67,6 +210,8 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_card *card, const char *function,
     one->module = module;
     one->entry = entry;
     one->function = *out;
+    one->next = *dvti_cuda_slot(card, program);
+    *dvti_cuda_slot(card, program) = (int)card->n_loaded;
     return DVT_OK;
 }
 

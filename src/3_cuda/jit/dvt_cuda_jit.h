@@ -1,7 +1,17 @@
-/* What the files of this room share. */
+/* What the files of this room share. The way of a program:
+
+     text      its source, from a family and a variant                     dvt_cuda_text.c
+     key       a hash of the source, the options and the architecture
+     image     what the driver loads: from this process's other cards, from the disk cache, or from NVRTC
+                                                                            dvt_cuda_jit.c, dvt_cuda_cache.c, dvt_cuda_compile.c
+     module    the image in a card's context, and its functions             dvt_cuda_jit.c */
 #ifndef DVTI_CUDA_JIT_H
 #define DVTI_CUDA_JIT_H
 #include "3_cuda/dvt_cuda.h"
+
+typedef struct dvti_cuda_key {
+    uint64_t word[2];
+} dvti_cuda_key;
 
 /* What cuModuleLoadDataEx takes: a CUBIN, or PTX with its final 0. */
 typedef struct dvti_cuda_image {
@@ -9,8 +19,18 @@ typedef struct dvti_cuda_image {
     size_t size;
 } dvti_cuda_image;
 
+/* For a compute capability. NVRTC's version is no part of it, so that a warm cache needs no NVRTC. */
+DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source);
+DVTI_FN bool dvti_cuda_fuses(dvti_cuda_family family);
 /* Compiles for a compute capability. */
-DVTI_FN dvt_status dvti_cuda_compile(int cc, const char *function, dvti_cuda_program program,
+DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, const char *source,
                                      dvti_cuda_image *image);
+
+/* ---- the disk cache; failures are never errors ---- */
+/* false: not there, or not to be trusted. */
+DVTI_FN bool dvti_cuda_cache_read(dvti_cuda_key key, dvti_cuda_image *image);
+DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *image);
+/* An entry that the driver refused. */
+DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 
 #endif

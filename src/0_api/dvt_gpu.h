@@ -1,0 +1,35 @@
+/* [dvt:gpu] What most programs never call: the memory that a GPU keeps for later, kernels compiled ahead of their
+   first use, streams and addresses shared with other CUDA code of the process. */
+
+/* Memory of one device. The allocator keeps released memory for later; `reserved` is what it holds. */
+typedef struct dvt_memory_stats {
+    int64_t used, used_peak;         /* bytes of arrays */
+    int64_t reserved, reserved_peak; /* bytes taken from the card or from main memory */
+    int64_t reused, taken;           /* requests served from what was kept, and by the card */
+} dvt_memory_stats;
+
+/* Waits: no. Errors: NO_DEVICE. */
+DVT_API dvt_status dvt_memory_query(dvt_ctx ctx, dvt_memory_stats *out);
+/* Gives back to the card what is kept for later. Returns the bytes. Waits: for that GPU. */
+DVT_API int64_t dvt_trim_memory(dvt_ctx ctx);
+/* Arrays on the device may have that many bytes together; 0: no limit. Errors: NO_DEVICE, RANGE. */
+DVT_API dvt_status dvt_set_memory_limit(dvt_ctx ctx, int64_t bytes);
+
+/* Kernels are compiled by NVRTC when they are first used, and kept on disk (DEVTENSOR_CACHE_DIR). */
+typedef struct dvt_jit_stats {
+    int64_t compiled;  /* programs compiled in this process */
+    int64_t from_disk; /* programs read from the cache instead */
+    int64_t loaded;    /* modules loaded into cards */
+    double compile_seconds, load_seconds;
+} dvt_jit_stats;
+
+/* The counters of this process. */
+DVT_API dvt_jit_stats dvt_get_jit_stats(void);
+/* The CUstream in which gpu(i) computes, for work of your own in the same order; NULL without a card. */
+DVT_API void *dvt_cuda_stream(dvt_ctx ctx);
+/* gpu(i) computes in that CUstream from now on, which must belong to the card's primary context and stay alive; NULL: its own again.
+   Work queued before is waited for. Errors: NO_DEVICE, UNSUPPORTED (not a card). */
+DVT_API dvt_status dvt_set_cuda_stream(dvt_ctx ctx, void *stream);
+/* The CUdeviceptr of x's first element, valid while x lives and in the order of dvt_cuda_stream; 0 with CONTEXT set when x is not on a
+   card. */
+DVT_API uint64_t dvt_cuda_address(dvt_array *x);

@@ -1,0 +1,182 @@
+/* Files that only this user writes and that are loaded as code: directories and files that others could have put there are
+   refused. Nothing here sets an error: who calls goes on without the file. */
+#include "1_base/dvt_base.h"
+
+#if !defined(DEVTENSOR_NO_FILES)
+
+#define DVTI_PRIVATE_FILE_MOST ((int64_t)1 << 28)
+
+#if defined(_WIN32)
+
+/* Profiles are private to their user there. */
+static bool dvti_directory_ok(const char *path) {
+    DWORD attributes = GetFileAttributesA(path);
+    return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) &&
+           !(attributes & FILE_ATTRIBUTE_REPARSE_POINT);
+}
+
+static bool dvti_directory_make(const char *path) {
+    return CreateDirectoryA(path, NULL) || GetLastError() == ERROR_ALREADY_EXISTS;
+}
+
+static FILE *dvti_private_open(const char *path, int64_t *size) {
+    FILE *file = fopen(path, "rb");
+    if (file && (_fseeki64(file, 0, SEEK_END) != 0 || (*size = _ftelli64(file)) < 0 ||
+                 _fseeki64(file, 0, SEEK_SET) != 0)) {
+        fclose(file);
+        return NULL;
+    }
+    return file;
+}
+
+static FILE *dvti_private_create(const char *path) {
+    HANDLE handle =
+        CreateFileA(path, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+    if (handle == INVALID_HANDLE_VALUE)
+        return NULL;
+    CloseHandle(handle);
+    return fopen(path, "wb");
+}
+
+static bool dvti_private_sync(FILE *file) {
+    return fflush(file) == 0 && _commit(_fileno(file)) == 0;
+}
+
+static bool dvti_private_rename(const char *from, const char *to) {
+    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
+}
+
+#else
+
+/* Others must not be able to write: neither by the directory's mode, nor by owning it, nor through a link of theirs. */
+static bool dvti_directory_ok(const char *path) {
+    struct stat state;
+    return lstat(path, &state) == 0 && S_ISDIR(state.st_mode) && state.st_uid == geteuid() &&
+           (state.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static bool dvti_directory_make(const char *path) {
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+static FILE *dvti_private_open(const char *path, int64_t *size) {
+    int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    struct stat state;
+    FILE *file = NULL;
+    if (descriptor < 0)
+        return NULL;
+    if (fstat(descriptor, &state) == 0 && S_ISREG(state.st_mode) && state.st_uid == geteuid() &&
+        (state.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
+        *size = (int64_t)state.st_size;
+        file = fdopen(descriptor, "rb");
+    }
+    if (!file)
+        close(descriptor);
+    return file;
+}
+
+static FILE *dvti_private_create(const char *path) {
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
+    if (!file && descriptor >= 0)
+        close(descriptor);
+    return file;
+}
+
+static bool dvti_private_sync(FILE *file) {
+    return fflush(file) == 0 && fsync(fileno(file)) == 0;
+}
+
+static bool dvti_private_rename(const char *from, const char *to) {
+    return rename(from, to) == 0;
+}
+
+#endif
+
+DVTI_FN bool dvti_private_directory(const char *path) {
+    return dvti_directory_make(path) && dvti_directory_ok(path);
+}
+
+DVTI_FN char *dvti_private_read(const char *path, size_t *size) {
+    int64_t bytes = -1;
+    FILE *file = dvti_private_open(path, &bytes);
+    char *content = NULL;
+    if (!file)
+        return NULL;
+    if (bytes >= 0 && bytes <= DVTI_PRIVATE_FILE_MOST)
+        content = (char *)dvti_alloc((size_t)bytes);
+    if (content && fread(content, 1, (size_t)bytes, file) != (size_t)bytes) {
+        dvti_free(content);
+        content = NULL;
+    }
+    fclose(file);
+    *size = (size_t)bytes;
+    return content;
+}
+
+DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size) {
+    static dvti_atomic serial;
+    char temporary[1200];
+    FILE *file;
+    bool done;
+    int length = snprintf(temporary, sizeof temporary, "%s.%lld.%lld.%llx.tmp", path,
+                          (long long)dvti_process_id(), (long long)dvti_atomic_add(&serial, 1),
+                          (unsigned long long)(dvti_now() * 1e9));
+    if (length < 0 || length >= (int)sizeof temporary)
+        return false;
+    file = dvti_private_create(temporary);
+    if (!file)
+        return false;
+    done = fwrite(bytes, 1, size, file) == size && dvti_private_sync(file);
+    done = fclose(file) == 0 && done;
+    done = done && dvti_private_rename(temporary, path);
+    if (!done)
+        remove(temporary);
+    return done;
+}
+
+/* ---- what a directory holds ---- */
+#if defined(_WIN32)
+
+DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
+    char pattern[1100];
+    WIN32_FIND_DATAA found;
+    HANDLE search;
+    snprintf(pattern, sizeof pattern, "%s\\*", path);
+    search = FindFirstFileA(pattern, &found);
+    if (search == INVALID_HANDLE_VALUE)
+        return;
+    do {
+        uint64_t time = (uint64_t)found.ftLastWriteTime.dwHighDateTime << 32 |
+                        found.ftLastWriteTime.dwLowDateTime;
+        int64_t size = (int64_t)((uint64_t)found.nFileSizeHigh << 32 | found.nFileSizeLow);
+        if (found.cFileName[0] != '.')
+            each(user, found.cFileName, size, (int64_t)(time / 10000000),
+                 (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0);
+    } while (FindNextFileA(search, &found));
+    FindClose(search);
+}
+
+#else
+
+DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory)) != NULL) {
+        char full[1400];
+        struct stat state;
+        snprintf(full, sizeof full, "%s/%s", path, entry->d_name);
+        if (entry->d_name[0] != '.' && lstat(full, &state) == 0 &&
+            (S_ISDIR(state.st_mode) || S_ISREG(state.st_mode)))
+            each(user, entry->d_name, (int64_t)state.st_size, (int64_t)state.st_mtime,
+                 S_ISDIR(state.st_mode));
+    }
+    if (directory)
+        closedir(directory);
+}
+
+#endif
+
+#undef DVTI_PRIVATE_FILE_MOST
+
+#endif

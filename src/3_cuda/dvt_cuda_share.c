@@ -1,0 +1,72 @@
+/* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
+   so that the runtime API and other libraries see the same memory. */
+#include "3_cuda/device/dvt_cuda_device.h"
+
+static dvti_device *dvti_cuda_device_begin(const char *function, dvt_ctx ctx) {
+    dvti_device *device = dvti_device_begin(function, dvti_ctx(ctx));
+    if (!device || device->backend == dvti_cuda_backend())
+        return device;
+    dvti_device_end(device);
+    return NULL;
+}
+
+DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
+    dvti_device *device = dvti_cuda_device_begin("dvt_cuda_stream", ctx);
+    void *stream;
+    if (!device)
+        return NULL;
+    stream = dvti_cuda_gpu_of(device)->compute;
+    dvti_device_end(device);
+    return stream;
+}
+
+DVT_API dvt_status dvt_set_cuda_stream(dvt_ctx ctx, void *stream) {
+    dvti_device *device = dvti_cuda_device_begin("dvt_set_cuda_stream", ctx);
+    dvti_cuda_gpu *gpu;
+    dvt_status status;
+    bool pushed;
+    if (!device && dvti_device_exists("dvt_set_cuda_stream", dvti_ctx(ctx)))
+        return dvti_fail(DVT_ERR_UNSUPPORTED,
+                         "dvt_set_cuda_stream: %s is no card, so it has no CUDA stream",
+                         dvt_ctx_name(dvti_ctx(ctx)));
+    if (!device)
+        return dvti_failure();
+    gpu = dvti_cuda_gpu_of(device);
+    if (!dvti_cuda_begin(gpu, "dvt_set_cuda_stream", &pushed)) {
+        dvti_device_end(device);
+        return dvti_failure();
+    }
+    status =
+        dvti_cuda_failed(gpu, "dvt_set_cuda_stream", "cuStreamSynchronize", dvti_cuda_drain(gpu));
+    if (status == DVT_OK)
+        gpu->compute = stream ? stream : gpu->own_compute;
+    dvti_cuda_end(gpu, pushed);
+    dvti_device_end(device);
+    return status;
+}
+
+DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
+    dvti_cuda_gpu *gpu;
+    void *at;
+    bool pushed;
+    if (!x) {
+        dvti_null("dvt_cuda_address", "x");
+        return 0;
+    }
+    if (x->storage->device->backend != dvti_cuda_backend()) {
+        dvti_fail(DVT_ERR_CONTEXT,
+                  "dvt_cuda_address: x is %s, which is not the memory of a card; use dvt_data, or "
+                  "copy it with dvt_copyto",
+                  dvti_describe(x));
+        return 0;
+    }
+    gpu = dvti_cuda_gpu_of(x->storage->device);
+    at = dvti_view_of(x).data;
+    if (!dvti_cuda_begin(gpu, "dvt_cuda_address", &pushed))
+        return 0;
+    /* What the caller does in the stream stands behind copies that are still under way. */
+    dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
+                             dvti_cuda_touch(gpu, x->storage->data, x->storage->bytes, true));
+    dvti_cuda_end(gpu, pushed);
+    return (uint64_t)(uintptr_t)at;
+}

@@ -1,0 +1,241 @@
+/* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
+
+   One file per program, <directory>/<2 digits>/<30 digits>.bin, named by the key: magic, format, key, size and hash of the image, the
+   image. A file that is cut off, changed, of another format or of somebody else's making is a miss; it is compiled again and
+   replaced. The directory is DEVTENSOR_CACHE_DIR, or devtensor under XDG_CACHE_HOME, ~/.cache or %LOCALAPPDATA%; one that
+   others can write to is not used, since what it holds is run on the card. A directory that cannot be written is read. */
+#include "3_cuda/jit/dvt_cuda_jit.h"
+
+DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source) {
+    static const char version[] = DVT_VERSION_STRING;
+    dvti_cuda_key key;
+    uint64_t text[2], head[8];
+    dvti_hash128(source, strlen(source), text);
+    memset(head, 0, sizeof head);
+    head[0] = (uint64_t)cc;
+    head[1] = fuse;
+    head[2] = 1; /* the options of dvti_cuda_compile; count up when they change */
+    head[3] = text[0];
+    head[4] = text[1];
+    memcpy(&head[5], version, DVTI_MIN(sizeof version, 16));
+    dvti_hash128(head, sizeof head, key.word);
+    return key;
+}
+
+#if defined(DEVTENSOR_NO_FILES)
+
+DVTI_FN bool dvti_cuda_cache_read(dvti_cuda_key key, dvti_cuda_image *image) {
+    (void)key;
+    (void)image;
+    return false;
+}
+
+DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *image) {
+    (void)key;
+    (void)image;
+}
+
+DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key) {
+    (void)key;
+}
+
+#else
+
+#define DVTI_CACHE_PATH 1000
+
+typedef struct dvti_cache_head {
+    char magic[8];
+    uint64_t format;
+    uint64_t key[2], size, hash[2];
+} dvti_cache_head;
+
+static const char dvti_cache_magic[8] = {'D', 'V', 'T', 'C', 'U', 'D', 'A', '\n'};
+#define DVTI_CACHE_FORMAT 1
+
+typedef struct dvti_cache {
+    bool ready;
+    char directory[DVTI_CACHE_PATH]; /* "": none */
+    int64_t most;                    /* bytes that it may hold */
+    int written;                     /* since it was last looked through */
+} dvti_cache;
+
+static dvti_cache dvti_the_cache;
+static dvti_mutex dvti_cache_lock = DVTI_MUTEX_INIT;
+
+/* ---- the directory ---- */
+/* ~/.cache itself may be missing on a fresh machine. */
+static bool dvti_cache_choose(char *directory) {
+    const char *own = dvti_env("DEVTENSOR_CACHE_DIR"), *base;
+#if defined(_WIN32)
+    base = dvti_env("LOCALAPPDATA");
+    if (!own && base)
+        snprintf(directory, DVTI_CACHE_PATH, "%s\\devtensor", base);
+#else
+    base = dvti_env("XDG_CACHE_HOME");
+    if (!own && base && base[0] == '/')
+        snprintf(directory, DVTI_CACHE_PATH, "%s/devtensor", base);
+    else if (!own) {
+        base = dvti_env("HOME");
+        if (base && base[0] == '/') {
+            snprintf(directory, DVTI_CACHE_PATH, "%s/.cache", base);
+            dvti_private_directory(directory);
+            snprintf(directory, DVTI_CACHE_PATH, "%s/.cache/devtensor", base);
+        }
+    }
+#endif
+    if (own)
+        snprintf(directory, DVTI_CACHE_PATH, "%s", own);
+    return directory[0] && strlen(directory) < DVTI_CACHE_PATH - 64;
+}
+
+static const dvti_cache *dvti_cache_ready(void) {
+    dvti_cache *cache = &dvti_the_cache;
+    const char *size;
+    dvti_mutex_lock(&dvti_cache_lock);
+    if (!cache->ready) {
+        cache->ready = true;
+        cache->most = (int64_t)256 << 20;
+        size = dvti_env("DEVTENSOR_CACHE_SIZE");
+        if (size && dvti_parse_bytes(size) >= 0)
+            cache->most = dvti_parse_bytes(size);
+        if (!dvti_env_int("DEVTENSOR_CACHE", 0, 1, 1) || !dvti_cache_choose(cache->directory))
+            cache->directory[0] = 0;
+        else if (!dvti_private_directory(cache->directory)) {
+            dvti_log(
+                DVT_LOG_INFO,
+                "compiled kernels are not kept: %.300s cannot be made, or others may write to it",
+                cache->directory);
+            cache->directory[0] = 0;
+        }
+    }
+    dvti_mutex_unlock(&dvti_cache_lock);
+    return cache->directory[0] ? cache : NULL;
+}
+
+/* The shelf is the folder of the first two digits. */
+static void dvti_cache_path(const dvti_cache *cache, dvti_cuda_key key, char *shelf, char *path) {
+    snprintf(shelf, DVTI_CACHE_PATH, "%s/%02x", cache->directory, (unsigned)(key.word[0] >> 56));
+    snprintf(path, DVTI_CACHE_PATH, "%s/%02x/%014llx%016llx.bin", cache->directory,
+             (unsigned)(key.word[0] >> 56),
+             (unsigned long long)(key.word[0] & ~((uint64_t)0xff << 56)),
+             (unsigned long long)key.word[1]);
+}
+
+/* ---- entries ---- */
+static dvti_cache_head dvti_cache_head_of(dvti_cuda_key key, const char *bytes, size_t size) {
+    dvti_cache_head head;
+    memset(&head, 0, sizeof head);
+    memcpy(head.magic, dvti_cache_magic, sizeof head.magic);
+    head.format = DVTI_CACHE_FORMAT;
+    memcpy(head.key, key.word, sizeof head.key);
+    head.size = (uint64_t)size;
+    dvti_hash128(bytes, size, head.hash);
+    return head;
+}
+
+DVTI_FN bool dvti_cuda_cache_read(dvti_cuda_key key, dvti_cuda_image *image) {
+    const dvti_cache *cache = dvti_cache_ready();
+    char shelf[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH], *file;
+    dvti_cache_head head;
+    size_t size = 0;
+    if (!cache)
+        return false;
+    dvti_cache_path(cache, key, shelf, path);
+    file = dvti_private_directory(shelf) ? dvti_private_read(path, &size) : NULL;
+    if (!file)
+        return false;
+    if (size > sizeof head) {
+        head = dvti_cache_head_of(key, file + sizeof head, size - sizeof head);
+        if (memcmp(file, &head, sizeof head) == 0) {
+            memmove(file, file + sizeof head, size - sizeof head);
+            image->bytes = file;
+            image->size = size - sizeof head;
+            return true;
+        }
+    }
+    dvti_free(file);
+    remove(path);
+    return false;
+}
+
+DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key) {
+    const dvti_cache *cache = dvti_cache_ready();
+    char shelf[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH];
+    if (!cache)
+        return;
+    dvti_cache_path(cache, key, shelf, path);
+    remove(path);
+}
+
+/* ---- the size: the oldest go first ---- */
+typedef struct dvti_cache_walk {
+    const char *folder;   /* NULL: at the top */
+    int64_t total, older; /* bytes in all; entries changed before `older` are removed */
+    int64_t oldest, newest;
+} dvti_cache_walk;
+
+static void dvti_cache_visit(void *user, const char *name, int64_t bytes, int64_t changed,
+                             bool directory) {
+    dvti_cache_walk *walk = (dvti_cache_walk *)user, inner;
+    char path[DVTI_CACHE_PATH + 300];
+    snprintf(path, sizeof path, "%s/%s", walk->folder, name);
+    if (directory && strlen(name) == 2) {
+        inner = *walk;
+        inner.folder = path;
+        dvti_private_list(path, dvti_cache_visit, &inner);
+        inner.folder = walk->folder;
+        *walk = inner;
+    } else if (!directory) {
+        if (changed < walk->older && remove(path) == 0)
+            return;
+        walk->total += bytes;
+        walk->oldest = DVTI_MIN(walk->oldest, changed);
+        walk->newest = DVTI_MAX(walk->newest, changed);
+    }
+}
+
+static void dvti_cache_prune(const dvti_cache *cache) {
+    dvti_cache_walk walk;
+    int64_t older = 0;
+    int round;
+    /* Each round removes the older half of the time span. */
+    for (round = 0; round < 40; round++) {
+        memset(&walk, 0, sizeof walk);
+        walk.folder = cache->directory;
+        walk.older = older;
+        walk.oldest = INT64_MAX;
+        dvti_private_list(cache->directory, dvti_cache_visit, &walk);
+        if (walk.total <= cache->most)
+            return;
+        older = walk.oldest + (walk.newest - walk.oldest) / 2 + 1;
+    }
+}
+
+DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *image) {
+    const dvti_cache *cache = dvti_cache_ready();
+    char shelf[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH], *file;
+    dvti_cache_head head;
+    bool full;
+    if (!cache)
+        return;
+    dvti_cache_path(cache, key, shelf, path);
+    file = (char *)dvti_alloc(sizeof head + image->size);
+    if (!file)
+        return;
+    head = dvti_cache_head_of(key, image->bytes, image->size);
+    memcpy(file, &head, sizeof head);
+    memcpy(file + sizeof head, image->bytes, image->size);
+    if (dvti_private_directory(shelf))
+        dvti_private_write(path, file, sizeof head + image->size);
+    dvti_free(file);
+    dvti_mutex_lock(&dvti_cache_lock);
+    full = dvti_the_cache.written++ % 64 == 0;
+    dvti_mutex_unlock(&dvti_cache_lock);
+    if (full)
+        dvti_cache_prune(cache);
+}
+
+#undef DVTI_CACHE_PATH
+#undef DVTI_CACHE_FORMAT
+
+#endif
