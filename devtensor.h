@@ -10789,6 +10789,24 @@ typedef struct dvti_kelementwise {
 /* matmul_mma.cu */
 
 /* conv.cu */
+/* x (n, c, h, w), w (o, cg, kh, kw), y (n, o, oh, ow); pairs are height, width. */
+typedef struct dvti_kconv {
+    const void *x, *w, *y,
+        *bias; /* the operands; that of the result is NULL, and so is a missing bias */
+    void *out,
+        *partial; /* partial: parts results in the type that is computed in, when parts > 1 */
+    int64_t n, c, o, cg, og, groups;
+    int64_t image[2], window[2], pixels[2]; /* h, w;  kh, kw;  oh, ow */
+    int64_t stride[2], padding[2], dilation[2];
+    int64_t common[2]; /* the greatest common divisor of stride and dilation */
+    int64_t phases[2]; /* of the data's gradient */
+    int64_t row_tiles, column_tiles;
+    int64_t parts, depth;               /* a part's share of the sum */
+    int64_t size;                       /* elements of the result */
+    dvti_kdivisor kernel, kernel_width; /* kh * kw, kw */
+    dvti_kdivisor grid, grid_width;     /* of one plane of columns: y's pixels, or the data's */
+    dvti_kdivisor out_channels, out_height, out_width; /* of the result */
+} dvti_kconv;
 
 /* conv_mma.cu */
 
@@ -12962,6 +12980,24 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "\n",
+"typedef struct dvti_kconv {\n",
+"    const void *x, *w, *y,\n",
+"        *bias;\n",
+"    void *out,\n",
+"        *partial;\n",
+"    int64_t n, c, o, cg, og, groups;\n",
+"    int64_t image[2], window[2], pixels[2];\n",
+"    int64_t stride[2], padding[2], dilation[2];\n",
+"    int64_t common[2];\n",
+"    int64_t phases[2];\n",
+"    int64_t row_tiles, column_tiles;\n",
+"    int64_t parts, depth;\n",
+"    int64_t size;\n",
+"    dvti_kdivisor kernel, kernel_width;\n",
+"    dvti_kdivisor grid, grid_width;\n",
+"    dvti_kdivisor out_channels, out_height, out_width;\n",
+"} dvti_kconv;\n",
+"\n",
 "\n",
 "\n",
 "\n",
@@ -13207,6 +13243,495 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "#line 1 \"conv.cu\"\n",
 "\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#if D == DVT_F64\n",
+"typedef double C;\n",
+"#else\n",
+"typedef float C;\n",
+"#endif\n",
+"#if WIDE\n",
+"typedef int64_t I;\n",
+"typedef uint64_t U;\n",
+"#else\n",
+"typedef int I;\n",
+"typedef unsigned U;\n",
+"#endif\n",
+"\n",
+"\n",
+"__device__ inline dvti_kdivisor dvti_divisor(I d) {\n",
+"    dvti_kdivisor r;\n",
+"    r.divisor = d > 1 ? d : 1;\n",
+"    r.shift = WIDE || r.divisor == 1 ? 0 : 32 - __clz((int)r.divisor - 1);\n",
+"    r.multiplier = WIDE ? 0\n",
+"                        : (unsigned)(((((uint64_t)1 << r.shift) - (uint64_t)r.divisor) << 32) / (uint64_t)r.divisor + 1);\n",
+"    return r;\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"struct dvti_axis {\n",
+"    I count, scale, first, step, taps, extent;\n",
+"    I kernel_first, kernel_step, out_first, out_scale;\n",
+"};\n",
+"\n",
+"__device__ inline dvti_axis dvti_axis_of(const dvti_kconv &p, int axis, I phase) {\n",
+"    const I stride = (I)p.stride[axis], dilation = (I)p.dilation[axis], padding = (I)p.padding[axis];\n",
+"    dvti_axis r;\n",
+"    if constexpr (OP == DATA) {\n",
+"        r.kernel_step = stride / (I)p.common[axis];\n",
+"        const I end = min(r.kernel_step, (I)p.window[axis]);\n",
+"        I tap = 0;\n",
+"        while (tap < end && (phase + padding - tap * dilation) % stride != 0)\n",
+"            tap++;\n",
+"        r.kernel_first = tap;\n",
+"        r.taps = tap < end ? ((I)p.window[axis] - tap - 1) / r.kernel_step + 1 : 0;\n",
+"        r.first = (phase + padding - tap * dilation) / stride;\n",
+"        r.step = -(dilation / (I)p.common[axis]);\n",
+"        r.count = ((I)p.image[axis] - phase - 1) / stride + 1;\n",
+"        r.scale = 1;\n",
+"        r.extent = (I)p.pixels[axis];\n",
+"        r.out_first = phase;\n",
+"        r.out_scale = stride;\n",
+"    } else {\n",
+"        r.kernel_first = r.out_first = 0;\n",
+"        r.kernel_step = r.out_scale = 1;\n",
+"        r.taps = (I)p.window[axis];\n",
+"        r.first = -padding;\n",
+"        r.step = dilation;\n",
+"        r.count = (I)p.pixels[axis];\n",
+"        r.scale = stride;\n",
+"        r.extent = (I)p.image[axis];\n",
+"    }\n",
+"    return r;\n",
+"}\n",
+"\n",
+"\n",
+"struct dvti_work {\n",
+"    dvti_axis rows, columns;\n",
+"    dvti_kdivisor grid, grid_width;\n",
+"    dvti_kdivisor kernel, kernel_width;\n",
+"    I group, part, m0, n0, m, n;\n",
+"    I begin, end;\n",
+"};\n",
+"\n",
+"\n",
+"struct dvti_corner {\n",
+"    I at, row, column;\n",
+"    bool inside;\n",
+"};\n",
+"\n",
+"__device__ inline dvti_corner dvti_corner_of(const dvti_kconv &p, const dvti_work &b, I column, I end) {\n",
+"    const I sample = dvti_divide(column, b.grid), pixel = column - sample * (I)b.grid.divisor;\n",
+"    const I i = dvti_divide(pixel, b.grid_width), j = pixel - i * (I)b.grid_width.divisor;\n",
+"    const I all = OP == DATA ? (I)p.o : (I)p.c, each = OP == DATA ? (I)p.og : (I)p.cg;\n",
+"    dvti_corner r;\n",
+"    r.at = (sample * all + b.group * each) * b.rows.extent * b.columns.extent;\n",
+"    r.row = i * b.rows.scale + b.rows.first;\n",
+"    r.column = j * b.columns.scale + b.columns.first;\n",
+"    r.inside = column < end;\n",
+"    return r;\n",
+"}\n",
+"\n",
+"struct dvti_tap {\n",
+"    I channel, t, u;\n",
+"};\n",
+"\n",
+"__device__ inline dvti_tap dvti_tap_of(const dvti_work &b, I k) {\n",
+"    dvti_tap r;\n",
+"    r.channel = dvti_divide(k, b.kernel);\n",
+"    k -= r.channel * (I)b.kernel.divisor;\n",
+"    r.t = dvti_divide(k, b.kernel_width);\n",
+"    r.u = k - r.t * (I)b.kernel_width.divisor;\n",
+"    return r;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline C dvti_patch(const dvti_work &b, const void *image, const dvti_corner &corner, dvti_tap tap) {\n",
+"    const I row = corner.row + tap.t * b.rows.step, column = corner.column + tap.u * b.columns.step;\n",
+"    const bool inside = corner.inside && (U)row < (U)b.rows.extent && (U)column < (U)b.columns.extent;\n",
+"    const I at = corner.at + (tap.channel * b.rows.extent + row) * b.columns.extent + column;\n",
+"    return inside ? dvti_load<D, C>(image, at) : (C)0;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_put(const dvti_kconv &p, I part, I at, I channel, C sum) {\n",
+"    if (p.bias && part == 0)\n",
+"        sum += dvti_load<D, C>(p.bias, channel);\n",
+"    if (p.parts > 1)\n",
+"        ((C *)p.partial)[part * (I)p.size + at] = sum;\n",
+"    else\n",
+"        dvti_store<D>(p.out, at, sum);\n",
+"}\n",
+"\n",
+"#if TILED\n",
+"#define THREADS (BM / TM * (BN / TN))\n",
+"#define LEFT (BM * BK / THREADS)\n",
+"#define RIGHT (BN * BK / THREADS)\n",
+"\n",
+"\n",
+"#define UNROLL (TM * TN >= 64 ? 1 : BK)\n",
+"#define RESIDENT (WIDE ? 1 : 2)\n",
+"#define PITCH(extent) ((extent) + 4)\n",
+"\n",
+"__device__ inline dvti_work dvti_work_of(const dvti_kconv &p) {\n",
+"    dvti_work b;\n",
+"    I block = (I)blockIdx.x, phase;\n",
+"    b.m0 = block % (I)p.row_tiles * BM;\n",
+"    block /= (I)p.row_tiles;\n",
+"    b.n0 = block % (I)p.column_tiles * BN;\n",
+"    block /= (I)p.column_tiles;\n",
+"    b.part = block % (I)p.parts;\n",
+"    block /= (I)p.parts;\n",
+"    b.group = block % (I)p.groups;\n",
+"    phase = block / (I)p.groups;\n",
+"    b.rows = dvti_axis_of(p, 0, phase / (I)p.phases[1]);\n",
+"    b.columns = dvti_axis_of(p, 1, phase % (I)p.phases[1]);\n",
+"    b.grid = p.grid;\n",
+"    b.grid_width = p.grid_width;\n",
+"    b.kernel = p.kernel;\n",
+"    b.kernel_width = p.kernel_width;\n",
+"    if (OP == DATA && p.phases[0] * p.phases[1] > 1) {\n",
+"        b.grid = dvti_divisor(b.rows.count * b.columns.count);\n",
+"        b.grid_width = dvti_divisor(b.columns.count);\n",
+"        b.kernel = dvti_divisor(b.rows.taps * b.columns.taps);\n",
+"        b.kernel_width = dvti_divisor(b.columns.taps);\n",
+"    }\n",
+"    b.m = OP == DATA ? (I)p.cg : (I)p.og;\n",
+"    const I taps = (OP == DATA ? (I)p.og : (I)p.cg) * b.rows.taps * b.columns.taps;\n",
+"    const I places = (I)p.n * b.rows.count * b.columns.count;\n",
+"    b.n = OP == WEIGHT ? taps : places;\n",
+"    b.begin = b.part * (I)p.depth;\n",
+"    b.end = min(b.begin + (I)p.depth, OP == WEIGHT ? places : taps);\n",
+"    return b;\n",
+"}\n",
+"\n",
+"\n",
+"struct dvti_fetcher {\n",
+"    dvti_corner corner;\n",
+"    dvti_tap tap[OP == WEIGHT ? RIGHT : 1];\n",
+"\n",
+"    __device__ inline dvti_fetcher(const dvti_kconv &p, const dvti_work &b) {\n",
+"        if constexpr (OP == WEIGHT) {\n",
+"#pragma unroll\n",
+"            for (int e = 0; e < RIGHT; e++)\n",
+"                tap[e] = dvti_tap_of(b, b.n0 + (int)(threadIdx.x / BK) + e * (THREADS / BK));\n",
+"        } else\n",
+"            corner = dvti_corner_of(p, b, b.n0 + (int)(threadIdx.x % BN), b.n);\n",
+"    }\n",
+"\n",
+"    __device__ inline C weight(const dvti_kconv &p, const dvti_work &b, I k, I m) const {\n",
+"        if (k >= b.end || m >= b.m)\n",
+"            return 0;\n",
+"        if constexpr (OP == FORWARD)\n",
+"            return dvti_load<D, C>(p.w, (b.group * (I)p.og + m) * (I)p.cg * (I)b.kernel.divisor + k);\n",
+"        const dvti_tap t = dvti_tap_of(b, k);\n",
+"        const I row = b.rows.kernel_first + t.t * b.rows.kernel_step;\n",
+"        const I column = b.columns.kernel_first + t.u * b.columns.kernel_step;\n",
+"        const I filter = (b.group * (I)p.og + t.channel) * (I)p.cg + m;\n",
+"        return dvti_load<D, C>(p.w, (filter * (I)p.window[0] + row) * (I)p.window[1] + column);\n",
+"    }\n",
+"\n",
+"    __device__ inline void fetch(const dvti_kconv &p, const dvti_work &b, I k, C *left, C *right) {\n",
+"        const int thread = (int)threadIdx.x;\n",
+"        if constexpr (OP == WEIGHT) {\n",
+"            const I at = k + thread % BK;\n",
+"            const I sample = dvti_divide(at, b.grid), pixel = at - sample * (I)b.grid.divisor;\n",
+"            const I first = (sample * (I)p.o + b.group * (I)p.og) * (I)b.grid.divisor + pixel;\n",
+"            corner = dvti_corner_of(p, b, at, b.end);\n",
+"#pragma unroll\n",
+"            for (int e = 0; e < LEFT; e++) {\n",
+"                const I m = b.m0 + thread / BK + e * (THREADS / BK);\n",
+"                left[e] = corner.inside && m < b.m ? dvti_load<D, C>(p.y, first + m * (I)b.grid.divisor) : (C)0;\n",
+"            }\n",
+"#pragma unroll\n",
+"            for (int e = 0; e < RIGHT; e++) {\n",
+"                const bool there = b.n0 + thread / BK + e * (THREADS / BK) < b.n;\n",
+"                right[e] = there ? dvti_patch(b, p.x, corner, tap[e]) : (C)0;\n",
+"            }\n",
+"        } else {\n",
+"#pragma unroll\n",
+"            for (int e = 0; e < LEFT; e++) {\n",
+"                const int slot = thread + e * THREADS;\n",
+"                left[e] = OP == FORWARD ? weight(p, b, k + slot % BK, b.m0 + slot / BK)\n",
+"                                                   : weight(p, b, k + slot / BM, b.m0 + slot % BM);\n",
+"            }\n",
+"#pragma unroll\n",
+"            for (int e = 0; e < RIGHT; e++) {\n",
+"                const I at = k + thread / BN + e * (THREADS / BN);\n",
+"                const void *image = OP == DATA ? p.y : p.x;\n",
+"                right[e] = at < b.end ? dvti_patch(b, image, corner, dvti_tap_of(b, at)) : (C)0;\n",
+"            }\n",
+"        }\n",
+"    }\n",
+"\n",
+"\n",
+"    __device__ inline void put(C (*left_slice)[PITCH(BM)], C (*right_slice)[PITCH(BN)], const C *left, const C *right) const {\n",
+"        const int thread = (int)threadIdx.x;\n",
+"#pragma unroll\n",
+"        for (int e = 0; e < LEFT; e++) {\n",
+"            const int slot = thread + e * THREADS;\n",
+"            if (OP == DATA)\n",
+"                left_slice[slot / BM][slot % BM] = left[e];\n",
+"            else\n",
+"                left_slice[slot % BK][slot / BK] = left[e];\n",
+"        }\n",
+"#pragma unroll\n",
+"        for (int e = 0; e < RIGHT; e++) {\n",
+"            const int slot = thread + e * THREADS;\n",
+"            if (OP == WEIGHT)\n",
+"                right_slice[slot % BK][slot / BK] = right[e];\n",
+"            else\n",
+"                right_slice[slot / BN][slot % BN] = right[e];\n",
+"        }\n",
+"    }\n",
+"};\n",
+"\n",
+"\n",
+"template <int N> struct alignas(N * sizeof(C)) dvti_pack {\n",
+"    C v[N];\n",
+"};\n",
+"#define MOST (16 / (int)sizeof(C))\n",
+"#define PACK(n) ((n) < MOST ? (n) : MOST)\n",
+"\n",
+"\n",
+"__device__ inline int dvti_spread(int i, int thread, int threads, int pack) {\n",
+"    return (i / pack * threads + thread) * pack + i % pack;\n",
+"}\n",
+"\n",
+"template <int N, int EXTENT> __device__ inline void dvti_read(const C *slice, int thread, C *out) {\n",
+"    const int pack = PACK(N);\n",
+"#pragma unroll\n",
+"    for (int i = 0; i < N; i += pack) {\n",
+"        const dvti_pack<pack> read = *(const dvti_pack<pack> *)(slice + dvti_spread(i, thread, EXTENT / N, pack));\n",
+"#pragma unroll\n",
+"        for (int k = 0; k < pack; k++)\n",
+"            out[i + k] = read.v[k];\n",
+"    }\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_put_column(const dvti_kconv &p, const dvti_work &b, I column, int thread, const C *sums) {\n",
+"    I first, pitch;\n",
+"    if constexpr (OP == WEIGHT) {\n",
+"        pitch = b.n;\n",
+"        first = b.group * (I)p.og * pitch + column;\n",
+"    } else {\n",
+"        const I all = OP == DATA ? (I)p.c : (I)p.o;\n",
+"        const I sample = dvti_divide(column, b.grid), pixel = column - sample * (I)b.grid.divisor;\n",
+"        const I i = dvti_divide(pixel, b.grid_width), j = pixel - i * (I)b.grid_width.divisor;\n",
+"        pitch = (I)p.out_height.divisor * (I)p.out_width.divisor;\n",
+"        first = (sample * all + b.group * b.m) * pitch +\n",
+"                (b.rows.out_first + i * b.rows.out_scale) * (I)p.out_width.divisor + b.columns.out_first +\n",
+"                j * b.columns.out_scale;\n",
+"    }\n",
+"#pragma unroll\n",
+"    for (int i = 0; i < TM; i++) {\n",
+"        const I m = b.m0 + dvti_spread(i, thread, BM / TM, PACK(TM));\n",
+"        if (m < b.m)\n",
+"            dvti_put(p, b.part, first + m * pitch, b.group * b.m + m, sums[i * TN]);\n",
+"    }\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const dvti_kconv p) {\n",
+"    __shared__ alignas(16) C left_slices[2][BK][PITCH(BM)];\n",
+"    __shared__ alignas(16) C right_slices[2][BK][PITCH(BN)];\n",
+"    const int thread_row = (int)threadIdx.x / (BN / TN), thread_column = (int)threadIdx.x % (BN / TN);\n",
+"    const dvti_work b = dvti_work_of(p);\n",
+"    C sums[TM][TN] = {}, left[LEFT], right[RIGHT];\n",
+"    if (b.n0 >= b.n)\n",
+"        return;\n",
+"    dvti_fetcher fetcher(p, b);\n",
+"    if (b.begin < b.end) {\n",
+"        fetcher.fetch(p, b, b.begin, left, right);\n",
+"        fetcher.put(left_slices[0], right_slices[0], left, right);\n",
+"    }\n",
+"    __syncthreads();\n",
+"    int stage = 0;\n",
+"    for (I k = b.begin; k < b.end; k += BK, stage ^= 1) {\n",
+"        const bool more = k + BK < b.end;\n",
+"        if (more)\n",
+"            fetcher.fetch(p, b, k + BK, left, right);\n",
+"#pragma unroll (UNROLL)\n",
+"        for (int depth = 0; depth < BK; depth++) {\n",
+"            C row[TM], column[TN];\n",
+"            dvti_read<TM, BM>(left_slices[stage][depth], thread_row, row);\n",
+"            dvti_read<TN, BN>(right_slices[stage][depth], thread_column, column);\n",
+"#pragma unroll\n",
+"            for (int i = 0; i < TM; i++)\n",
+"#pragma unroll\n",
+"                for (int j = 0; j < TN; j++)\n",
+"                    sums[i][j] += row[i] * column[j];\n",
+"        }\n",
+"        if (more)\n",
+"            fetcher.put(left_slices[stage ^ 1], right_slices[stage ^ 1], left, right);\n",
+"        __syncthreads();\n",
+"    }\n",
+"#pragma unroll\n",
+"    for (int j = 0; j < TN; j++) {\n",
+"        const I column = b.n0 + dvti_spread(j, thread_column, BN / TN, PACK(TN));\n",
+"        if (column < b.n)\n",
+"            dvti_put_column(p, b, column, thread_row, &sums[0][j]);\n",
+"    }\n",
+"}\n",
+"#endif\n",
+"\n",
+"#if DIRECT && OP == WEIGHT\n",
+"#define TAPS 9\n",
+"#define WARPS 8\n",
+"\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(32 * WARPS) dvti_conv(const dvti_kconv p) {\n",
+"    __shared__ C found[WARPS][TAPS];\n",
+"    const I kernel = (I)p.kernel.divisor, chunks = (kernel - 1) / TAPS + 1;\n",
+"    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;\n",
+"    I block = (I)blockIdx.x;\n",
+"    const I tap0 = block % chunks * TAPS;\n",
+"    block /= chunks;\n",
+"    const I channel = block % (I)p.cg;\n",
+"    block /= (I)p.cg;\n",
+"    const I row = block % (I)p.o;\n",
+"    dvti_work b;\n",
+"    b.part = block / (I)p.o;\n",
+"    b.group = row / (I)p.og;\n",
+"    b.rows = dvti_axis_of(p, 0, 0);\n",
+"    b.columns = dvti_axis_of(p, 1, 0);\n",
+"    b.grid = p.grid;\n",
+"    b.grid_width = p.grid_width;\n",
+"    b.kernel = p.kernel;\n",
+"    b.kernel_width = p.kernel_width;\n",
+"    b.begin = b.part * (I)p.depth;\n",
+"    b.end = min(b.begin + (I)p.depth, (I)p.n * (I)b.grid.divisor);\n",
+"    dvti_tap taps[TAPS];\n",
+"    C sums[TAPS] = {};\n",
+"#pragma unroll\n",
+"    for (int e = 0; e < TAPS; e++)\n",
+"        taps[e] = dvti_tap_of(b, channel * kernel + min(tap0 + e, kernel - 1));\n",
+"    for (I at = b.begin + (I)threadIdx.x; at < b.end; at += 32 * WARPS) {\n",
+"        const I sample = dvti_divide(at, b.grid), pixel = at - sample * (I)b.grid.divisor;\n",
+"        const C y = dvti_load<D, C>(p.y, (sample * (I)p.o + row) * (I)b.grid.divisor + pixel);\n",
+"        const dvti_corner corner = dvti_corner_of(p, b, at, b.end);\n",
+"#pragma unroll\n",
+"        for (int e = 0; e < TAPS; e++)\n",
+"            sums[e] += dvti_patch(b, p.x, corner, taps[e]) * y;\n",
+"    }\n",
+"#pragma unroll\n",
+"    for (int e = 0; e < TAPS; e++) {\n",
+"        for (int distance = 16; distance; distance >>= 1)\n",
+"            sums[e] += __shfl_down_sync(0xffffffffu, sums[e], distance);\n",
+"        if (lane == 0)\n",
+"            found[warp][e] = sums[e];\n",
+"    }\n",
+"    __syncthreads();\n",
+"    if ((int)threadIdx.x >= TAPS || tap0 + (I)threadIdx.x >= kernel)\n",
+"        return;\n",
+"    C sum = 0;\n",
+"    for (int from = 0; from < WARPS; from++)\n",
+"        sum += found[from][threadIdx.x];\n",
+"    dvti_put(p, b.part, (row * (I)p.cg + channel) * kernel + tap0 + (I)threadIdx.x, row, sum);\n",
+"}\n",
+"#endif\n",
+"\n",
+"#if DIRECT && OP != WEIGHT\n",
+"\n",
+"__device__ inline void dvti_inside(I first, I step, I taps, I extent, I &begin, I &end) {\n",
+"    begin = first < 0 ? min((-first - 1) / step + 1, taps) : 0;\n",
+"    end = first < extent ? min((extent - 1 - first) / step + 1, taps) : 0;\n",
+"}\n",
+"\n",
+"__device__ inline C dvti_forward(const dvti_kconv &p, I sample, I o, I i, I j) {\n",
+"    const I height = (I)p.image[0], width = (I)p.image[1], kernel_width = (I)p.window[1];\n",
+"    const I row = i * (I)p.stride[0] - (I)p.padding[0], column = j * (I)p.stride[1] - (I)p.padding[1];\n",
+"    const I channel = sample * (I)p.c + o / (I)p.og * (I)p.cg, step = (I)p.dilation[1];\n",
+"    I t0, t1, u0, u1;\n",
+"    C sum = 0;\n",
+"    dvti_inside(row, (I)p.dilation[0], (I)p.window[0], height, t0, t1);\n",
+"    dvti_inside(column, step, kernel_width, width, u0, u1);\n",
+"    for (I c = 0; c < (I)p.cg; c++)\n",
+"        for (I t = t0; t < t1; t++) {\n",
+"            const I x = ((channel + c) * height + row + t * (I)p.dilation[0]) * width + column;\n",
+"            const I w = ((o * (I)p.cg + c) * (I)p.window[0] + t) * kernel_width;\n",
+"#pragma unroll 4\n",
+"            for (I u = u0; u < u1; u++)\n",
+"                sum += dvti_load<D, C>(p.x, x + u * step) * dvti_load<D, C>(p.w, w + u);\n",
+"        }\n",
+"    return sum;\n",
+"}\n",
+"\n",
+"__device__ inline C dvti_data(const dvti_kconv &p, I sample, I c, I h, I w) {\n",
+"    const I group = c / (I)p.cg, row = h + (I)p.padding[0], column = w + (I)p.padding[1];\n",
+"    const I pixels = (I)p.pixels[0] * (I)p.pixels[1], pitch = (I)p.cg * (I)p.kernel.divisor;\n",
+"    C sum = 0;\n",
+"    for (I t = 0; t < (I)p.window[0]; t++) {\n",
+"        const I up = row - t * (I)p.dilation[0], i = up / (I)p.stride[0];\n",
+"        if (up < 0 || i * (I)p.stride[0] != up || i >= (I)p.pixels[0])\n",
+"            continue;\n",
+"        for (I u = 0; u < (I)p.window[1]; u++) {\n",
+"            const I left = column - u * (I)p.dilation[1], j = left / (I)p.stride[1];\n",
+"            if (left < 0 || j * (I)p.stride[1] != left || j >= (I)p.pixels[1])\n",
+"                continue;\n",
+"            const I y = (sample * (I)p.o + group * (I)p.og) * pixels + i * (I)p.pixels[1] + j;\n",
+"            const I at = group * (I)p.og * pitch + (c - group * (I)p.cg) * (I)p.kernel.divisor +\n",
+"                         t * (I)p.window[1] + u;\n",
+"#pragma unroll 4\n",
+"            for (I o = 0; o < (I)p.og; o++)\n",
+"                sum += dvti_load<D, C>(p.y, y + o * pixels) * dvti_load<D, C>(p.w, at + o * pitch);\n",
+"        }\n",
+"    }\n",
+"    return sum;\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_conv(const dvti_kconv p) {\n",
+"    for (I at = (I)dvti_thread(); at < (I)p.size; at += (I)dvti_threads()) {\n",
+"        const I line = dvti_divide(at, p.out_width), column = at - line * (I)p.out_width.divisor;\n",
+"        const I plane = dvti_divide(line, p.out_height), row = line - plane * (I)p.out_height.divisor;\n",
+"        const I sample = dvti_divide(plane, p.out_channels);\n",
+"        const I channel = plane - sample * (I)p.out_channels.divisor;\n",
+"        C sum = OP == DATA ? dvti_data(p, sample, channel, row, column)\n",
+"                                         : dvti_forward(p, sample, channel, row, column);\n",
+"        dvti_put(p, 0, at, channel, sum);\n",
+"    }\n",
+"}\n",
+"#endif\n",
+"\n",
+"#if SUM\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_conv(const dvti_kconv p) {\n",
+"    for (int64_t at = dvti_thread(); at < p.size; at += dvti_threads()) {\n",
+"        double sum = 0;\n",
+"#pragma unroll 4\n",
+"        for (int64_t part = 0; part < p.parts; part++)\n",
+"            sum += (double)((const C *)p.partial)[part * p.size + at];\n",
+"        dvti_store<D>(p.out, at, (C)sum);\n",
+"    }\n",
+"}\n",
+"#endif\n",
 "#line 1 \"conv_mma.cu\"\n",
 "\n",
 "#line 1 \"elementwise.cu\"\n",
@@ -14352,25 +14877,276 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 #line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
-/* conv. */
+/* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
+   parts), whether positions have 64 bits. Every choice depends on shapes only, not on the card: so do the bits of a result. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cuda/launch/cuda_conv.c"
+#line 3 "src/3_cuda/launch/cuda_conv.c"
 #endif
 
+/* A block's results, the depth of a slice, a thread's results. `speed`: of multiplying, of what the largest reaches. */
+typedef struct dvti_cuda_conv_tile {
+    int rows, columns, depth, thread_rows, thread_columns;
+    double speed;
+} dvti_cuda_conv_tile;
+
+#define DVTI_CUDA_CONV_TILES 5
+static const dvti_cuda_conv_tile dvti_cuda_conv_tiles[DVTI_CUDA_CONV_TILES] = {
+    {128, 128, 8, 8, 8, 1.0}, {64, 64, 16, 4, 4, 0.7},  {32, 128, 16, 4, 4, 0.65},
+    {16, 256, 16, 4, 4, 0.6}, {32, 32, 32, 2, 2, 0.35},
+};
+
+typedef enum dvti_cuda_conv_op {
+    DVTI_CUDA_CONV_FORWARD,
+    DVTI_CUDA_CONV_DATA,
+    DVTI_CUDA_CONV_WEIGHT
+} dvti_cuda_conv_op;
+
+/* What `how` is besides the number of a tile. */
+enum { DVTI_CUDA_CONV_DIRECT = 14, DVTI_CUDA_CONV_SUM = 15 };
+
 DVTI_FN void dvti_cuda_describe_conv(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+    int how = (int)(variant >> 8 & 15);
+    dvti_text_add(text, "#define FORWARD %d\n#define DATA %d\n#define WEIGHT %d\n",
+                  (int)DVTI_CUDA_CONV_FORWARD, (int)DVTI_CUDA_CONV_DATA,
+                  (int)DVTI_CUDA_CONV_WEIGHT);
+    dvti_text_add(text, "#define D %d\n#define OP %d\n#define WIDE %d\n", (int)(variant & 15),
+                  (int)(variant >> 4 & 15), (int)(variant >> 12 & 1));
+    dvti_text_add(text, "#define TILED %d\n#define DIRECT %d\n#define SUM %d\n",
+                  how < DVTI_CUDA_CONV_TILES, how == DVTI_CUDA_CONV_DIRECT,
+                  how == DVTI_CUDA_CONV_SUM);
+    if (how < DVTI_CUDA_CONV_TILES) {
+        const dvti_cuda_conv_tile *tile = &dvti_cuda_conv_tiles[how];
+        dvti_text_add(
+            text, "#define BM %d\n#define BN %d\n#define BK %d\n#define TM %d\n#define TN %d\n",
+            tile->rows, tile->columns, tile->depth, tile->thread_rows, tile->thread_columns);
+    }
+}
+
+typedef struct dvti_cuda_conv_plan {
+    dvti_kconv args;
+    dvti_cuda_conv_op op;
+    int how;
+    bool wide;
+    /* The product: rows x depth times depth x columns, `products` of them (groups and phases); those of the first phase, the largest. */
+    int64_t rows, columns, depth, products;
+    dvti_cuda_grid grid;
+} dvti_cuda_conv_plan;
+
+static int64_t dvti_cuda_conv_common(int64_t a, int64_t b) {
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static int64_t dvti_cuda_conv_blocks(int64_t extent, int64_t each) {
+    return extent > 0 ? (extent - 1) / each + 1 : 0;
+}
+
+/* ---- shapes ---- */
+static void dvti_cuda_conv_shapes(dvti_cuda_conv_plan *plan, const dvti_launch *launch) {
+    bool data = plan->op == DVTI_CUDA_CONV_DATA, weight = plan->op == DVTI_CUDA_CONV_WEIGHT;
+    const dvti_view *x = data ? &launch->out[0] : &launch->in[0];
+    const dvti_view *w = weight ? &launch->out[0] : &launch->in[1];
+    const dvti_view *y = data ? &launch->in[0] : weight ? &launch->in[1] : &launch->out[0];
+    dvti_kconv *args = &plan->args;
+    bool
+        empty; /* then nothing limits the extents of y: their product could overflow, and is not needed */
+    int axis;
+    args->x = data ? NULL : x->data;
+    args->w = weight ? NULL : w->data;
+    args->y = plan->op == DVTI_CUDA_CONV_FORWARD ? NULL : y->data;
+    args->bias = launch->n_in == 3 ? launch->in[2].data : NULL;
+    args->out = launch->out[0].data;
+    args->partial = launch->workspace;
+    args->size = dvti_cuda_view_size(&launch->out[0]);
+    args->n = x->dim[0];
+    args->c = x->dim[1];
+    args->o = w->dim[0];
+    args->cg = w->dim[1];
+    args->groups = launch->i[6];
+    args->og = args->o / args->groups;
+    empty = args->n == 0 || args->o == 0;
+    for (axis = 0; axis < 2; axis++) {
+        args->image[axis] = x->dim[2 + axis];
+        args->window[axis] = w->dim[2 + axis];
+        args->pixels[axis] = empty ? 1 : y->dim[2 + axis];
+        args->stride[axis] = launch->i[axis];
+        args->padding[axis] = launch->i[2 + axis];
+        args->dilation[axis] = launch->i[4 + axis];
+        args->common[axis] = dvti_cuda_conv_common(args->stride[axis], args->dilation[axis]);
+        args->phases[axis] = data ? DVTI_MIN(args->stride[axis], args->image[axis]) : 1;
+    }
+    args->kernel = dvti_cuda_divisor(args->window[0] * args->window[1]);
+    args->kernel_width = dvti_cuda_divisor(args->window[1]);
+    args->grid = dvti_cuda_divisor(data ? args->image[0] * args->image[1]
+                                        : args->pixels[0] * args->pixels[1]);
+    args->grid_width = dvti_cuda_divisor(data ? args->image[1] : args->pixels[1]);
+    args->out_channels = dvti_cuda_divisor(launch->out[0].dim[1]);
+    args->out_height = dvti_cuda_divisor(launch->out[0].dim[2]);
+    args->out_width = dvti_cuda_divisor(launch->out[0].dim[3]);
+}
+
+/* Everything that a kernel adds up stays below 2^31. */
+static bool dvti_cuda_conv_is_wide(const dvti_launch *launch) {
+    const int64_t most = (int64_t)1 << 29;
+    int i;
+    for (i = 0; i < 6; i++)
+        if (launch->i[i] >= most)
+            return true;
+    for (i = 0; i < launch->n_in; i++)
+        if (dvti_cuda_view_size(&launch->in[i]) >= most)
+            return true;
+    return dvti_cuda_view_size(&launch->out[0]) >= most;
+}
+
+static void dvti_cuda_conv_product(dvti_cuda_conv_plan *plan) {
+    const dvti_kconv *args = &plan->args;
+    int64_t taps = args->window[0] * args->window[1], pixels = args->pixels[0] * args->pixels[1];
+    int axis;
+    plan->products = args->groups * args->phases[0] * args->phases[1];
+    plan->rows = plan->op == DVTI_CUDA_CONV_DATA ? args->cg : args->og;
+    plan->columns = plan->op == DVTI_CUDA_CONV_WEIGHT ? args->cg * taps : args->n * pixels;
+    plan->depth = plan->op == DVTI_CUDA_CONV_WEIGHT ? args->n * pixels : args->cg * taps;
+    if (plan->op != DVTI_CUDA_CONV_DATA)
+        return;
+    plan->columns = args->n;
+    plan->depth = args->og;
+    for (axis = 0; axis < 2; axis++) {
+        plan->columns *= dvti_cuda_conv_blocks(args->image[axis], args->phases[axis]);
+        plan->depth *=
+            dvti_cuda_conv_blocks(args->window[axis], args->stride[axis] / args->common[axis]);
+    }
+}
+
+/* ---- choices ---- */
+/* Blocks that a launch should make, where its shape allows: two for each processor of a large card. */
+#define DVTI_CUDA_CONV_BLOCKS 264
+/* The least depth that is worth a part. */
+#define DVTI_CUDA_CONV_PART 256
+
+static int64_t dvti_cuda_conv_parts(int64_t blocks, int64_t depth) {
+    return DVTI_MAX(
+        DVTI_MIN(DVTI_CUDA_CONV_BLOCKS / DVTI_MAX(blocks, 1), depth / DVTI_CUDA_CONV_PART), 1);
+}
+
+/* Tiles leave rows and columns empty, small ones multiply slower, few ones leave the card empty. */
+static void dvti_cuda_conv_choose_tile(dvti_cuda_conv_plan *plan, bool wide_numbers) {
+    double best = 0;
+    int k;
+    for (k = 0; k < DVTI_CUDA_CONV_TILES; k++) {
+        const dvti_cuda_conv_tile *tile = &dvti_cuda_conv_tiles[k];
+        int64_t rows = dvti_cuda_conv_blocks(plan->rows, tile->rows);
+        int64_t columns = dvti_cuda_conv_blocks(plan->columns, tile->columns);
+        double blocks = (double)rows * (double)columns * (double)plan->products, cost;
+        int64_t parts =
+            blocks < DVTI_CUDA_CONV_BLOCKS ? dvti_cuda_conv_parts((int64_t)blocks, plan->depth) : 1;
+        /* float64 has no room for more than 4 x 4 results of a thread, nor for longer slices. */
+        if (wide_numbers && (tile->rows != tile->columns || tile->rows > 64))
+            continue;
+        /* Where a column is a tap, a thread keeps all of its taps: too many of them in the longest slice. */
+        if (plan->op == DVTI_CUDA_CONV_WEIGHT && tile->columns > 128)
+            continue;
+        cost = blocks * tile->rows * tile->columns / tile->speed /
+               DVTI_MIN(blocks * (double)parts, DVTI_CUDA_CONV_BLOCKS);
+        if (best == 0 || cost < best) {
+            best = cost;
+            plan->how = k;
+            plan->args.row_tiles = rows;
+            plan->args.column_tiles = columns;
+            plan->args.parts = parts;
+        }
+    }
+}
+
+/* Gives every part whole slices. */
+static void dvti_cuda_conv_cut(dvti_cuda_conv_plan *plan, int64_t slice) {
+    dvti_kconv *args = &plan->args;
+    args->depth = dvti_cuda_conv_blocks(dvti_cuda_conv_blocks(plan->depth, args->parts), slice);
+    args->depth = DVTI_MAX(args->depth, 1) * slice;
+    args->parts = DVTI_MAX(dvti_cuda_conv_blocks(plan->depth, args->depth), 1);
+}
+
+#define DVTI_CUDA_CONV_TAPS 9 /* TAPS of the kernel */
+
+/* One or two rows, and results enough for one thread each; few weights. */
+static bool dvti_cuda_conv_is_direct(const dvti_cuda_conv_plan *plan) {
+    if (plan->op == DVTI_CUDA_CONV_WEIGHT)
+        return plan->rows * plan->columns <= 64;
+    return plan->rows <= 2 && (plan->args.size >= 16384 || plan->depth <= 512);
+}
+
+static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_launch *launch) {
+    dvti_cuda_conv_plan plan;
+    dvti_kconv *args = &plan.args;
+    memset(&plan, 0, sizeof plan);
+    plan.op = launch->op == DVTI_OP_conv2d_data     ? DVTI_CUDA_CONV_DATA
+              : launch->op == DVTI_OP_conv2d_weight ? DVTI_CUDA_CONV_WEIGHT
+                                                    : DVTI_CUDA_CONV_FORWARD;
+    plan.wide = dvti_cuda_conv_is_wide(launch);
+    dvti_cuda_conv_shapes(&plan, launch);
+    dvti_cuda_conv_product(&plan);
+    args->parts = 1;
+    plan.grid.y = plan.grid.z = 1;
+    plan.grid.threads = 256;
+    if (!dvti_cuda_conv_is_direct(&plan)) {
+        dvti_cuda_conv_choose_tile(&plan, launch->out[0].dtype == DVT_F64);
+        dvti_cuda_conv_cut(&plan, dvti_cuda_conv_tiles[plan.how].depth);
+        plan.grid.x = args->row_tiles * args->column_tiles * args->parts * plan.products;
+        return plan;
+    }
+    plan.how = DVTI_CUDA_CONV_DIRECT;
+    if (plan.op == DVTI_CUDA_CONV_WEIGHT) {
+        plan.grid.x =
+            args->o * args->cg * dvti_cuda_conv_blocks(args->kernel.divisor, DVTI_CUDA_CONV_TAPS);
+        args->parts = dvti_cuda_conv_parts(plan.grid.x, plan.depth / 8);
+        dvti_cuda_conv_cut(&plan, plan.grid.threads);
+        plan.grid.x *= args->parts;
+    }
+    return plan;
+}
+
+#undef DVTI_CUDA_CONV_BLOCKS
+#undef DVTI_CUDA_CONV_PART
+#undef DVTI_CUDA_CONV_TAPS
+
+/* ---- launches ---- */
+DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(launch);
+    int64_t each =
+        launch->out[0].dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
+    (void)gpu;
+    return plan.args.parts > 1 ? plan.args.parts * plan.args.size * each : 0;
+}
+
+static dvti_cuda_program dvti_cuda_conv_program(const dvti_launch *launch, dvti_cuda_conv_op op,
+                                                int how, bool wide) {
+    dvti_cuda_program program;
+    program.family = DVTI_CUDA_FAMILY_conv;
+    program.variant = (uint64_t)launch->out[0].dtype | (uint64_t)op << 4 | (uint64_t)how << 8 |
+                      (uint64_t)wide << 12;
+    return program;
 }
 
 DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+    dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(launch);
+    dvt_status status;
+    if (plan.how == DVTI_CUDA_CONV_DIRECT && plan.op != DVTI_CUDA_CONV_WEIGHT)
+        plan.grid = dvti_cuda_grid_for(gpu, plan.args.size, plan.grid.threads, 1);
+    status =
+        dvti_cuda_start(gpu, launch, dvti_cuda_conv_program(launch, plan.op, plan.how, plan.wide),
+                        "dvti_conv", plan.grid, &plan.args, sizeof plan.args);
+    if (status != DVT_OK || plan.args.parts == 1)
+        return status;
+    /* The same for every operation; WIDE costs nothing here. */
+    return dvti_cuda_start(
+        gpu, launch, dvti_cuda_conv_program(launch, DVTI_CUDA_CONV_FORWARD, DVTI_CUDA_CONV_SUM, 1),
+        "dvti_conv", dvti_cuda_grid_for(gpu, plan.args.size, 256, 1), &plan.args, sizeof plan.args);
 }
 
-DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    (void)launch;
-    return 0;
-}
+#undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 60 "src/devtensor_spine.h"

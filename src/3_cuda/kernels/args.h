@@ -56,6 +56,24 @@ typedef struct dvti_kelementwise {
 /* matmul_mma.cu */
 
 /* conv.cu */
+/* x (n, c, h, w), w (o, cg, kh, kw), y (n, o, oh, ow); pairs are height, width. */
+typedef struct dvti_kconv {
+    const void *x, *w, *y,
+        *bias; /* the operands; that of the result is NULL, and so is a missing bias */
+    void *out,
+        *partial; /* partial: parts results in the type that is computed in, when parts > 1 */
+    int64_t n, c, o, cg, og, groups;
+    int64_t image[2], window[2], pixels[2]; /* h, w;  kh, kw;  oh, ow */
+    int64_t stride[2], padding[2], dilation[2];
+    int64_t common[2]; /* the greatest common divisor of stride and dilation */
+    int64_t phases[2]; /* of the data's gradient */
+    int64_t row_tiles, column_tiles;
+    int64_t parts, depth;               /* a part's share of the sum */
+    int64_t size;                       /* elements of the result */
+    dvti_kdivisor kernel, kernel_width; /* kh * kw, kw */
+    dvti_kdivisor grid, grid_width;     /* of one plane of columns: y's pixels, or the data's */
+    dvti_kdivisor out_channels, out_height, out_width; /* of the result */
+} dvti_kconv;
 
 /* conv_mma.cu */
 

@@ -1,17 +1,268 @@
-/* conv. */
+/* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
+   parts), whether positions have 64 bits. Every choice depends on shapes only, not on the card: so do the bits of a result. */
 #include "3_cuda/dvt_cuda.h"
 
+/* A block's results, the depth of a slice, a thread's results. `speed`: of multiplying, of what the largest reaches. */
+typedef struct dvti_cuda_conv_tile {
+    int rows, columns, depth, thread_rows, thread_columns;
+    double speed;
+} dvti_cuda_conv_tile;
+
+#define DVTI_CUDA_CONV_TILES 5
+static const dvti_cuda_conv_tile dvti_cuda_conv_tiles[DVTI_CUDA_CONV_TILES] = {
+    {128, 128, 8, 8, 8, 1.0}, {64, 64, 16, 4, 4, 0.7},  {32, 128, 16, 4, 4, 0.65},
+    {16, 256, 16, 4, 4, 0.6}, {32, 32, 32, 2, 2, 0.35},
+};
+
+typedef enum dvti_cuda_conv_op {
+    DVTI_CUDA_CONV_FORWARD,
+    DVTI_CUDA_CONV_DATA,
+    DVTI_CUDA_CONV_WEIGHT
+} dvti_cuda_conv_op;
+
+/* What `how` is besides the number of a tile. */
+enum { DVTI_CUDA_CONV_DIRECT = 14, DVTI_CUDA_CONV_SUM = 15 };
+
 DVTI_FN void dvti_cuda_describe_conv(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+    int how = (int)(variant >> 8 & 15);
+    dvti_text_add(text, "#define FORWARD %d\n#define DATA %d\n#define WEIGHT %d\n",
+                  (int)DVTI_CUDA_CONV_FORWARD, (int)DVTI_CUDA_CONV_DATA,
+                  (int)DVTI_CUDA_CONV_WEIGHT);
+    dvti_text_add(text, "#define D %d\n#define OP %d\n#define WIDE %d\n", (int)(variant & 15),
+                  (int)(variant >> 4 & 15), (int)(variant >> 12 & 1));
+    dvti_text_add(text, "#define TILED %d\n#define DIRECT %d\n#define SUM %d\n",
+                  how < DVTI_CUDA_CONV_TILES, how == DVTI_CUDA_CONV_DIRECT,
+                  how == DVTI_CUDA_CONV_SUM);
+    if (how < DVTI_CUDA_CONV_TILES) {
+        const dvti_cuda_conv_tile *tile = &dvti_cuda_conv_tiles[how];
+        dvti_text_add(
+            text, "#define BM %d\n#define BN %d\n#define BK %d\n#define TM %d\n#define TN %d\n",
+            tile->rows, tile->columns, tile->depth, tile->thread_rows, tile->thread_columns);
+    }
+}
+
+typedef struct dvti_cuda_conv_plan {
+    dvti_kconv args;
+    dvti_cuda_conv_op op;
+    int how;
+    bool wide;
+    /* The product: rows x depth times depth x columns, `products` of them (groups and phases); those of the first phase, the largest. */
+    int64_t rows, columns, depth, products;
+    dvti_cuda_grid grid;
+} dvti_cuda_conv_plan;
+
+static int64_t dvti_cuda_conv_common(int64_t a, int64_t b) {
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static int64_t dvti_cuda_conv_blocks(int64_t extent, int64_t each) {
+    return extent > 0 ? (extent - 1) / each + 1 : 0;
+}
+
+/* ---- shapes ---- */
+static void dvti_cuda_conv_shapes(dvti_cuda_conv_plan *plan, const dvti_launch *launch) {
+    bool data = plan->op == DVTI_CUDA_CONV_DATA, weight = plan->op == DVTI_CUDA_CONV_WEIGHT;
+    const dvti_view *x = data ? &launch->out[0] : &launch->in[0];
+    const dvti_view *w = weight ? &launch->out[0] : &launch->in[1];
+    const dvti_view *y = data ? &launch->in[0] : weight ? &launch->in[1] : &launch->out[0];
+    dvti_kconv *args = &plan->args;
+    bool
+        empty; /* then nothing limits the extents of y: their product could overflow, and is not needed */
+    int axis;
+    args->x = data ? NULL : x->data;
+    args->w = weight ? NULL : w->data;
+    args->y = plan->op == DVTI_CUDA_CONV_FORWARD ? NULL : y->data;
+    args->bias = launch->n_in == 3 ? launch->in[2].data : NULL;
+    args->out = launch->out[0].data;
+    args->partial = launch->workspace;
+    args->size = dvti_cuda_view_size(&launch->out[0]);
+    args->n = x->dim[0];
+    args->c = x->dim[1];
+    args->o = w->dim[0];
+    args->cg = w->dim[1];
+    args->groups = launch->i[6];
+    args->og = args->o / args->groups;
+    empty = args->n == 0 || args->o == 0;
+    for (axis = 0; axis < 2; axis++) {
+        args->image[axis] = x->dim[2 + axis];
+        args->window[axis] = w->dim[2 + axis];
+        args->pixels[axis] = empty ? 1 : y->dim[2 + axis];
+        args->stride[axis] = launch->i[axis];
+        args->padding[axis] = launch->i[2 + axis];
+        args->dilation[axis] = launch->i[4 + axis];
+        args->common[axis] = dvti_cuda_conv_common(args->stride[axis], args->dilation[axis]);
+        args->phases[axis] = data ? DVTI_MIN(args->stride[axis], args->image[axis]) : 1;
+    }
+    args->kernel = dvti_cuda_divisor(args->window[0] * args->window[1]);
+    args->kernel_width = dvti_cuda_divisor(args->window[1]);
+    args->grid = dvti_cuda_divisor(data ? args->image[0] * args->image[1]
+                                        : args->pixels[0] * args->pixels[1]);
+    args->grid_width = dvti_cuda_divisor(data ? args->image[1] : args->pixels[1]);
+    args->out_channels = dvti_cuda_divisor(launch->out[0].dim[1]);
+    args->out_height = dvti_cuda_divisor(launch->out[0].dim[2]);
+    args->out_width = dvti_cuda_divisor(launch->out[0].dim[3]);
+}
+
+/* Everything that a kernel adds up stays below 2^31. */
+static bool dvti_cuda_conv_is_wide(const dvti_launch *launch) {
+    const int64_t most = (int64_t)1 << 29;
+    int i;
+    for (i = 0; i < 6; i++)
+        if (launch->i[i] >= most)
+            return true;
+    for (i = 0; i < launch->n_in; i++)
+        if (dvti_cuda_view_size(&launch->in[i]) >= most)
+            return true;
+    return dvti_cuda_view_size(&launch->out[0]) >= most;
+}
+
+static void dvti_cuda_conv_product(dvti_cuda_conv_plan *plan) {
+    const dvti_kconv *args = &plan->args;
+    int64_t taps = args->window[0] * args->window[1], pixels = args->pixels[0] * args->pixels[1];
+    int axis;
+    plan->products = args->groups * args->phases[0] * args->phases[1];
+    plan->rows = plan->op == DVTI_CUDA_CONV_DATA ? args->cg : args->og;
+    plan->columns = plan->op == DVTI_CUDA_CONV_WEIGHT ? args->cg * taps : args->n * pixels;
+    plan->depth = plan->op == DVTI_CUDA_CONV_WEIGHT ? args->n * pixels : args->cg * taps;
+    if (plan->op != DVTI_CUDA_CONV_DATA)
+        return;
+    plan->columns = args->n;
+    plan->depth = args->og;
+    for (axis = 0; axis < 2; axis++) {
+        plan->columns *= dvti_cuda_conv_blocks(args->image[axis], args->phases[axis]);
+        plan->depth *=
+            dvti_cuda_conv_blocks(args->window[axis], args->stride[axis] / args->common[axis]);
+    }
+}
+
+/* ---- choices ---- */
+/* Blocks that a launch should make, where its shape allows: two for each processor of a large card. */
+#define DVTI_CUDA_CONV_BLOCKS 264
+/* The least depth that is worth a part. */
+#define DVTI_CUDA_CONV_PART 256
+
+static int64_t dvti_cuda_conv_parts(int64_t blocks, int64_t depth) {
+    return DVTI_MAX(
+        DVTI_MIN(DVTI_CUDA_CONV_BLOCKS / DVTI_MAX(blocks, 1), depth / DVTI_CUDA_CONV_PART), 1);
+}
+
+/* Tiles leave rows and columns empty, small ones multiply slower, few ones leave the card empty. */
+static void dvti_cuda_conv_choose_tile(dvti_cuda_conv_plan *plan, bool wide_numbers) {
+    double best = 0;
+    int k;
+    for (k = 0; k < DVTI_CUDA_CONV_TILES; k++) {
+        const dvti_cuda_conv_tile *tile = &dvti_cuda_conv_tiles[k];
+        int64_t rows = dvti_cuda_conv_blocks(plan->rows, tile->rows);
+        int64_t columns = dvti_cuda_conv_blocks(plan->columns, tile->columns);
+        double blocks = (double)rows * (double)columns * (double)plan->products, cost;
+        int64_t parts =
+            blocks < DVTI_CUDA_CONV_BLOCKS ? dvti_cuda_conv_parts((int64_t)blocks, plan->depth) : 1;
+        /* float64 has no room for more than 4 x 4 results of a thread, nor for longer slices. */
+        if (wide_numbers && (tile->rows != tile->columns || tile->rows > 64))
+            continue;
+        /* Where a column is a tap, a thread keeps all of its taps: too many of them in the longest slice. */
+        if (plan->op == DVTI_CUDA_CONV_WEIGHT && tile->columns > 128)
+            continue;
+        cost = blocks * tile->rows * tile->columns / tile->speed /
+               DVTI_MIN(blocks * (double)parts, DVTI_CUDA_CONV_BLOCKS);
+        if (best == 0 || cost < best) {
+            best = cost;
+            plan->how = k;
+            plan->args.row_tiles = rows;
+            plan->args.column_tiles = columns;
+            plan->args.parts = parts;
+        }
+    }
+}
+
+/* Gives every part whole slices. */
+static void dvti_cuda_conv_cut(dvti_cuda_conv_plan *plan, int64_t slice) {
+    dvti_kconv *args = &plan->args;
+    args->depth = dvti_cuda_conv_blocks(dvti_cuda_conv_blocks(plan->depth, args->parts), slice);
+    args->depth = DVTI_MAX(args->depth, 1) * slice;
+    args->parts = DVTI_MAX(dvti_cuda_conv_blocks(plan->depth, args->depth), 1);
+}
+
+#define DVTI_CUDA_CONV_TAPS 9 /* TAPS of the kernel */
+
+/* One or two rows, and results enough for one thread each; few weights. */
+static bool dvti_cuda_conv_is_direct(const dvti_cuda_conv_plan *plan) {
+    if (plan->op == DVTI_CUDA_CONV_WEIGHT)
+        return plan->rows * plan->columns <= 64;
+    return plan->rows <= 2 && (plan->args.size >= 16384 || plan->depth <= 512);
+}
+
+static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_launch *launch) {
+    dvti_cuda_conv_plan plan;
+    dvti_kconv *args = &plan.args;
+    memset(&plan, 0, sizeof plan);
+    plan.op = launch->op == DVTI_OP_conv2d_data     ? DVTI_CUDA_CONV_DATA
+              : launch->op == DVTI_OP_conv2d_weight ? DVTI_CUDA_CONV_WEIGHT
+                                                    : DVTI_CUDA_CONV_FORWARD;
+    plan.wide = dvti_cuda_conv_is_wide(launch);
+    dvti_cuda_conv_shapes(&plan, launch);
+    dvti_cuda_conv_product(&plan);
+    args->parts = 1;
+    plan.grid.y = plan.grid.z = 1;
+    plan.grid.threads = 256;
+    if (!dvti_cuda_conv_is_direct(&plan)) {
+        dvti_cuda_conv_choose_tile(&plan, launch->out[0].dtype == DVT_F64);
+        dvti_cuda_conv_cut(&plan, dvti_cuda_conv_tiles[plan.how].depth);
+        plan.grid.x = args->row_tiles * args->column_tiles * args->parts * plan.products;
+        return plan;
+    }
+    plan.how = DVTI_CUDA_CONV_DIRECT;
+    if (plan.op == DVTI_CUDA_CONV_WEIGHT) {
+        plan.grid.x =
+            args->o * args->cg * dvti_cuda_conv_blocks(args->kernel.divisor, DVTI_CUDA_CONV_TAPS);
+        args->parts = dvti_cuda_conv_parts(plan.grid.x, plan.depth / 8);
+        dvti_cuda_conv_cut(&plan, plan.grid.threads);
+        plan.grid.x *= args->parts;
+    }
+    return plan;
+}
+
+#undef DVTI_CUDA_CONV_BLOCKS
+#undef DVTI_CUDA_CONV_PART
+#undef DVTI_CUDA_CONV_TAPS
+
+/* ---- launches ---- */
+DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(launch);
+    int64_t each =
+        launch->out[0].dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
+    (void)gpu;
+    return plan.args.parts > 1 ? plan.args.parts * plan.args.size * each : 0;
+}
+
+static dvti_cuda_program dvti_cuda_conv_program(const dvti_launch *launch, dvti_cuda_conv_op op,
+                                                int how, bool wide) {
+    dvti_cuda_program program;
+    program.family = DVTI_CUDA_FAMILY_conv;
+    program.variant = (uint64_t)launch->out[0].dtype | (uint64_t)op << 4 | (uint64_t)how << 8 |
+                      (uint64_t)wide << 12;
+    return program;
 }
 
 DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+    dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(launch);
+    dvt_status status;
+    if (plan.how == DVTI_CUDA_CONV_DIRECT && plan.op != DVTI_CUDA_CONV_WEIGHT)
+        plan.grid = dvti_cuda_grid_for(gpu, plan.args.size, plan.grid.threads, 1);
+    status =
+        dvti_cuda_start(gpu, launch, dvti_cuda_conv_program(launch, plan.op, plan.how, plan.wide),
+                        "dvti_conv", plan.grid, &plan.args, sizeof plan.args);
+    if (status != DVT_OK || plan.args.parts == 1)
+        return status;
+    /* The same for every operation; WIDE costs nothing here. */
+    return dvti_cuda_start(
+        gpu, launch, dvti_cuda_conv_program(launch, DVTI_CUDA_CONV_FORWARD, DVTI_CUDA_CONV_SUM, 1),
+        "dvti_conv", dvti_cuda_grid_for(gpu, plan.args.size, 256, 1), &plan.args, sizeof plan.args);
 }
 
-DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    (void)launch;
-    return 0;
-}
+#undef DVTI_CUDA_CONV_TILES
