@@ -36,7 +36,9 @@ typedef struct dvti_kelementwise {
     int64_t stride[4][8]; /* in elements, from one position of an axis to the next */
     int64_t ndim, n;      /* positions: groups of elements that are accessed at once */
     uint64_t dim[8], magic[8], shift[8];
-    int64_t tail;            /* elements after the last whole group, when all lies in one row */
+    int64_t tail;          /* elements after the last whole group, when all lies in one row */
+    int64_t rows, columns; /* tiles: the last two axes in elements, and their strides */
+    int64_t row_step[4], column_step[4];
     double f, f_low, f_high; /* the scalar operand, the bounds of clip */
     int64_t i, i_low, i_high;
 } dvti_kelementwise;
@@ -103,6 +105,11 @@ typedef struct dvti_kpool {
 
 /* random.cu */
 
-/* optimizer.cu */
+/* optimizer.cu: weights, state and gradients, contiguous */
+typedef struct dvti_koptimizer {
+    void *w, *state[3], *g;
+    int64_t n;   /* elements */
+    double f[8]; /* as in 2_core/dvt_backend.h */
+} dvti_koptimizer;
 
 #endif

@@ -180,6 +180,19 @@ template <int D, class C> __device__ inline void dvti_store(void *data, int64_t 
     ((typename dvti_stored<D>::type *)data)[at] = dvti_narrow<D>(v);
 }
 
+/* ---- groups: N elements, neighbours in memory, moved by one access of up to 16 bytes ---- */
+template <int BYTES> struct dvti_word;
+template <> struct dvti_word<1> { typedef unsigned char type; };
+template <> struct dvti_word<2> { typedef unsigned short type; };
+template <> struct dvti_word<4> { typedef unsigned type; };
+template <> struct dvti_word<8> { typedef uint2 type; };
+template <> struct dvti_word<16> { typedef uint4 type; };
+
+template <int D, int N> union dvti_group {
+    typename dvti_stored<D>::type v[N];
+    typename dvti_word<sizeof(typename dvti_stored<D>::type) * N>::type word;
+};
+
 /* ---- positions ---- */
 /* The distance, in elements, of position `at` (C order) from the window's first element. I: int where every position and distance fits. */
 template <class I> __device__ inline I dvti_offset(const dvti_kview &view, I at) {

@@ -11,7 +11,8 @@
 
    Launch: one-dimensional, 256 threads; blocks loop over what is left.
    Variant: T the class to compute in; N_IN, D0 the result's dtype, D1 .. D3 the operands' (ANY: known at run time, for mixtures
-   that are rare); N, U; WIDE: 64-bit positions.
+   that are rare); N, U; WIDE: 64-bit positions; TILE: a position is a tile of 32 by 32 along the last two axes, N is 1 and U
+   is 4; ACROSS: bit k - 1 for an operand k that goes through shared memory.
    Numerics: the same operations as on the CPU, each rounded (no contraction); the library's functions within their
    documented errors. in and out may be the same memory: a thread reads its positions before it writes them. */
 
@@ -125,19 +126,6 @@ template <int D> __device__ inline typename dvti_stored<D>::type dvti_ew_narrow(
         }
 }
 
-/* ---- groups: N elements of one array, moved at once ---- */
-template <int BYTES> struct dvti_word;
-template <> struct dvti_word<1> { typedef unsigned char type; };
-template <> struct dvti_word<2> { typedef unsigned short type; };
-template <> struct dvti_word<4> { typedef unsigned type; };
-template <> struct dvti_word<8> { typedef uint2 type; };
-template <> struct dvti_word<16> { typedef uint4 type; };
-
-template <int D, int N_OF> union dvti_group {
-    typename dvti_stored<D>::type v[N_OF];
-    typename dvti_word<sizeof(typename dvti_stored<D>::type) * N_OF>::type word;
-};
-
 template <int D> __device__ inline typename dvti_stored<D>::type dvti_ew_get(const void *data, int64_t at, int64_t bytes) {
     if constexpr (D != ANY)
         return ((const typename dvti_stored<D>::type *)data)[at];
@@ -201,6 +189,15 @@ template <int K, int D> struct dvti_operand {
     }
 };
 
+__device__ inline void dvti_prepare(const dvti_kelementwise &p, dvti_operand<1, D1> &a, dvti_operand<2, D2> &b,
+                                    dvti_operand<3, D3> &c) {
+    a.prepare(p);
+    if (N_IN > 1)
+        b.prepare(p);
+    if (N_IN > 2)
+        c.prepare(p);
+}
+
 __device__ inline typename dvti_stored<D0>::type dvti_ew_result(const dvti_kelementwise &p, const dvti_operand<1, D1> &a,
                                                                const dvti_operand<2, D2> &b, const dvti_operand<3, D3> &c,
                                                                int u, int j) {
@@ -224,13 +221,13 @@ __device__ inline unsigned dvti_quotient(unsigned at, uint64_t magic, uint64_t s
 #endif
 
 struct dvti_places {
-    dvti_distance of[1 + N_IN]; /* in elements from each array's first one */
+    dvti_distance of[4]; /* in elements from each array's first one */
 };
 
 __device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_position at) {
     dvti_places places;
     int k;
-    for (k = 0; k <= N_IN; k++)
+    for (k = 0; k < 4; k++)
         places.of[k] = 0;
     for (int axis = (int)p.ndim - 1; axis > 0; axis--) {
         const dvti_position next = dvti_quotient(at, p.magic[axis], p.shift[axis]);
@@ -244,16 +241,81 @@ __device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_posit
     return places;
 }
 
+#if TILE
+/* An operand that is read across, 32 by 32 elements of it: along its own lines into shared memory, and out of it along the
+   result's. The 33rd column keeps the threads of a warp in different banks both times. */
+template <int K, int D> struct dvti_tile {
+    typename dvti_stored<D>::type cell[32][33];
+
+    __device__ inline void fill(const dvti_kelementwise &p, int64_t from, int rows, int columns) {
+        const int row = threadIdx.x & 31;
+        for (int column = threadIdx.x >> 5; column < columns; column += 8)
+            if (row < rows)
+                cell[column][row] = dvti_ew_get<D>(
+                    p.data[K], from + row * p.row_step[K] + column * p.column_step[K], p.bytes[K]);
+    }
+};
+
+/* Rows of a block's tile: 8 at a time, a warp for each. */
+extern "C" __global__ void __launch_bounds__(256) dvti_elementwise_tile(const dvti_kelementwise p) {
+    __shared__ dvti_tile<1, ACROSS & 1 ? D1 : DVT_BOOL> ta;
+    __shared__ dvti_tile<2, ACROSS & 2 ? D2 : DVT_BOOL> tb;
+    __shared__ dvti_tile<3, ACROSS & 4 ? D3 : DVT_BOOL> tc;
+    dvti_operand<1, D1> a;
+    dvti_operand<2, D2> b;
+    dvti_operand<3, D3> c;
+    const int last = (int)p.ndim - 1, column = threadIdx.x & 31;
+    const dvti_position n = (dvti_position)p.n;
+    dvti_prepare(p, a, b, c);
+    for (dvti_position tile = blockIdx.x; tile < n; tile += gridDim.x) {
+        const dvti_places places = dvti_locate(p, tile);
+        const dvti_position band = dvti_quotient(tile, p.magic[last], p.shift[last]);
+        const dvti_position batch = dvti_quotient(band, p.magic[last - 1], p.shift[last - 1]);
+        const int64_t row = (int64_t)(band - batch * (dvti_position)p.dim[last - 1]) * 32;
+        const int64_t at = (int64_t)(tile - band * (dvti_position)p.dim[last]) * 32;
+        const int rows = (int)min(p.rows - row, (int64_t)32), columns = (int)min(p.columns - at, (int64_t)32);
+        __syncthreads(); /* the previous tile has been read */
+        if constexpr (ACROSS & 1)
+            ta.fill(p, places.of[1], rows, columns);
+        if constexpr (ACROSS & 2)
+            tb.fill(p, places.of[2], rows, columns);
+        if constexpr (ACROSS & 4)
+            tc.fill(p, places.of[3], rows, columns);
+        __syncthreads();
+#pragma unroll
+        for (int u = 0; u < 4; u++) {
+            const int r = (int)(threadIdx.x >> 5) + 8 * u;
+            if (r >= rows || column >= columns)
+                continue;
+            if constexpr (ACROSS & 1)
+                a.group[u].v[0] = ta.cell[column][r];
+            else
+                a.load(p, u, places.of[1] + r * p.row_step[1] + column * p.column_step[1]);
+            if constexpr (ACROSS & 2)
+                b.group[u].v[0] = tb.cell[column][r];
+            else if constexpr (N_IN > 1)
+                b.load(p, u, places.of[2] + r * p.row_step[2] + column * p.column_step[2]);
+            if constexpr (ACROSS & 4)
+                c.group[u].v[0] = tc.cell[column][r];
+            else if constexpr (N_IN > 2)
+                c.load(p, u, places.of[3] + r * p.row_step[3] + column * p.column_step[3]);
+        }
+#pragma unroll
+        for (int u = 0; u < 4; u++) {
+            const int r = (int)(threadIdx.x >> 5) + 8 * u;
+            if (r < rows && column < columns)
+                dvti_ew_put<D0>(p.data[0], places.of[0] + r * p.row_step[0] + column * p.column_step[0],
+                                dvti_ew_result(p, a, b, c, u, 0), p.bytes[0]);
+        }
+    }
+}
+#else
 extern "C" __global__ void __launch_bounds__(256) dvti_elementwise(const dvti_kelementwise p) {
     dvti_operand<1, D1> a;
     dvti_operand<2, D2> b;
     dvti_operand<3, D3> c;
     const dvti_position n = (dvti_position)p.n, step = (dvti_position)dvti_threads() * U;
-    a.prepare(p);
-    if (N_IN > 1)
-        b.prepare(p);
-    if (N_IN > 2)
-        c.prepare(p);
+    dvti_prepare(p, a, b, c);
     for (dvti_position first = (dvti_position)blockIdx.x * blockDim.x * U + threadIdx.x; first < n; first += step) {
         dvti_distance to[U];
 #pragma unroll
@@ -264,9 +326,9 @@ extern "C" __global__ void __launch_bounds__(256) dvti_elementwise(const dvti_ke
                 to[u] = places.of[0];
                 a.load(p, u, places.of[1]);
                 if (N_IN > 1)
-                    b.load(p, u, places.of[N_IN > 1 ? 2 : 0]);
+                    b.load(p, u, places.of[2]);
                 if (N_IN > 2)
-                    c.load(p, u, places.of[N_IN > 2 ? 3 : 0]);
+                    c.load(p, u, places.of[3]);
             }
         }
 #pragma unroll
@@ -292,3 +354,4 @@ extern "C" __global__ void __launch_bounds__(256) dvti_elementwise(const dvti_ke
         dvti_ew_put<D0>(p.data[0], at, dvti_ew_result(p, a, b, c, 0, 0), p.bytes[0]);
     }
 }
+#endif

@@ -1,9 +1,11 @@
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
 
-   Variant, from the lowest bit: 8 op, 2 class, 4 x 4 dtypes (result, operands), 3 log2 of N, 3 log2 of U, 1 wide. */
+   Variant, from the lowest bit: 8 op, 2 class, 4 x 4 dtypes (result, operands), 3 log2 of N, 3 log2 of U, 1 wide, 1 tile,
+   3 operands that are across. */
 #include "3_cuda/dvt_cuda.h"
 
-#define DVTI_EW_ANY 15 /* as in the kernels' file */
+#define DVTI_EW_ANY 15 /* these two as in the kernels' file */
+#define DVTI_EW_TILE 32
 
 static int dvti_cuda_ew_operands(dvti_op op) {
     if (op == DVTI_OP_where)
@@ -28,6 +30,8 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define N %d\n", 1 << (variant >> 26 & 7));
     dvti_text_add(text, "#define U %d\n", 1 << (variant >> 29 & 7));
     dvti_text_add(text, "#define WIDE %d\n", (int)(variant >> 32 & 1));
+    dvti_text_add(text, "#define TILE %d\n", (int)(variant >> 33 & 1));
+    dvti_text_add(text, "#define ACROSS %d\n", (int)(variant >> 34 & 7));
     dvti_text_add(text, "#define CONDITION %d\n", op == DVTI_OP_where);
     dvti_text_add(text, "#define TEXT %s\n",
                   row                   ? row
@@ -43,6 +47,9 @@ typedef struct dvti_cuda_ew {
     int64_t dim[DVT_MAX_DIMS], stride[4][DVT_MAX_DIMS];
     void *data[4];
     int64_t kind[4];
+    int64_t group; /* elements per position; 0: positions are tiles */
+    int across;    /* tiles: bit k - 1 for operand k */
+    bool wide;
 } dvti_cuda_ew;
 
 static int64_t dvti_cuda_ew_distance(int64_t stride) {
@@ -129,8 +136,34 @@ static dvti_cuda_ew dvti_cuda_ew_begin(const dvti_launch *launch) {
     return ew;
 }
 
+/* Whether reading operand k along `axis` would touch another 32 bytes with every element, unlike reading along `other`. */
+static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int other) {
+    int64_t size = dvt_dtype_size(ew->dtype[k]);
+    int64_t along = dvti_cuda_ew_distance(ew->stride[k][axis]);
+    int64_t aside = dvti_cuda_ew_distance(ew->stride[k][other]);
+    return ew->kind[k] == DVTI_EW_EACH && along * size >= 32 && aside && aside * size < 32;
+}
+
+/* Looks for operands that lie across the result, and makes the axis of their lines the last but one. */
+static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
+    const int64_t least = 16; /* thinner matrices would leave most threads of a tile without work */
+    int last = ew->ndim - 1, k, axis, lines = -1;
+    for (k = 1; k < ew->count && ew->dim[last] >= least; k++)
+        for (axis = last - 1; axis >= 0 && lines < 0; axis--)
+            if (ew->dim[axis] >= least && dvti_cuda_ew_across(ew, k, last, axis))
+                lines = axis;
+    if (lines < 0)
+        return;
+    for (; lines + 1 < last; lines++)
+        dvti_cuda_ew_swap(ew, lines, lines + 1);
+    for (k = 1; k < ew->count; k++)
+        if (dvti_cuda_ew_across(ew, k, last, last - 1))
+            ew->across |= 1 << (k - 1);
+    ew->group = 0;
+}
+
 /* Elements that one access can move: the last axis is contiguous or repeats in every array, and all groups are aligned. */
-static int64_t dvti_cuda_ew_group(dvti_cuda_ew *ew, int64_t most) {
+static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most) {
     int last = ew->ndim - 1, k, axis;
     int64_t n = most;
     for (k = 0; k < ew->count; k++) {
@@ -151,10 +184,15 @@ static int64_t dvti_cuda_ew_group(dvti_cuda_ew *ew, int64_t most) {
     }
     while (last > 0 && ew->dim[last] % n)
         n /= 2;
-    for (k = 1; k < ew->count; k++)
-        if (ew->kind[k] == DVTI_EW_EACH && ew->stride[k][last] == 0)
-            ew->kind[k] = DVTI_EW_GROUP;
     return n;
+}
+
+static void dvti_cuda_ew_find_groups(dvti_cuda_ew *ew, int64_t most) {
+    int k;
+    ew->group = dvti_cuda_ew_most(ew, most);
+    for (k = 1; k < ew->count; k++)
+        if (ew->kind[k] == DVTI_EW_EACH && ew->stride[k][ew->ndim - 1] == 0)
+            ew->kind[k] = DVTI_EW_GROUP;
 }
 
 /* ---- which program ---- */
@@ -249,31 +287,51 @@ static int64_t dvti_cuda_ew_bound(double bound, dvt_dtype dtype) {
 }
 
 /* ---- the launch ---- */
-static dvti_kelementwise dvti_cuda_ew_args(const dvti_cuda_ew *ew, const dvti_launch *launch,
-                                           int64_t group, bool wide) {
-    dvti_kelementwise args;
+/* An axis is cut into positions of `each` elements. */
+static void dvti_cuda_ew_axis(const dvti_cuda_ew *ew, int axis, int64_t extent, int64_t each,
+                              dvti_kelementwise *args) {
+    int k;
+    args->n *= extent;
+    args->dim[axis] = (uint64_t)extent;
+    dvti_cuda_ew_magic((uint64_t)DVTI_MAX(extent, 1), ew->wide ? 64 : 32, &args->magic[axis],
+                       &args->shift[axis]);
+    for (k = 0; k < ew->count; k++)
+        args->stride[k][axis] = ew->stride[k][axis] * each;
+}
+
+static void dvti_cuda_ew_positions(const dvti_cuda_ew *ew, dvti_kelementwise *args) {
     int last = ew->ndim - 1, k, axis;
-    memset(&args, 0, sizeof args);
-    args.ndim = ew->ndim;
-    args.n = 1;
+    args->ndim = ew->ndim;
+    args->n = 1;
     for (axis = 0; axis < ew->ndim; axis++) {
-        int64_t extent = axis == last ? ew->dim[axis] / group : ew->dim[axis];
-        args.n *= extent;
-        args.dim[axis] = (uint64_t)extent;
-        if (axis > 0)
-            dvti_cuda_ew_magic((uint64_t)extent, wide ? 64 : 32, &args.magic[axis],
-                               &args.shift[axis]);
+        int64_t each = axis == last ? DVTI_MAX(ew->group, 1) : 1, extent = ew->dim[axis] / each;
+        if (ew->group == 0 && axis >= last - 1) {
+            each = DVTI_EW_TILE;
+            extent = (ew->dim[axis] - 1) / each + 1;
+        }
+        dvti_cuda_ew_axis(ew, axis, extent, each, args);
     }
-    args.tail = ew->ndim == 1 ? ew->dim[0] % group : 0;
+    if (ew->group == 0) {
+        args->rows = ew->dim[last - 1];
+        args->columns = ew->dim[last];
+        for (k = 0; k < ew->count; k++) {
+            args->row_step[k] = ew->stride[k][last - 1];
+            args->column_step[k] = ew->stride[k][last];
+        }
+    } else if (ew->ndim == 1)
+        args->tail = ew->dim[0] % ew->group;
+}
+
+static dvti_kelementwise dvti_cuda_ew_args(const dvti_cuda_ew *ew, const dvti_launch *launch) {
+    dvti_kelementwise args;
+    int k;
+    memset(&args, 0, sizeof args);
+    dvti_cuda_ew_positions(ew, &args);
     for (k = 0; k < ew->count; k++) {
         args.data[k] = ew->data[k];
         args.kind[k] = ew->kind[k];
         args.dtype[k] = ew->dtype[k];
         args.bytes[k] = dvt_dtype_size(ew->dtype[k]);
-        for (axis = 0; axis < ew->ndim; axis++)
-            args.stride[k][axis] = ew->kind[k] >= DVTI_EW_SINGLE
-                                       ? 0
-                                       : ew->stride[k][axis] * (axis == last ? group : 1);
     }
     args.f = launch->f[0];
     args.i = launch->i[1];
@@ -289,24 +347,34 @@ static dvti_kelementwise dvti_cuda_ew_args(const dvti_cuda_ew *ew, const dvti_la
 DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
     dvti_cuda_ew ew = dvti_cuda_ew_begin(launch);
     dvti_cuda_program program;
+    dvti_cuda_grid grid;
     dvti_kelementwise args;
-    bool mixed = dvti_cuda_ew_mixed(&ew, launch->op), brief = dvti_cuda_ew_short(launch->op), wide;
-    int64_t group, each = brief && !mixed ? 4 : 1;
+    bool mixed = dvti_cuda_ew_mixed(&ew, launch->op), brief = dvti_cuda_ew_short(launch->op);
+    int64_t each; /* positions that a thread starts together */
     int k;
     dvti_cuda_ew_order(&ew);
-    group = mixed ? 1 : dvti_cuda_ew_group(&ew, brief ? 16 : 4);
-    wide = dvti_cuda_ew_wide(&ew, dvti_cuda_view_size(&launch->out[0]));
-    args = dvti_cuda_ew_args(&ew, launch, group, wide);
+    ew.wide = dvti_cuda_ew_wide(&ew, dvti_cuda_view_size(&launch->out[0]));
+    ew.group = 1;
+    dvti_cuda_ew_find_tiles(&ew);
+    if (ew.group && !mixed)
+        dvti_cuda_ew_find_groups(&ew, brief ? 16 : 4);
+    args = dvti_cuda_ew_args(&ew, launch);
+    each = ew.group == 0 || (brief && !mixed) ? 4 : 1;
     program.family = DVTI_CUDA_FAMILY_elementwise;
     program.variant = (uint64_t)launch->op | (uint64_t)launch->compute << 8;
     for (k = 0; k < 4; k++)
         program.variant |= (uint64_t)(mixed ? DVTI_EW_ANY : ew.dtype[k < ew.count ? k : 1])
                            << (10 + 4 * k);
-    program.variant |= (uint64_t)dvti_cuda_ew_log2(group) << 26;
-    program.variant |= (uint64_t)dvti_cuda_ew_log2(each) << 29 | (uint64_t)wide << 32;
-    return dvti_cuda_start(gpu, launch, program, "dvti_elementwise",
-                           dvti_cuda_grid_for(gpu, DVTI_MAX(args.n, 1), 256, each), &args,
+    program.variant |= (uint64_t)dvti_cuda_ew_log2(DVTI_MAX(ew.group, 1)) << 26;
+    program.variant |= (uint64_t)dvti_cuda_ew_log2(each) << 29 | (uint64_t)ew.wide << 32;
+    program.variant |= (uint64_t)(ew.group == 0) << 33 | (uint64_t)ew.across << 34;
+    grid = dvti_cuda_grid_for(gpu, DVTI_MAX(args.n, 1), 256, each);
+    if (ew.group == 0) /* a block for each tile */
+        grid = dvti_cuda_grid_for(gpu, args.n * 256, 256, 1);
+    return dvti_cuda_start(gpu, launch, program,
+                           ew.group ? "dvti_elementwise" : "dvti_elementwise_tile", grid, &args,
                            sizeof args);
 }
 
 #undef DVTI_EW_ANY
+#undef DVTI_EW_TILE

@@ -1,0 +1,122 @@
+/* Optimiser steps on a card: every kind and option gives the bits that cpu() gives. */
+#include "on_card.h"
+#if !defined(DEVTENSOR_NO_NN)
+
+#define STEPS 3
+
+/* y = x * weight: the gradient of the weight is x. */
+static dvt_array *times_weight(dvt_block *self, void *user, dvt_array *x) {
+    (void)user;
+    return dvt_mul(x, dvt_block_data(self, "weight", dvt_ctx_of(x)));
+}
+
+static dvt_block *times(dvt_array *weight) {
+    dvt_ctx_list here = DVT_CONTEXTS(dvt_ctx_of(weight));
+    dvt_block_desc desc;
+    dvt_block *block;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = "Times";
+    desc.forward = times_weight;
+    block = dvt_block_new(&desc);
+    dvt_block_add_param(block, "weight", dvt_shape_of(weight), dvt_dtype_of(weight),
+                        dvt_init_zero());
+    CHECK_INT(dvt_initialize(block, dvt_init_zero(), here, false), DVT_OK);
+    CHECK_INT(dvt_param_set_data(dvt_block_param(block, "weight"), weight), DVT_OK);
+    return block;
+}
+
+/* The weight after some steps on its context; the gradients are the rows of `gradients`. */
+static dvt_array *trained(dvt_optimizer optimizer, dvt_array *weight, dvt_array *gradients) {
+    dvt_block *net = times(weight);
+    dvt_trainer *trainer = dvt_trainer_new(dvt_collect_params(net, NULL), optimizer);
+    dvt_array *y = NULL;
+    int t;
+    for (t = 0; t < STEPS; t++) {
+        DVT_RECORD {
+            y = dvt_forward(net, dvt_index(gradients, t));
+        }
+        CHECK_INT(dvt_backward(y), DVT_OK);
+        CHECK_INT(dvt_trainer_step(trainer, 2), DVT_OK);
+    }
+    return dvt_block_data(net, "weight", dvt_ctx_of(weight));
+}
+
+static void same_steps(dvt_optimizer optimizer, int64_t n, dvt_dtype dtype, const char *what) {
+    DVT_SCOPE {
+        dvt_array *weight = random_on_cpu(DVT_SHAPE(n), dtype, -1, 1);
+        dvt_array *gradients = random_on_cpu(DVT_SHAPE(STEPS, n), dtype, -3, 3);
+        SAME_ON_CARD(
+            trained(optimizer, dvt_copyto(weight, dvt_gpu(0)), dvt_copyto(gradients, dvt_gpu(0))),
+            trained(optimizer, weight, gradients), 0, what);
+    }
+}
+
+/* Every row of the table with and without decay and clipping; 1027 elements are a tail and more than one block. */
+static void with_options(dvt_optimizer optimizer, const char *what) {
+    same_steps(optimizer, 1027, DVT_F32, what);
+    optimizer.weight_decay = 0.125;
+    same_steps(optimizer, 37, DVT_F32, what);
+    optimizer.clip_gradient = 0.5;
+    same_steps(optimizer, 3, DVT_F32, what);
+    same_steps(optimizer, 1, DVT_F32, what);
+}
+
+DVT_TEST(card_sgd) {
+    dvt_optimizer optimizer = dvt_sgd(0.1);
+    NEEDS_CARD;
+    with_options(optimizer, "sgd");
+    optimizer.momentum = 0.9;
+    with_options(optimizer, "sgd with momentum");
+    optimizer.nesterov = true;
+    with_options(optimizer, "sgd, Nesterov");
+}
+
+DVT_TEST(card_adam) {
+    NEEDS_CARD;
+    with_options(dvt_adam(0.05), "adam");
+    with_options(dvt_adamw(0.05, 0.01), "adamw");
+}
+
+DVT_TEST(card_rmsprop) {
+    dvt_optimizer optimizer = dvt_rmsprop(0.05);
+    NEEDS_CARD;
+    with_options(optimizer, "rmsprop");
+    optimizer.centered = true;
+    with_options(optimizer, "rmsprop, centered");
+    optimizer.momentum = 0.9;
+    optimizer.epsilon = 1e-4;
+    with_options(optimizer, "rmsprop, centered, with momentum");
+}
+
+DVT_TEST(card_adagrad) {
+    NEEDS_CARD;
+    with_options(dvt_adagrad(0.1), "adagrad");
+}
+
+DVT_TEST(card_optimizer_of_every_dtype) {
+    static const dvt_dtype dtypes[] = {DVT_F64, DVT_F16, DVT_BF16};
+    int i;
+    NEEDS_CARD;
+    for (i = 0; i < 3; i++) {
+        same_steps(dvt_sgd(0.1), 269, dtypes[i], dvt_dtype_name(dtypes[i]));
+        same_steps(dvt_adam(0.1), 269, dtypes[i], dvt_dtype_name(dtypes[i]));
+    }
+}
+
+/* NaN and infinities reach the element that they belong to, and no other; clipping bounds infinities and leaves NaN. */
+DVT_TEST(card_optimizer_special_values) {
+    dvt_optimizer clipped = dvt_sgd(1);
+    dvt_array *w, *g;
+    NEEDS_CARD;
+    clipped.clip_gradient = 2;
+    w = dvt_ones(DVT_SHAPE(4), DVT_F32, dvt_cpu());
+    g = dvt_zeros(DVT_SHAPE(STEPS, 4), DVT_F32, dvt_cpu());
+    CHECK(dvt_copy_into(dvt_index(g, 0),
+                        DVT_ARRAY1(dvt_cpu(), float, 4, {NAN, INFINITY, -INFINITY, 1})) != NULL);
+    SAME_ON_CARD(trained(dvt_sgd(1), dvt_copyto(w, dvt_gpu(0)), dvt_copyto(g, dvt_gpu(0))),
+                 trained(dvt_sgd(1), w, g), 0, "NaN and infinities");
+    SAME_ON_CARD(trained(clipped, dvt_copyto(w, dvt_gpu(0)), dvt_copyto(g, dvt_gpu(0))),
+                 trained(clipped, w, g), 0, "NaN and infinities, clipped");
+}
+
+#endif
