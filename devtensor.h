@@ -10766,10 +10766,12 @@ typedef struct dvti_kelementwise {
     int64_t kind[4];  /* DVTI_EW_EACH.. */
     int64_t dtype[4]; /* where the program leaves it open, with its size in bytes */
     int64_t bytes[4];
-    int64_t stride[4][8]; /* in elements, from one position of an axis to the next */
-    int64_t ndim, n;      /* positions: groups of elements that are accessed at once */
-    uint64_t dim[8], magic[8], shift[8];
-    int64_t tail;            /* elements after the last whole group, when all lies in one row */
+    int64_t stride[4][8];  /* in elements, from one position of an axis to the next */
+    int64_t ndim, n;       /* positions: groups of elements that are accessed at once */
+    dvti_kdivisor axis[8]; /* positions on it */
+    int64_t tail;          /* elements after the last whole group, when all lies in one row */
+    int64_t rows, columns; /* tiles: the last two axes in elements, and their strides */
+    int64_t row_step[4], column_step[4];
     double f, f_low, f_high; /* the scalar operand, the bounds of clip */
     int64_t i, i_low, i_high;
 } dvti_kelementwise;
@@ -10836,7 +10838,12 @@ typedef struct dvti_kpool {
 
 /* random.cu */
 
-/* optimizer.cu */
+/* optimizer.cu: weights, state and gradients, contiguous */
+typedef struct dvti_koptimizer {
+    void *w, *state[3], *g;
+    int64_t n;   /* elements */
+    double f[8]; /* as in 2_core/dvt_backend.h */
+} dvti_koptimizer;
 
 #endif
 /* ==== end src/3_cuda/kernels/args.h ==== */
@@ -12958,8 +12965,10 @@ static const char *const dvti_cuda_lines[] = {
 "    int64_t bytes[4];\n",
 "    int64_t stride[4][8];\n",
 "    int64_t ndim, n;\n",
-"    uint64_t dim[8], magic[8], shift[8];\n",
+"    dvti_kdivisor axis[8];\n",
 "    int64_t tail;\n",
+"    int64_t rows, columns;\n",
+"    int64_t row_step[4], column_step[4];\n",
 "    double f, f_low, f_high;\n",
 "    int64_t i, i_low, i_high;\n",
 "} dvti_kelementwise;\n",
@@ -13027,6 +13036,11 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "\n",
+"typedef struct dvti_koptimizer {\n",
+"    void *w, *state[3], *g;\n",
+"    int64_t n;\n",
+"    double f[8];\n",
+"} dvti_koptimizer;\n",
 "\n",
 "#endif\n",
 "#line 1 \"base.cu\"\n",
@@ -13211,6 +13225,19 @@ static const char *const dvti_cuda_lines[] = {
 "template <int D, class C> __device__ inline void dvti_store(void *data, int64_t at, C v) {\n",
 "    ((typename dvti_stored<D>::type *)data)[at] = dvti_narrow<D>(v);\n",
 "}\n",
+"\n",
+"\n",
+"template <int BYTES> struct dvti_word;\n",
+"template <> struct dvti_word<1> { typedef unsigned char type; };\n",
+"template <> struct dvti_word<2> { typedef unsigned short type; };\n",
+"template <> struct dvti_word<4> { typedef unsigned type; };\n",
+"template <> struct dvti_word<8> { typedef uint2 type; };\n",
+"template <> struct dvti_word<16> { typedef uint4 type; };\n",
+"\n",
+"template <int D, int N> union dvti_group {\n",
+"    typename dvti_stored<D>::type v[N];\n",
+"    typename dvti_word<sizeof(typename dvti_stored<D>::type) * N>::type word;\n",
+"};\n",
 "\n",
 "\n",
 "\n",
@@ -13753,6 +13780,7 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "#define ANY 15\n",
+"\n",
 "template <> struct dvti_stored<ANY> { typedef uint64_t type; };\n",
 "\n",
 "\n",
@@ -13808,32 +13836,44 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "__device__ inline T dvti_apply(const dvti_kelementwise &p, T a, T b, T c) {\n",
-"    const T x = a, low = IS_INT ? (T)p.i_low : (T)p.f_low, high = IS_INT ? (T)p.i_high : (T)p.f_high;\n",
+"    const T x = a, low = IS_INT ? (T)p.i_low : (T)p.f_low,\n",
+"            high = IS_INT ? (T)p.i_high : (T)p.f_high;\n",
 "    (void)x, (void)b, (void)c, (void)low, (void)high;\n",
 "    return (T)(TEXT);\n",
 "}\n",
 "\n",
 "\n",
-"template <int D> __device__ inline T dvti_ew_widen(typename dvti_stored<D>::type raw, int64_t dtype) {\n",
+"template <int D>\n",
+"__device__ inline T dvti_ew_widen(typename dvti_stored<D>::type raw, int64_t dtype) {\n",
 "    if constexpr (D != ANY)\n",
 "        return dvti_widen<D, T>(raw);\n",
 "    else\n",
 "        switch (dtype) {\n",
-"        case DVT_F32: return dvti_widen<DVT_F32, T>(__uint_as_float((unsigned)raw));\n",
-"        case DVT_F64: return dvti_widen<DVT_F64, T>(__longlong_as_double((int64_t)raw));\n",
-"        case DVT_F16: return dvti_widen<DVT_F16, T>((unsigned short)raw);\n",
-"        case DVT_BF16: return dvti_widen<DVT_BF16, T>((unsigned short)raw);\n",
-"        case DVT_I8: return dvti_widen<DVT_I8, T>((signed char)raw);\n",
-"        case DVT_U8: return dvti_widen<DVT_U8, T>((unsigned char)raw);\n",
-"        case DVT_I32: return dvti_widen<DVT_I32, T>((int)raw);\n",
-"        case DVT_I64: return dvti_widen<DVT_I64, T>((int64_t)raw);\n",
-"        default: return dvti_widen<DVT_BOOL, T>((unsigned char)raw);\n",
+"        case DVT_F32:\n",
+"            return dvti_widen<DVT_F32, T>(__uint_as_float((unsigned)raw));\n",
+"        case DVT_F64:\n",
+"            return dvti_widen<DVT_F64, T>(__longlong_as_double((int64_t)raw));\n",
+"        case DVT_F16:\n",
+"            return dvti_widen<DVT_F16, T>((unsigned short)raw);\n",
+"        case DVT_BF16:\n",
+"            return dvti_widen<DVT_BF16, T>((unsigned short)raw);\n",
+"        case DVT_I8:\n",
+"            return dvti_widen<DVT_I8, T>((signed char)raw);\n",
+"        case DVT_U8:\n",
+"            return dvti_widen<DVT_U8, T>((unsigned char)raw);\n",
+"        case DVT_I32:\n",
+"            return dvti_widen<DVT_I32, T>((int)raw);\n",
+"        case DVT_I64:\n",
+"            return dvti_widen<DVT_I64, T>((int64_t)raw);\n",
+"        default:\n",
+"            return dvti_widen<DVT_BOOL, T>((unsigned char)raw);\n",
 "        }\n",
 "}\n",
 "\n",
 "\n",
 "\n",
-"template <int D> __device__ inline T dvti_ew_condition(typename dvti_stored<D>::type raw, int64_t dtype) {\n",
+"template <int D>\n",
+"__device__ inline T dvti_ew_condition(typename dvti_stored<D>::type raw, int64_t dtype) {\n",
 "    if constexpr (D == ANY) {\n",
 "        if (dtype == DVT_F32)\n",
 "            raw &= 0x7fffffff;\n",
@@ -13845,37 +13885,36 @@ static const char *const dvti_cuda_lines[] = {
 "    return (T)(raw != 0);\n",
 "}\n",
 "\n",
-"template <int D> __device__ inline typename dvti_stored<D>::type dvti_ew_narrow(T v, int64_t dtype) {\n",
+"template <int D>\n",
+"__device__ inline typename dvti_stored<D>::type dvti_ew_narrow(T v, int64_t dtype) {\n",
 "    if constexpr (D != ANY)\n",
 "        return dvti_narrow<D>(v);\n",
 "    else\n",
 "        switch (dtype) {\n",
-"        case DVT_F32: return __float_as_uint(dvti_narrow<DVT_F32>(v));\n",
-"        case DVT_F64: return (uint64_t)__double_as_longlong(dvti_narrow<DVT_F64>(v));\n",
-"        case DVT_F16: return dvti_narrow<DVT_F16>(v);\n",
-"        case DVT_BF16: return dvti_narrow<DVT_BF16>(v);\n",
-"        case DVT_I8: return (unsigned char)dvti_narrow<DVT_I8>(v);\n",
-"        case DVT_U8: return dvti_narrow<DVT_U8>(v);\n",
-"        case DVT_I32: return (unsigned)dvti_narrow<DVT_I32>(v);\n",
-"        case DVT_I64: return (uint64_t)dvti_narrow<DVT_I64>(v);\n",
-"        default: return dvti_narrow<DVT_BOOL>(v);\n",
+"        case DVT_F32:\n",
+"            return __float_as_uint(dvti_narrow<DVT_F32>(v));\n",
+"        case DVT_F64:\n",
+"            return (uint64_t)__double_as_longlong(dvti_narrow<DVT_F64>(v));\n",
+"        case DVT_F16:\n",
+"            return dvti_narrow<DVT_F16>(v);\n",
+"        case DVT_BF16:\n",
+"            return dvti_narrow<DVT_BF16>(v);\n",
+"        case DVT_I8:\n",
+"            return (unsigned char)dvti_narrow<DVT_I8>(v);\n",
+"        case DVT_U8:\n",
+"            return dvti_narrow<DVT_U8>(v);\n",
+"        case DVT_I32:\n",
+"            return (unsigned)dvti_narrow<DVT_I32>(v);\n",
+"        case DVT_I64:\n",
+"            return (uint64_t)dvti_narrow<DVT_I64>(v);\n",
+"        default:\n",
+"            return dvti_narrow<DVT_BOOL>(v);\n",
 "        }\n",
 "}\n",
 "\n",
-"\n",
-"template <int BYTES> struct dvti_word;\n",
-"template <> struct dvti_word<1> { typedef unsigned char type; };\n",
-"template <> struct dvti_word<2> { typedef unsigned short type; };\n",
-"template <> struct dvti_word<4> { typedef unsigned type; };\n",
-"template <> struct dvti_word<8> { typedef uint2 type; };\n",
-"template <> struct dvti_word<16> { typedef uint4 type; };\n",
-"\n",
-"template <int D, int N_OF> union dvti_group {\n",
-"    typename dvti_stored<D>::type v[N_OF];\n",
-"    typename dvti_word<sizeof(typename dvti_stored<D>::type) * N_OF>::type word;\n",
-"};\n",
-"\n",
-"template <int D> __device__ inline typename dvti_stored<D>::type dvti_ew_get(const void *data, int64_t at, int64_t bytes) {\n",
+"template <int D>\n",
+"__device__ inline typename dvti_stored<D>::type dvti_ew_get(const void *data, int64_t at,\n",
+"                                                            int64_t bytes) {\n",
 "    if constexpr (D != ANY)\n",
 "        return ((const typename dvti_stored<D>::type *)data)[at];\n",
 "    else\n",
@@ -13885,7 +13924,9 @@ static const char *const dvti_cuda_lines[] = {
 "                            : ((const unsigned char *)data)[at];\n",
 "}\n",
 "\n",
-"template <int D> __device__ inline void dvti_ew_put(void *data, int64_t at, typename dvti_stored<D>::type raw, int64_t bytes) {\n",
+"template <int D>\n",
+"__device__ inline void dvti_ew_put(void *data, int64_t at, typename dvti_stored<D>::type raw,\n",
+"                                   int64_t bytes) {\n",
 "    if constexpr (D != ANY)\n",
 "        ((typename dvti_stored<D>::type *)data)[at] = raw;\n",
 "    else if (bytes == 8)\n",
@@ -13920,7 +13961,8 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "    __device__ inline void load(const dvti_kelementwise &p, int u, int64_t at) {\n",
 "        if (N > 1 && p.kind[K] == DVTI_EW_EACH)\n",
-"            group[u].word = *(decltype(group[u].word) *)((typename dvti_stored<D>::type *)p.data[K] + at);\n",
+"            group[u].word =\n",
+"                *(decltype(group[u].word) *)((typename dvti_stored<D>::type *)p.data[K] + at);\n",
 "        else if (p.kind[K] < DVTI_EW_SINGLE)\n",
 "            group[u].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);\n",
 "    }\n",
@@ -13938,61 +13980,131 @@ static const char *const dvti_cuda_lines[] = {
 "    }\n",
 "};\n",
 "\n",
-"__device__ inline typename dvti_stored<D0>::type dvti_ew_result(const dvti_kelementwise &p, const dvti_operand<1, D1> &a,\n",
-"                                                               const dvti_operand<2, D2> &b, const dvti_operand<3, D3> &c,\n",
-"                                                               int u, int j) {\n",
-"    const T x = a.value(p, u, j), y = N_IN > 1 ? b.value(p, u, j) : (T)0, z = N_IN > 2 ? c.value(p, u, j) : (T)0;\n",
-"    return dvti_ew_narrow<D0>(dvti_apply(p, x, y, z), p.dtype[0]);\n",
-"}\n",
-"\n",
-"\n",
-"#if WIDE\n",
-"typedef uint64_t dvti_position;\n",
-"typedef int64_t dvti_distance;\n",
-"__device__ inline uint64_t dvti_quotient(uint64_t at, uint64_t magic, uint64_t shift) {\n",
-"    return __umul64hi(at, magic) + at >> shift;\n",
-"}\n",
-"#else\n",
-"typedef unsigned dvti_position;\n",
-"typedef int dvti_distance;\n",
-"__device__ inline unsigned dvti_quotient(unsigned at, uint64_t magic, uint64_t shift) {\n",
-"    return __umulhi(at, (unsigned)magic) + at >> (unsigned)shift;\n",
-"}\n",
-"#endif\n",
-"\n",
-"struct dvti_places {\n",
-"    dvti_distance of[1 + N_IN];\n",
-"};\n",
-"\n",
-"__device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_position at) {\n",
-"    dvti_places places;\n",
-"    int k;\n",
-"    for (k = 0; k <= N_IN; k++)\n",
-"        places.of[k] = 0;\n",
-"    for (int axis = (int)p.ndim - 1; axis > 0; axis--) {\n",
-"        const dvti_position next = dvti_quotient(at, p.magic[axis], p.shift[axis]);\n",
-"        const dvti_distance index = (dvti_distance)(at - next * (dvti_position)p.dim[axis]);\n",
-"        for (k = 0; k <= N_IN; k++)\n",
-"            places.of[k] += index * (dvti_distance)p.stride[k][axis];\n",
-"        at = next;\n",
-"    }\n",
-"    for (k = 0; k <= N_IN; k++)\n",
-"        places.of[k] += (dvti_distance)at * (dvti_distance)p.stride[k][0];\n",
-"    return places;\n",
-"}\n",
-"\n",
-"extern \"C\" __global__ void __launch_bounds__(256) dvti_elementwise(const dvti_kelementwise p) {\n",
-"    dvti_operand<1, D1> a;\n",
-"    dvti_operand<2, D2> b;\n",
-"    dvti_operand<3, D3> c;\n",
-"    const dvti_position n = (dvti_position)p.n, step = (dvti_position)dvti_threads() * U;\n",
+"__device__ inline void dvti_prepare(const dvti_kelementwise &p, dvti_operand<1, D1> &a,\n",
+"                                    dvti_operand<2, D2> &b, dvti_operand<3, D3> &c) {\n",
 "    a.prepare(p);\n",
 "    if (N_IN > 1)\n",
 "        b.prepare(p);\n",
 "    if (N_IN > 2)\n",
 "        c.prepare(p);\n",
-"    for (dvti_position first = (dvti_position)blockIdx.x * blockDim.x * U + threadIdx.x; first < n; first += step) {\n",
-"        dvti_distance to[U];\n",
+"}\n",
+"\n",
+"__device__ inline typename dvti_stored<D0>::type\n",
+"dvti_ew_result(const dvti_kelementwise &p, const dvti_operand<1, D1> &a,\n",
+"               const dvti_operand<2, D2> &b, const dvti_operand<3, D3> &c, int u, int j) {\n",
+"    const T x = a.value(p, u, j), y = N_IN > 1 ? b.value(p, u, j) : (T)0,\n",
+"            z = N_IN > 2 ? c.value(p, u, j) : (T)0;\n",
+"    return dvti_ew_narrow<D0>(dvti_apply(p, x, y, z), p.dtype[0]);\n",
+"}\n",
+"\n",
+"\n",
+"#if WIDE\n",
+"typedef int64_t dvti_position;\n",
+"#else\n",
+"typedef int dvti_position;\n",
+"#endif\n",
+"\n",
+"struct dvti_places {\n",
+"    dvti_position of[4];\n",
+"};\n",
+"\n",
+"__device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_position at) {\n",
+"    dvti_places places;\n",
+"    int k;\n",
+"    for (k = 0; k < 4; k++)\n",
+"        places.of[k] = 0;\n",
+"    for (int axis = (int)p.ndim - 1; axis > 0; axis--) {\n",
+"        const dvti_position next = dvti_divide(at, p.axis[axis]);\n",
+"        const dvti_position index = at - next * (dvti_position)p.axis[axis].divisor;\n",
+"        for (k = 0; k <= N_IN; k++)\n",
+"            places.of[k] += index * (dvti_position)p.stride[k][axis];\n",
+"        at = next;\n",
+"    }\n",
+"    for (k = 0; k <= N_IN; k++)\n",
+"        places.of[k] += at * (dvti_position)p.stride[k][0];\n",
+"    return places;\n",
+"}\n",
+"\n",
+"#if TILE\n",
+"\n",
+"\n",
+"template <int K, int D> struct dvti_tile {\n",
+"    typename dvti_stored<D>::type cell[32][33];\n",
+"\n",
+"    __device__ inline void fill(const dvti_kelementwise &p, int64_t from, int rows, int columns) {\n",
+"        const int row = threadIdx.x & 31;\n",
+"        for (int column = threadIdx.x >> 5; column < columns; column += 8)\n",
+"            if (row < rows)\n",
+"                cell[column][row] = dvti_ew_get<D>(\n",
+"                    p.data[K], from + row * p.row_step[K] + column * p.column_step[K], p.bytes[K]);\n",
+"    }\n",
+"};\n",
+"\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_elementwise_tile(const dvti_kelementwise p) {\n",
+"    __shared__ dvti_tile<1, ACROSS & 1 ? D1 : DVT_BOOL> ta;\n",
+"    __shared__ dvti_tile<2, ACROSS & 2 ? D2 : DVT_BOOL> tb;\n",
+"    __shared__ dvti_tile<3, ACROSS & 4 ? D3 : DVT_BOOL> tc;\n",
+"    dvti_operand<1, D1> a;\n",
+"    dvti_operand<2, D2> b;\n",
+"    dvti_operand<3, D3> c;\n",
+"    const int last = (int)p.ndim - 1, column = threadIdx.x & 31;\n",
+"    const dvti_position n = (dvti_position)p.n;\n",
+"    dvti_prepare(p, a, b, c);\n",
+"    for (dvti_position tile = blockIdx.x; tile < n; tile += gridDim.x) {\n",
+"        const dvti_places places = dvti_locate(p, tile);\n",
+"        const dvti_position band = dvti_divide(tile, p.axis[last]);\n",
+"        const dvti_position batch = dvti_divide(band, p.axis[last - 1]);\n",
+"        const int64_t row = (int64_t)(band - batch * (dvti_position)p.axis[last - 1].divisor) * 32;\n",
+"        const int64_t at = (int64_t)(tile - band * (dvti_position)p.axis[last].divisor) * 32;\n",
+"        const int rows = (int)min(p.rows - row, (int64_t)32),\n",
+"                  columns = (int)min(p.columns - at, (int64_t)32);\n",
+"        __syncthreads();\n",
+"        if constexpr (ACROSS & 1)\n",
+"            ta.fill(p, places.of[1], rows, columns);\n",
+"        if constexpr (ACROSS & 2)\n",
+"            tb.fill(p, places.of[2], rows, columns);\n",
+"        if constexpr (ACROSS & 4)\n",
+"            tc.fill(p, places.of[3], rows, columns);\n",
+"        __syncthreads();\n",
+"#pragma unroll\n",
+"        for (int u = 0; u < 4; u++) {\n",
+"            const int r = (int)(threadIdx.x >> 5) + 8 * u;\n",
+"            if (r >= rows || column >= columns)\n",
+"                continue;\n",
+"            if constexpr (ACROSS & 1)\n",
+"                a.group[u].v[0] = ta.cell[column][r];\n",
+"            else\n",
+"                a.load(p, u, places.of[1] + r * p.row_step[1] + column * p.column_step[1]);\n",
+"            if constexpr (ACROSS & 2)\n",
+"                b.group[u].v[0] = tb.cell[column][r];\n",
+"            else if constexpr (N_IN > 1)\n",
+"                b.load(p, u, places.of[2] + r * p.row_step[2] + column * p.column_step[2]);\n",
+"            if constexpr (ACROSS & 4)\n",
+"                c.group[u].v[0] = tc.cell[column][r];\n",
+"            else if constexpr (N_IN > 2)\n",
+"                c.load(p, u, places.of[3] + r * p.row_step[3] + column * p.column_step[3]);\n",
+"        }\n",
+"#pragma unroll\n",
+"        for (int u = 0; u < 4; u++) {\n",
+"            const int r = (int)(threadIdx.x >> 5) + 8 * u;\n",
+"            if (r < rows && column < columns)\n",
+"                dvti_ew_put<D0>(p.data[0],\n",
+"                                places.of[0] + r * p.row_step[0] + column * p.column_step[0],\n",
+"                                dvti_ew_result(p, a, b, c, u, 0), p.bytes[0]);\n",
+"        }\n",
+"    }\n",
+"}\n",
+"#else\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_elementwise(const dvti_kelementwise p) {\n",
+"    dvti_operand<1, D1> a;\n",
+"    dvti_operand<2, D2> b;\n",
+"    dvti_operand<3, D3> c;\n",
+"    const dvti_position n = (dvti_position)p.n, step = (dvti_position)dvti_threads() * U;\n",
+"    dvti_prepare(p, a, b, c);\n",
+"    for (dvti_position first = (dvti_position)blockIdx.x * blockDim.x * U + threadIdx.x; first < n;\n",
+"         first += step) {\n",
+"        dvti_position to[U];\n",
 "#pragma unroll\n",
 "        for (int u = 0; u < U; u++) {\n",
 "            const dvti_position at = first + u * blockDim.x;\n",
@@ -14001,9 +14113,9 @@ static const char *const dvti_cuda_lines[] = {
 "                to[u] = places.of[0];\n",
 "                a.load(p, u, places.of[1]);\n",
 "                if (N_IN > 1)\n",
-"                    b.load(p, u, places.of[N_IN > 1 ? 2 : 0]);\n",
+"                    b.load(p, u, places.of[2]);\n",
 "                if (N_IN > 2)\n",
-"                    c.load(p, u, places.of[N_IN > 2 ? 3 : 0]);\n",
+"                    c.load(p, u, places.of[3]);\n",
 "            }\n",
 "        }\n",
 "#pragma unroll\n",
@@ -14014,7 +14126,8 @@ static const char *const dvti_cuda_lines[] = {
 "                for (int j = 0; j < N; j++)\n",
 "                    out.v[j] = dvti_ew_result(p, a, b, c, u, j);\n",
 "                if (N > 1)\n",
-"                    *(decltype(out.word) *)((typename dvti_stored<D0>::type *)p.data[0] + to[u]) = out.word;\n",
+"                    *(decltype(out.word) *)((typename dvti_stored<D0>::type *)p.data[0] + to[u]) =\n",
+"                        out.word;\n",
 "                else\n",
 "                    dvti_ew_put<D0>(p.data[0], to[u], out.v[0], p.bytes[0]);\n",
 "            }\n",
@@ -14029,6 +14142,7 @@ static const char *const dvti_cuda_lines[] = {
 "        dvti_ew_put<D0>(p.data[0], at, dvti_ew_result(p, a, b, c, 0, 0), p.bytes[0]);\n",
 "    }\n",
 "}\n",
+"#endif\n",
 "#line 1 \"fill.cu\"\n",
 "\n",
 "\n",
@@ -14072,6 +14186,147 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "#line 1 \"optimizer.cu\"\n",
 "\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#define SGD 0\n",
+"#define ADAM 1\n",
+"#define ADAMW 2\n",
+"#define RMSPROP 3\n",
+"#define ADAGRAD 4\n",
+"\n",
+"\n",
+"struct dvti_step {\n",
+"    double w, s[3];\n",
+"};\n",
+"\n",
+"__device__ inline void dvti_step_sgd(const dvti_koptimizer &p, dvti_step &e, double g) {\n",
+"    const double momentum = p.f[4], change = -p.f[0] * (g + p.f[1] * e.w);\n",
+"    if (STATES == 0) {\n",
+"        e.w += change;\n",
+"        return;\n",
+"    }\n",
+"    e.s[0] = momentum * e.s[0] + change;\n",
+"    e.w += FLAG ? momentum * e.s[0] + change : e.s[0];\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_step_adam(const dvti_koptimizer &p, dvti_step &e, double g) {\n",
+"    const double decay = p.f[1], b1 = p.f[4], b2 = p.f[5];\n",
+"    const double h = RULE == ADAM ? g + decay * e.w : g;\n",
+"    e.s[0] = b1 * e.s[0] + (1 - b1) * h;\n",
+"    e.s[1] = b2 * e.s[1] + (1 - b2) * h * h;\n",
+"    e.w -= p.f[7] * e.s[0] / (sqrt(e.s[1]) + p.f[6]) + (RULE == ADAMW ? p.f[0] * decay * e.w : 0);\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_step_rmsprop(const dvti_koptimizer &p, dvti_step &e, double g) {\n",
+"    const double rate = p.f[0], r = p.f[4], h = g + p.f[1] * e.w;\n",
+"    e.s[0] = r * e.s[0] + (1 - r) * h * h;\n",
+"    if (!FLAG) {\n",
+"        e.w -= rate * h / sqrt(e.s[0] + p.f[6]);\n",
+"        return;\n",
+"    }\n",
+"    e.s[1] = r * e.s[1] + (1 - r) * h;\n",
+"\n",
+"    e.s[2] = p.f[5] * e.s[2] - rate * h / sqrt(fmax(e.s[0] - e.s[1] * e.s[1], 0.0) + p.f[6]);\n",
+"    e.w += e.s[2];\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_step_adagrad(const dvti_koptimizer &p, dvti_step &e, double g) {\n",
+"    e.s[0] += g * g;\n",
+"    e.w -= p.f[0] * (g / sqrt(e.s[0] + p.f[6]) + p.f[1] * e.w);\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_step_one(const dvti_koptimizer &p, dvti_step &e, double gradient) {\n",
+"    const double clip = p.f[3];\n",
+"    double g = p.f[2] * gradient;\n",
+"    if (clip > 0)\n",
+"        g = g > clip ? clip : g < -clip ? -clip : g;\n",
+"    if (RULE == SGD)\n",
+"        dvti_step_sgd(p, e, g);\n",
+"    if (RULE == ADAM || RULE == ADAMW)\n",
+"        dvti_step_adam(p, e, g);\n",
+"    if (RULE == RMSPROP)\n",
+"        dvti_step_rmsprop(p, e, g);\n",
+"    if (RULE == ADAGRAD)\n",
+"        dvti_step_adagrad(p, e, g);\n",
+"}\n",
+"\n",
+"\n",
+"template <int D, int M>\n",
+"__device__ inline dvti_group<D, M> dvti_group_get(const void *data, int64_t at) {\n",
+"    dvti_group<D, M> group;\n",
+"    group.word = ((const decltype(group.word) *)data)[at];\n",
+"    return group;\n",
+"}\n",
+"\n",
+"template <int D, int M>\n",
+"__device__ inline void dvti_group_put(void *data, int64_t at, const dvti_group<D, M> &group) {\n",
+"    ((decltype(group.word) *)data)[at] = group.word;\n",
+"}\n",
+"\n",
+"template <int M> __device__ inline void dvti_step_group(const dvti_koptimizer &p, int64_t at) {\n",
+"    dvti_group<D_W, M> w = dvti_group_get<D_W, M>(p.w, at);\n",
+"    dvti_group<D_G, M> g = dvti_group_get<D_G, M>(p.g, at);\n",
+"    dvti_group<D_S0, M> s0;\n",
+"    dvti_group<D_S1, M> s1;\n",
+"    dvti_group<D_S2, M> s2;\n",
+"    if (STATES > 0)\n",
+"        s0 = dvti_group_get<D_S0, M>(p.state[0], at);\n",
+"    if (STATES > 1)\n",
+"        s1 = dvti_group_get<D_S1, M>(p.state[1], at);\n",
+"    if (STATES > 2)\n",
+"        s2 = dvti_group_get<D_S2, M>(p.state[2], at);\n",
+"#pragma unroll\n",
+"    for (int j = 0; j < M; j++) {\n",
+"        dvti_step e;\n",
+"        e.w = dvti_widen<D_W, double>(w.v[j]);\n",
+"        if (STATES > 0)\n",
+"            e.s[0] = dvti_widen<D_S0, double>(s0.v[j]);\n",
+"        if (STATES > 1)\n",
+"            e.s[1] = dvti_widen<D_S1, double>(s1.v[j]);\n",
+"        if (STATES > 2)\n",
+"            e.s[2] = dvti_widen<D_S2, double>(s2.v[j]);\n",
+"        dvti_step_one(p, e, dvti_widen<D_G, double>(g.v[j]));\n",
+"        w.v[j] = dvti_narrow<D_W>(e.w);\n",
+"        if (STATES > 0)\n",
+"            s0.v[j] = dvti_narrow<D_S0>(e.s[0]);\n",
+"        if (STATES > 1)\n",
+"            s1.v[j] = dvti_narrow<D_S1>(e.s[1]);\n",
+"        if (STATES > 2)\n",
+"            s2.v[j] = dvti_narrow<D_S2>(e.s[2]);\n",
+"    }\n",
+"    dvti_group_put<D_W, M>(p.w, at, w);\n",
+"    if (STATES > 0)\n",
+"        dvti_group_put<D_S0, M>(p.state[0], at, s0);\n",
+"    if (STATES > 1)\n",
+"        dvti_group_put<D_S1, M>(p.state[1], at, s1);\n",
+"    if (STATES > 2)\n",
+"        dvti_group_put<D_S2, M>(p.state[2], at, s2);\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_optimizer(const dvti_koptimizer p) {\n",
+"    const int64_t groups = p.n / N;\n",
+"    for (int64_t at = dvti_thread(); at < groups; at += dvti_threads())\n",
+"        dvti_step_group<N>(p, at);\n",
+"    if (N > 1)\n",
+"        for (int64_t at = groups * N + dvti_thread(); at < p.n; at += dvti_threads())\n",
+"            dvti_step_group<1>(p, at);\n",
+"}\n",
 "#line 1 \"pool.cu\"\n",
 "\n",
 "\n",
@@ -15167,12 +15422,14 @@ DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
 
-   Variant, from the lowest bit: 8 op, 2 class, 4 x 4 dtypes (result, operands), 3 log2 of N, 3 log2 of U, 1 wide. */
+   Variant, from the lowest bit: 8 op, 2 class, 4 x 4 dtypes (result, operands), 3 log2 of N, 3 log2 of U, 1 wide, 1 tile,
+   3 operands that are across. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cuda/launch/cuda_elementwise.c"
+#line 5 "src/3_cuda/launch/cuda_elementwise.c"
 #endif
 
-#define DVTI_EW_ANY 15 /* as in the kernels' file */
+#define DVTI_EW_ANY 15 /* these two as in the kernels' file */
+#define DVTI_EW_TILE 32
 
 static int dvti_cuda_ew_operands(dvti_op op) {
     if (op == DVTI_OP_where)
@@ -15197,6 +15454,8 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define N %d\n", 1 << (variant >> 26 & 7));
     dvti_text_add(text, "#define U %d\n", 1 << (variant >> 29 & 7));
     dvti_text_add(text, "#define WIDE %d\n", (int)(variant >> 32 & 1));
+    dvti_text_add(text, "#define TILE %d\n", (int)(variant >> 33 & 1));
+    dvti_text_add(text, "#define ACROSS %d\n", (int)(variant >> 34 & 7));
     dvti_text_add(text, "#define CONDITION %d\n", op == DVTI_OP_where);
     dvti_text_add(text, "#define TEXT %s\n",
                   row                   ? row
@@ -15212,6 +15471,9 @@ typedef struct dvti_cuda_ew {
     int64_t dim[DVT_MAX_DIMS], stride[4][DVT_MAX_DIMS];
     void *data[4];
     int64_t kind[4];
+    int64_t group; /* elements per position; 0: positions are tiles */
+    int across;    /* tiles: bit k - 1 for operand k */
+    bool wide;
 } dvti_cuda_ew;
 
 static int64_t dvti_cuda_ew_distance(int64_t stride) {
@@ -15298,8 +15560,34 @@ static dvti_cuda_ew dvti_cuda_ew_begin(const dvti_launch *launch) {
     return ew;
 }
 
+/* Whether reading operand k along `axis` would touch another 32 bytes with every element, unlike reading along `other`. */
+static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int other) {
+    int64_t size = dvt_dtype_size(ew->dtype[k]);
+    int64_t along = dvti_cuda_ew_distance(ew->stride[k][axis]);
+    int64_t aside = dvti_cuda_ew_distance(ew->stride[k][other]);
+    return ew->kind[k] == DVTI_EW_EACH && along * size >= 32 && aside && aside * size < 32;
+}
+
+/* Looks for operands that lie across the result, and makes the axis of their lines the last but one. */
+static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
+    const int64_t least = 16; /* thinner matrices would leave most threads of a tile without work */
+    int last = ew->ndim - 1, k, axis, lines = -1;
+    for (k = 1; k < ew->count && ew->dim[last] >= least; k++)
+        for (axis = last - 1; axis >= 0 && lines < 0; axis--)
+            if (ew->dim[axis] >= least && dvti_cuda_ew_across(ew, k, last, axis))
+                lines = axis;
+    if (lines < 0)
+        return;
+    for (; lines + 1 < last; lines++)
+        dvti_cuda_ew_swap(ew, lines, lines + 1);
+    for (k = 1; k < ew->count; k++)
+        if (dvti_cuda_ew_across(ew, k, last, last - 1))
+            ew->across |= 1 << (k - 1);
+    ew->group = 0;
+}
+
 /* Elements that one access can move: the last axis is contiguous or repeats in every array, and all groups are aligned. */
-static int64_t dvti_cuda_ew_group(dvti_cuda_ew *ew, int64_t most) {
+static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most) {
     int last = ew->ndim - 1, k, axis;
     int64_t n = most;
     for (k = 0; k < ew->count; k++) {
@@ -15320,10 +15608,15 @@ static int64_t dvti_cuda_ew_group(dvti_cuda_ew *ew, int64_t most) {
     }
     while (last > 0 && ew->dim[last] % n)
         n /= 2;
-    for (k = 1; k < ew->count; k++)
-        if (ew->kind[k] == DVTI_EW_EACH && ew->stride[k][last] == 0)
-            ew->kind[k] = DVTI_EW_GROUP;
     return n;
+}
+
+static void dvti_cuda_ew_find_groups(dvti_cuda_ew *ew, int64_t most) {
+    int k;
+    ew->group = dvti_cuda_ew_most(ew, most);
+    for (k = 1; k < ew->count; k++)
+        if (ew->kind[k] == DVTI_EW_EACH && ew->stride[k][ew->ndim - 1] == 0)
+            ew->kind[k] = DVTI_EW_GROUP;
 }
 
 /* ---- which program ---- */
@@ -15375,25 +15668,6 @@ static int dvti_cuda_ew_log2(int64_t power) {
     return log;
 }
 
-/* Granlund and Montgomery: quotient = (at * magic >> bits) + at >> shift, for at < 2^(bits - 1). */
-static void dvti_cuda_ew_magic(uint64_t divisor, int bits, uint64_t *magic, uint64_t *shift) {
-    uint64_t rest, quotient = 0;
-    int i;
-    *shift = 0;
-    while ((uint64_t)1 << *shift < divisor)
-        ++*shift;
-    rest = ((uint64_t)1 << *shift) - divisor;
-    for (i = 0; i < bits; i++) {
-        rest *= 2;
-        quotient *= 2;
-        if (rest >= divisor) {
-            rest -= divisor;
-            quotient++;
-        }
-    }
-    *magic = quotient + 1;
-}
-
 /* Whether positions, and distances in every array, need 64 bits. */
 static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew, int64_t positions) {
     const int64_t limit = (int64_t)1 << 30;
@@ -15418,31 +15692,49 @@ static int64_t dvti_cuda_ew_bound(double bound, dvt_dtype dtype) {
 }
 
 /* ---- the launch ---- */
-static dvti_kelementwise dvti_cuda_ew_args(const dvti_cuda_ew *ew, const dvti_launch *launch,
-                                           int64_t group, bool wide) {
-    dvti_kelementwise args;
+/* An axis is cut into positions of `each` elements. */
+static void dvti_cuda_ew_axis(const dvti_cuda_ew *ew, int axis, int64_t extent, int64_t each,
+                              dvti_kelementwise *args) {
+    int k;
+    args->n *= extent;
+    args->axis[axis] = dvti_cuda_divisor(extent);
+    for (k = 0; k < ew->count; k++)
+        args->stride[k][axis] = ew->stride[k][axis] * each;
+}
+
+static void dvti_cuda_ew_positions(const dvti_cuda_ew *ew, dvti_kelementwise *args) {
     int last = ew->ndim - 1, k, axis;
-    memset(&args, 0, sizeof args);
-    args.ndim = ew->ndim;
-    args.n = 1;
+    args->ndim = ew->ndim;
+    args->n = 1;
     for (axis = 0; axis < ew->ndim; axis++) {
-        int64_t extent = axis == last ? ew->dim[axis] / group : ew->dim[axis];
-        args.n *= extent;
-        args.dim[axis] = (uint64_t)extent;
-        if (axis > 0)
-            dvti_cuda_ew_magic((uint64_t)extent, wide ? 64 : 32, &args.magic[axis],
-                               &args.shift[axis]);
+        int64_t each = axis == last ? DVTI_MAX(ew->group, 1) : 1, extent = ew->dim[axis] / each;
+        if (ew->group == 0 && axis >= last - 1) {
+            each = DVTI_EW_TILE;
+            extent = (ew->dim[axis] - 1) / each + 1;
+        }
+        dvti_cuda_ew_axis(ew, axis, extent, each, args);
     }
-    args.tail = ew->ndim == 1 ? ew->dim[0] % group : 0;
+    if (ew->group == 0) {
+        args->rows = ew->dim[last - 1];
+        args->columns = ew->dim[last];
+        for (k = 0; k < ew->count; k++) {
+            args->row_step[k] = ew->stride[k][last - 1];
+            args->column_step[k] = ew->stride[k][last];
+        }
+    } else if (ew->ndim == 1)
+        args->tail = ew->dim[0] % ew->group;
+}
+
+static dvti_kelementwise dvti_cuda_ew_args(const dvti_cuda_ew *ew, const dvti_launch *launch) {
+    dvti_kelementwise args;
+    int k;
+    memset(&args, 0, sizeof args);
+    dvti_cuda_ew_positions(ew, &args);
     for (k = 0; k < ew->count; k++) {
         args.data[k] = ew->data[k];
         args.kind[k] = ew->kind[k];
         args.dtype[k] = ew->dtype[k];
         args.bytes[k] = dvt_dtype_size(ew->dtype[k]);
-        for (axis = 0; axis < ew->ndim; axis++)
-            args.stride[k][axis] = ew->kind[k] >= DVTI_EW_SINGLE
-                                       ? 0
-                                       : ew->stride[k][axis] * (axis == last ? group : 1);
     }
     args.f = launch->f[0];
     args.i = launch->i[1];
@@ -15458,27 +15750,37 @@ static dvti_kelementwise dvti_cuda_ew_args(const dvti_cuda_ew *ew, const dvti_la
 DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
     dvti_cuda_ew ew = dvti_cuda_ew_begin(launch);
     dvti_cuda_program program;
+    dvti_cuda_grid grid;
     dvti_kelementwise args;
-    bool mixed = dvti_cuda_ew_mixed(&ew, launch->op), brief = dvti_cuda_ew_short(launch->op), wide;
-    int64_t group, each = brief && !mixed ? 4 : 1;
+    bool mixed = dvti_cuda_ew_mixed(&ew, launch->op), brief = dvti_cuda_ew_short(launch->op);
+    int64_t each; /* positions that a thread starts together */
     int k;
     dvti_cuda_ew_order(&ew);
-    group = mixed ? 1 : dvti_cuda_ew_group(&ew, brief ? 16 : 4);
-    wide = dvti_cuda_ew_wide(&ew, dvti_cuda_view_size(&launch->out[0]));
-    args = dvti_cuda_ew_args(&ew, launch, group, wide);
+    ew.wide = dvti_cuda_ew_wide(&ew, dvti_cuda_view_size(&launch->out[0]));
+    ew.group = 1;
+    dvti_cuda_ew_find_tiles(&ew);
+    if (ew.group && !mixed)
+        dvti_cuda_ew_find_groups(&ew, brief ? 16 : 4);
+    args = dvti_cuda_ew_args(&ew, launch);
+    each = ew.group == 0 || (brief && !mixed) ? 4 : 1;
     program.family = DVTI_CUDA_FAMILY_elementwise;
     program.variant = (uint64_t)launch->op | (uint64_t)launch->compute << 8;
     for (k = 0; k < 4; k++)
         program.variant |= (uint64_t)(mixed ? DVTI_EW_ANY : ew.dtype[k < ew.count ? k : 1])
                            << (10 + 4 * k);
-    program.variant |= (uint64_t)dvti_cuda_ew_log2(group) << 26;
-    program.variant |= (uint64_t)dvti_cuda_ew_log2(each) << 29 | (uint64_t)wide << 32;
-    return dvti_cuda_start(gpu, launch, program, "dvti_elementwise",
-                           dvti_cuda_grid_for(gpu, DVTI_MAX(args.n, 1), 256, each), &args,
+    program.variant |= (uint64_t)dvti_cuda_ew_log2(DVTI_MAX(ew.group, 1)) << 26;
+    program.variant |= (uint64_t)dvti_cuda_ew_log2(each) << 29 | (uint64_t)ew.wide << 32;
+    program.variant |= (uint64_t)(ew.group == 0) << 33 | (uint64_t)ew.across << 34;
+    grid = dvti_cuda_grid_for(gpu, DVTI_MAX(args.n, 1), 256, each);
+    if (ew.group == 0) /* a block for each tile */
+        grid = dvti_cuda_grid_for(gpu, args.n * 256, 256, 1);
+    return dvti_cuda_start(gpu, launch, program,
+                           ew.group ? "dvti_elementwise" : "dvti_elementwise_tile", grid, &args,
                            sizeof args);
 }
 
 #undef DVTI_EW_ANY
+#undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 62 "src/devtensor_spine.h"
@@ -15580,19 +15882,61 @@ DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
 #line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
-/* optimizer. */
+/* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
+   states, gradient), 2 log2 of N. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cuda/launch/cuda_optimizer.c"
+#line 3 "src/3_cuda/launch/cuda_optimizer.c"
 #endif
 
+#define DVTI_OPT_MOST 4 /* elements per access: 16 bytes of float32 */
+
 DVTI_FN void dvti_cuda_describe_optimizer(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+    static const char *const name[] = {"W", "S0", "S1", "S2", "G"};
+    int k;
+    dvti_text_add(text, "#define RULE %d\n", (int)(variant & 7));
+    dvti_text_add(text, "#define FLAG %d\n", (int)(variant >> 3 & 1));
+    dvti_text_add(text, "#define STATES %d\n", (int)(variant >> 4 & 3));
+    for (k = 0; k < 5; k++)
+        dvti_text_add(text, "#define D_%s %d\n", name[k], (int)(variant >> (6 + 4 * k) & 15));
+    dvti_text_add(text, "#define N %d\n", 1 << (variant >> 26 & 3));
+}
+
+static uint64_t dvti_cuda_opt_rule(dvti_op op) {
+    return op == DVTI_OP_sgd       ? 0
+           : op == DVTI_OP_adam    ? 1
+           : op == DVTI_OP_adamw   ? 2
+           : op == DVTI_OP_rmsprop ? 3
+                                   : 4;
 }
 
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+    const dvti_view *view[5]; /* in the order of the dtypes */
+    dvti_cuda_program program;
+    dvti_koptimizer args;
+    int states = launch->n_out - 1, each = DVTI_OPT_MOST, k;
+    memset(&args, 0, sizeof args);
+    program.family = DVTI_CUDA_FAMILY_optimizer;
+    program.variant =
+        dvti_cuda_opt_rule(launch->op) | (uint64_t)(launch->i[0] != 0) << 3 | (uint64_t)states << 4;
+    for (k = 0; k < 5; k++) {
+        view[k] = k == 4 ? &launch->in[0] : &launch->out[k <= states ? k : 0];
+        program.variant |= (uint64_t)view[k]->dtype << (6 + 4 * k);
+        while (each * dvt_dtype_size(view[k]->dtype) > 16 ||
+               (uintptr_t)view[k]->data % (uintptr_t)(each * dvt_dtype_size(view[k]->dtype)))
+            each /= 2;
+    }
+    program.variant |= (uint64_t)(each / 2) << 26; /* 4, 2, 1 */
+    args.w = view[0]->data;
+    for (k = 0; k < states; k++)
+        args.state[k] = view[1 + k]->data;
+    args.g = view[4]->data;
+    args.n = dvti_cuda_view_size(view[0]);
+    memcpy(args.f, launch->f, sizeof args.f);
+    return dvti_cuda_start(gpu, launch, program, "dvti_optimizer",
+                           dvti_cuda_grid_for(gpu, args.n, 256, each), &args, sizeof args);
 }
+
+#undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 67 "src/devtensor_spine.h"

@@ -5,8 +5,7 @@
 
    A position is a group of N elements along the last axis, which one thread moves with one access of up to 16 bytes per
    array; N is 1 where strides or addresses do not allow more. A thread starts U positions together, a block's width apart:
-   all their loads are under way before the first one is used. Positions become distances by multiplications (magic
-   numbers; Granlund and Montgomery, 1994). An array whose axes lie across the result's goes through shared memory
+   all their loads are under way before the first one is used. Positions become distances by dvti_divide. An array whose axes lie across the result's goes through shared memory
    (dvti_elementwise_tile), so that both sides are read and written in whole lines.
 
    Launch: one-dimensional, 256 threads; blocks loop over what is left.
@@ -17,6 +16,7 @@
    documented errors. in and out may be the same memory: a thread reads its positions before it writes them. */
 
 #define ANY 15
+
 template <> struct dvti_stored<ANY> { typedef uint64_t type; };
 
 /* ---- what the op table's texts use; the rules are those of 3_cpu/ref/ref_elementwise.c ---- */
@@ -72,32 +72,44 @@ __device__ inline int64_t dvti_int_pow(int64_t a, int64_t b) {
 
 /* ---- the operation ---- */
 __device__ inline T dvti_apply(const dvti_kelementwise &p, T a, T b, T c) {
-    const T x = a, low = IS_INT ? (T)p.i_low : (T)p.f_low, high = IS_INT ? (T)p.i_high : (T)p.f_high;
+    const T x = a, low = IS_INT ? (T)p.i_low : (T)p.f_low,
+            high = IS_INT ? (T)p.i_high : (T)p.f_high;
     (void)x, (void)b, (void)c, (void)low, (void)high;
     return (T)(TEXT);
 }
 
 /* ---- elements ---- */
-template <int D> __device__ inline T dvti_ew_widen(typename dvti_stored<D>::type raw, int64_t dtype) {
+template <int D>
+__device__ inline T dvti_ew_widen(typename dvti_stored<D>::type raw, int64_t dtype) {
     if constexpr (D != ANY)
         return dvti_widen<D, T>(raw);
     else
         switch (dtype) {
-        case DVT_F32: return dvti_widen<DVT_F32, T>(__uint_as_float((unsigned)raw));
-        case DVT_F64: return dvti_widen<DVT_F64, T>(__longlong_as_double((int64_t)raw));
-        case DVT_F16: return dvti_widen<DVT_F16, T>((unsigned short)raw);
-        case DVT_BF16: return dvti_widen<DVT_BF16, T>((unsigned short)raw);
-        case DVT_I8: return dvti_widen<DVT_I8, T>((signed char)raw);
-        case DVT_U8: return dvti_widen<DVT_U8, T>((unsigned char)raw);
-        case DVT_I32: return dvti_widen<DVT_I32, T>((int)raw);
-        case DVT_I64: return dvti_widen<DVT_I64, T>((int64_t)raw);
-        default: return dvti_widen<DVT_BOOL, T>((unsigned char)raw);
+        case DVT_F32:
+            return dvti_widen<DVT_F32, T>(__uint_as_float((unsigned)raw));
+        case DVT_F64:
+            return dvti_widen<DVT_F64, T>(__longlong_as_double((int64_t)raw));
+        case DVT_F16:
+            return dvti_widen<DVT_F16, T>((unsigned short)raw);
+        case DVT_BF16:
+            return dvti_widen<DVT_BF16, T>((unsigned short)raw);
+        case DVT_I8:
+            return dvti_widen<DVT_I8, T>((signed char)raw);
+        case DVT_U8:
+            return dvti_widen<DVT_U8, T>((unsigned char)raw);
+        case DVT_I32:
+            return dvti_widen<DVT_I32, T>((int)raw);
+        case DVT_I64:
+            return dvti_widen<DVT_I64, T>((int64_t)raw);
+        default:
+            return dvti_widen<DVT_BOOL, T>((unsigned char)raw);
         }
 }
 
 /* where's condition holds when it is nonzero in its own dtype, also where T would make it 0 (0.5 among integers): every bit
    but a float's sign counts. */
-template <int D> __device__ inline T dvti_ew_condition(typename dvti_stored<D>::type raw, int64_t dtype) {
+template <int D>
+__device__ inline T dvti_ew_condition(typename dvti_stored<D>::type raw, int64_t dtype) {
     if constexpr (D == ANY) {
         if (dtype == DVT_F32)
             raw &= 0x7fffffff;
@@ -109,24 +121,36 @@ template <int D> __device__ inline T dvti_ew_condition(typename dvti_stored<D>::
     return (T)(raw != 0);
 }
 
-template <int D> __device__ inline typename dvti_stored<D>::type dvti_ew_narrow(T v, int64_t dtype) {
+template <int D>
+__device__ inline typename dvti_stored<D>::type dvti_ew_narrow(T v, int64_t dtype) {
     if constexpr (D != ANY)
         return dvti_narrow<D>(v);
     else
         switch (dtype) {
-        case DVT_F32: return __float_as_uint(dvti_narrow<DVT_F32>(v));
-        case DVT_F64: return (uint64_t)__double_as_longlong(dvti_narrow<DVT_F64>(v));
-        case DVT_F16: return dvti_narrow<DVT_F16>(v);
-        case DVT_BF16: return dvti_narrow<DVT_BF16>(v);
-        case DVT_I8: return (unsigned char)dvti_narrow<DVT_I8>(v);
-        case DVT_U8: return dvti_narrow<DVT_U8>(v);
-        case DVT_I32: return (unsigned)dvti_narrow<DVT_I32>(v);
-        case DVT_I64: return (uint64_t)dvti_narrow<DVT_I64>(v);
-        default: return dvti_narrow<DVT_BOOL>(v);
+        case DVT_F32:
+            return __float_as_uint(dvti_narrow<DVT_F32>(v));
+        case DVT_F64:
+            return (uint64_t)__double_as_longlong(dvti_narrow<DVT_F64>(v));
+        case DVT_F16:
+            return dvti_narrow<DVT_F16>(v);
+        case DVT_BF16:
+            return dvti_narrow<DVT_BF16>(v);
+        case DVT_I8:
+            return (unsigned char)dvti_narrow<DVT_I8>(v);
+        case DVT_U8:
+            return dvti_narrow<DVT_U8>(v);
+        case DVT_I32:
+            return (unsigned)dvti_narrow<DVT_I32>(v);
+        case DVT_I64:
+            return (uint64_t)dvti_narrow<DVT_I64>(v);
+        default:
+            return dvti_narrow<DVT_BOOL>(v);
         }
 }
 
-template <int D> __device__ inline typename dvti_stored<D>::type dvti_ew_get(const void *data, int64_t at, int64_t bytes) {
+template <int D>
+__device__ inline typename dvti_stored<D>::type dvti_ew_get(const void *data, int64_t at,
+                                                            int64_t bytes) {
     if constexpr (D != ANY)
         return ((const typename dvti_stored<D>::type *)data)[at];
     else
@@ -136,7 +160,9 @@ template <int D> __device__ inline typename dvti_stored<D>::type dvti_ew_get(con
                             : ((const unsigned char *)data)[at];
 }
 
-template <int D> __device__ inline void dvti_ew_put(void *data, int64_t at, typename dvti_stored<D>::type raw, int64_t bytes) {
+template <int D>
+__device__ inline void dvti_ew_put(void *data, int64_t at, typename dvti_stored<D>::type raw,
+                                   int64_t bytes) {
     if constexpr (D != ANY)
         ((typename dvti_stored<D>::type *)data)[at] = raw;
     else if (bytes == 8)
@@ -171,7 +197,8 @@ template <int K, int D> struct dvti_operand {
 
     __device__ inline void load(const dvti_kelementwise &p, int u, int64_t at) {
         if (N > 1 && p.kind[K] == DVTI_EW_EACH)
-            group[u].word = *(decltype(group[u].word) *)((typename dvti_stored<D>::type *)p.data[K] + at);
+            group[u].word =
+                *(decltype(group[u].word) *)((typename dvti_stored<D>::type *)p.data[K] + at);
         else if (p.kind[K] < DVTI_EW_SINGLE)
             group[u].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);
     }
@@ -189,8 +216,8 @@ template <int K, int D> struct dvti_operand {
     }
 };
 
-__device__ inline void dvti_prepare(const dvti_kelementwise &p, dvti_operand<1, D1> &a, dvti_operand<2, D2> &b,
-                                    dvti_operand<3, D3> &c) {
+__device__ inline void dvti_prepare(const dvti_kelementwise &p, dvti_operand<1, D1> &a,
+                                    dvti_operand<2, D2> &b, dvti_operand<3, D3> &c) {
     a.prepare(p);
     if (N_IN > 1)
         b.prepare(p);
@@ -198,30 +225,23 @@ __device__ inline void dvti_prepare(const dvti_kelementwise &p, dvti_operand<1, 
         c.prepare(p);
 }
 
-__device__ inline typename dvti_stored<D0>::type dvti_ew_result(const dvti_kelementwise &p, const dvti_operand<1, D1> &a,
-                                                               const dvti_operand<2, D2> &b, const dvti_operand<3, D3> &c,
-                                                               int u, int j) {
-    const T x = a.value(p, u, j), y = N_IN > 1 ? b.value(p, u, j) : (T)0, z = N_IN > 2 ? c.value(p, u, j) : (T)0;
+__device__ inline typename dvti_stored<D0>::type
+dvti_ew_result(const dvti_kelementwise &p, const dvti_operand<1, D1> &a,
+               const dvti_operand<2, D2> &b, const dvti_operand<3, D3> &c, int u, int j) {
+    const T x = a.value(p, u, j), y = N_IN > 1 ? b.value(p, u, j) : (T)0,
+            z = N_IN > 2 ? c.value(p, u, j) : (T)0;
     return dvti_ew_narrow<D0>(dvti_apply(p, x, y, z), p.dtype[0]);
 }
 
 /* ---- positions ---- */
 #if WIDE
-typedef uint64_t dvti_position;
-typedef int64_t dvti_distance;
-__device__ inline uint64_t dvti_quotient(uint64_t at, uint64_t magic, uint64_t shift) {
-    return __umul64hi(at, magic) + at >> shift;
-}
+typedef int64_t dvti_position;
 #else
-typedef unsigned dvti_position;
-typedef int dvti_distance;
-__device__ inline unsigned dvti_quotient(unsigned at, uint64_t magic, uint64_t shift) {
-    return __umulhi(at, (unsigned)magic) + at >> (unsigned)shift;
-}
+typedef int dvti_position;
 #endif
 
 struct dvti_places {
-    dvti_distance of[4]; /* in elements from each array's first one */
+    dvti_position of[4]; /* in elements from each array's first one */
 };
 
 __device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_position at) {
@@ -230,14 +250,14 @@ __device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_posit
     for (k = 0; k < 4; k++)
         places.of[k] = 0;
     for (int axis = (int)p.ndim - 1; axis > 0; axis--) {
-        const dvti_position next = dvti_quotient(at, p.magic[axis], p.shift[axis]);
-        const dvti_distance index = (dvti_distance)(at - next * (dvti_position)p.dim[axis]);
+        const dvti_position next = dvti_divide(at, p.axis[axis]);
+        const dvti_position index = at - next * (dvti_position)p.axis[axis].divisor;
         for (k = 0; k <= N_IN; k++)
-            places.of[k] += index * (dvti_distance)p.stride[k][axis];
+            places.of[k] += index * (dvti_position)p.stride[k][axis];
         at = next;
     }
     for (k = 0; k <= N_IN; k++)
-        places.of[k] += (dvti_distance)at * (dvti_distance)p.stride[k][0];
+        places.of[k] += at * (dvti_position)p.stride[k][0];
     return places;
 }
 
@@ -269,11 +289,12 @@ extern "C" __global__ void __launch_bounds__(256) dvti_elementwise_tile(const dv
     dvti_prepare(p, a, b, c);
     for (dvti_position tile = blockIdx.x; tile < n; tile += gridDim.x) {
         const dvti_places places = dvti_locate(p, tile);
-        const dvti_position band = dvti_quotient(tile, p.magic[last], p.shift[last]);
-        const dvti_position batch = dvti_quotient(band, p.magic[last - 1], p.shift[last - 1]);
-        const int64_t row = (int64_t)(band - batch * (dvti_position)p.dim[last - 1]) * 32;
-        const int64_t at = (int64_t)(tile - band * (dvti_position)p.dim[last]) * 32;
-        const int rows = (int)min(p.rows - row, (int64_t)32), columns = (int)min(p.columns - at, (int64_t)32);
+        const dvti_position band = dvti_divide(tile, p.axis[last]);
+        const dvti_position batch = dvti_divide(band, p.axis[last - 1]);
+        const int64_t row = (int64_t)(band - batch * (dvti_position)p.axis[last - 1].divisor) * 32;
+        const int64_t at = (int64_t)(tile - band * (dvti_position)p.axis[last].divisor) * 32;
+        const int rows = (int)min(p.rows - row, (int64_t)32),
+                  columns = (int)min(p.columns - at, (int64_t)32);
         __syncthreads(); /* the previous tile has been read */
         if constexpr (ACROSS & 1)
             ta.fill(p, places.of[1], rows, columns);
@@ -304,7 +325,8 @@ extern "C" __global__ void __launch_bounds__(256) dvti_elementwise_tile(const dv
         for (int u = 0; u < 4; u++) {
             const int r = (int)(threadIdx.x >> 5) + 8 * u;
             if (r < rows && column < columns)
-                dvti_ew_put<D0>(p.data[0], places.of[0] + r * p.row_step[0] + column * p.column_step[0],
+                dvti_ew_put<D0>(p.data[0],
+                                places.of[0] + r * p.row_step[0] + column * p.column_step[0],
                                 dvti_ew_result(p, a, b, c, u, 0), p.bytes[0]);
         }
     }
@@ -316,8 +338,9 @@ extern "C" __global__ void __launch_bounds__(256) dvti_elementwise(const dvti_ke
     dvti_operand<3, D3> c;
     const dvti_position n = (dvti_position)p.n, step = (dvti_position)dvti_threads() * U;
     dvti_prepare(p, a, b, c);
-    for (dvti_position first = (dvti_position)blockIdx.x * blockDim.x * U + threadIdx.x; first < n; first += step) {
-        dvti_distance to[U];
+    for (dvti_position first = (dvti_position)blockIdx.x * blockDim.x * U + threadIdx.x; first < n;
+         first += step) {
+        dvti_position to[U];
 #pragma unroll
         for (int u = 0; u < U; u++) {
             const dvti_position at = first + u * blockDim.x;
@@ -339,7 +362,8 @@ extern "C" __global__ void __launch_bounds__(256) dvti_elementwise(const dvti_ke
                 for (int j = 0; j < N; j++)
                     out.v[j] = dvti_ew_result(p, a, b, c, u, j);
                 if (N > 1)
-                    *(decltype(out.word) *)((typename dvti_stored<D0>::type *)p.data[0] + to[u]) = out.word;
+                    *(decltype(out.word) *)((typename dvti_stored<D0>::type *)p.data[0] + to[u]) =
+                        out.word;
                 else
                     dvti_ew_put<D0>(p.data[0], to[u], out.v[0], p.bytes[0]);
             }

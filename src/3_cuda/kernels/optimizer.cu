@@ -80,13 +80,15 @@ __device__ inline void dvti_step_one(const dvti_koptimizer &p, dvti_step &e, dou
 }
 
 /* M elements from group number `at` on. */
-template <int D, int M> __device__ inline dvti_group<D, M> dvti_group_get(const void *data, int64_t at) {
+template <int D, int M>
+__device__ inline dvti_group<D, M> dvti_group_get(const void *data, int64_t at) {
     dvti_group<D, M> group;
     group.word = ((const decltype(group.word) *)data)[at];
     return group;
 }
 
-template <int D, int M> __device__ inline void dvti_group_put(void *data, int64_t at, const dvti_group<D, M> &group) {
+template <int D, int M>
+__device__ inline void dvti_group_put(void *data, int64_t at, const dvti_group<D, M> &group) {
     ((decltype(group.word) *)data)[at] = group.word;
 }
 

@@ -244,25 +244,6 @@ static int dvti_cuda_ew_log2(int64_t power) {
     return log;
 }
 
-/* Granlund and Montgomery: quotient = (at * magic >> bits) + at >> shift, for at < 2^(bits - 1). */
-static void dvti_cuda_ew_magic(uint64_t divisor, int bits, uint64_t *magic, uint64_t *shift) {
-    uint64_t rest, quotient = 0;
-    int i;
-    *shift = 0;
-    while ((uint64_t)1 << *shift < divisor)
-        ++*shift;
-    rest = ((uint64_t)1 << *shift) - divisor;
-    for (i = 0; i < bits; i++) {
-        rest *= 2;
-        quotient *= 2;
-        if (rest >= divisor) {
-            rest -= divisor;
-            quotient++;
-        }
-    }
-    *magic = quotient + 1;
-}
-
 /* Whether positions, and distances in every array, need 64 bits. */
 static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew, int64_t positions) {
     const int64_t limit = (int64_t)1 << 30;
@@ -292,9 +273,7 @@ static void dvti_cuda_ew_axis(const dvti_cuda_ew *ew, int axis, int64_t extent, 
                               dvti_kelementwise *args) {
     int k;
     args->n *= extent;
-    args->dim[axis] = (uint64_t)extent;
-    dvti_cuda_ew_magic((uint64_t)DVTI_MAX(extent, 1), ew->wide ? 64 : 32, &args->magic[axis],
-                       &args->shift[axis]);
+    args->axis[axis] = dvti_cuda_divisor(extent);
     for (k = 0; k < ew->count; k++)
         args->stride[k][axis] = ew->stride[k][axis] * each;
 }
