@@ -1044,8 +1044,8 @@ DVT_API dvt_status dvt_backward(dvt_array *y);
    optional array, see [dvt:status]). retain_graph
    allows another backward; create_graph also records this one, for gradients of gradients, and
    keeps the graph. Attached gradients that were recorded are replaced by new arrays, not
-   overwritten, and keep their graph alive, and with it the array they belong to, until the next
-   backward, dvt_zero_grad or dvt_attach_grad; dvt_gradients makes no such tie.
+   overwritten, and keep their graph alive until the next backward, dvt_zero_grad or
+   dvt_attach_grad, or the end of the array they belong to.
    Errors: as dvt_backward; RANGE (n < 1), SHAPE, DTYPE, CONTEXT (a head and its gradient). */
 DVT_API dvt_status dvt_backward_from(dvt_array *const *heads, dvt_array *const *head_grads, int n,
                                      bool retain_graph, bool create_graph);
@@ -2016,11 +2016,14 @@ typedef volatile LONG64 dvti_atomic;
 #define dvti_atomic_load(p) InterlockedCompareExchange64((p), 0, 0)
 #define dvti_atomic_store(p, v) ((void)InterlockedExchange64((p), (v)))
 #define dvti_atomic_add(p, v) (InterlockedExchangeAdd64((p), (v)) + (v))
+#define dvti_atomic_swap(p, from, to) (InterlockedCompareExchange64((p), (to), (from)) == (from))
 #else
 typedef int64_t dvti_atomic;
 #define dvti_atomic_load(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define dvti_atomic_store(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 #define dvti_atomic_add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
+/* Is *p == from? Then it becomes `to`. */
+#define dvti_atomic_swap(p, from, to) __sync_bool_compare_and_swap((p), (from), (to))
 #endif
 
 /* ---- threads: pthreads or Win32; with DEVTENSOR_NO_THREADS locks are nothing ---- */
@@ -3929,10 +3932,20 @@ struct dvti_device {
 #endif
 
 /* ---- objects: a counted header, and the scope that owns what a call returns ---- */
+/* References are owners, and holds. A hold keeps the object, but not what only an owner can ask it for: that is given up with
+   the last owner. The tape holds what it remembers, so that an attached gradient whose own graph leads back to its array does not
+   keep both alive. */
 typedef struct dvti_object {
-    dvti_atomic references;
+    dvti_atomic references;        /* owners, and DVTI_HOLD for each hold */
     void (*destroy)(void *object); /* frees everything, the object included */
+    void (*abandon)(void *object); /* NULL, or gives up what only owners can reach */
 } dvti_object;
+
+#define DVTI_HOLD ((int64_t)1 << 32)
+DVTI_FN void dvti_hold(void *object);
+DVTI_FN void dvti_unhold(void *object);
+/* dvt_retain for callers that have a hold: false when there is no owner any more. */
+DVTI_FN bool dvti_retain_owned(void *object);
 
 /* Counts 1 and gives that to the innermost scope. false (nothing changed, HOST_MEMORY set): exhausted; the caller frees. */
 DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char *function);
@@ -4124,6 +4137,13 @@ static void dvti_array_destroy(void *object) {
     dvti_free(x);
 }
 
+/* Only owners can ask for the gradient. */
+static void dvti_array_abandon(void *object) {
+    dvt_array *x = (dvt_array *)object, *grad = x->grad;
+    x->grad = NULL;
+    dvt_release(grad);
+}
+
 /* Takes over the caller's reference to storage, also on failure. */
 static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, dvt_shape shape,
                                 const int64_t *stride, int64_t offset, dvt_dtype dtype) {
@@ -4137,6 +4157,7 @@ static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, dvt
         dvti_storage_release(storage);
         return NULL;
     }
+    x->object.abandon = dvti_array_abandon;
     x->storage = storage;
     x->shape = shape;
     x->dtype = dtype;
@@ -5390,6 +5411,7 @@ DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *)) {
     dvti_object *header = (dvti_object *)object;
     dvti_atomic_store(&header->references, 1);
     header->destroy = destroy;
+    header->abandon = NULL;
 }
 
 DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char *function) {
@@ -5433,10 +5455,49 @@ DVT_API void *dvt_retain(void *object) {
     return object;
 }
 
+static int64_t dvti_owners(int64_t references) {
+    return references & (DVTI_HOLD - 1);
+}
+
+DVTI_FN void dvti_hold(void *object) {
+    dvti_atomic_add(&((dvti_object *)object)->references, DVTI_HOLD);
+}
+
+DVTI_FN void dvti_unhold(void *object) {
+    dvti_object *header = (dvti_object *)object;
+    if (dvti_atomic_add(&header->references, -DVTI_HOLD) == 0)
+        header->destroy(object);
+}
+
+DVTI_FN bool dvti_retain_owned(void *object) {
+    dvti_object *header = (dvti_object *)object;
+    int64_t was;
+    do {
+        was = dvti_atomic_load(&header->references);
+        if (dvti_owners(was) == 0)
+            return false;
+    } while (!dvti_atomic_swap(&header->references, was, was + 1));
+    return true;
+}
+
+/* The last owner of an object that is held has to give something up, and holds it meanwhile. */
 DVT_API void dvt_release(void *object) {
     dvti_object *header = (dvti_object *)object;
-    if (header && dvti_atomic_add(&header->references, -1) == 0)
+    int64_t was, now;
+    bool last;
+    if (!header)
+        return;
+    do {
+        was = dvti_atomic_load(&header->references);
+        last = header->abandon && was > DVTI_HOLD && dvti_owners(was) == 1;
+        now = was - 1 + (last ? DVTI_HOLD : 0);
+    } while (!dvti_atomic_swap(&header->references, was, now));
+    if (now == 0)
         header->destroy(object);
+    if (last) {
+        header->abandon(object);
+        dvti_unhold(object);
+    }
 }
 
 /* Moving to the enclosing scope is moving this scope's mark: the object changes places with the first one above it. */
@@ -16441,7 +16502,7 @@ typedef struct dvti_attr {
     int64_t i[12];
 } dvti_attr;
 
-/* A remembered operation. Owns references to its inputs; the result owns a reference to the node. */
+/* A remembered operation. Holds its inputs; the result owns a reference to the node. */
 typedef struct dvti_node {
     dvti_atomic references;
     dvti_op op;
@@ -17133,7 +17194,7 @@ static void dvti_node_drop(dvti_node *node) {
     node->n_in = 0;
     node->result = NULL;
     for (i = 0; i < n; i++)
-        dvt_release(node->in[i]);
+        dvti_unhold(node->in[i]);
     dvt_release(result);
 }
 
@@ -17200,7 +17261,7 @@ static dvti_node *dvti_node_new(dvt_array *out, dvti_op op, const char *name, dv
     }
     for (i = 0; i < n; i++) {
         node->in[i] = in[i];
-        dvt_retain(in[i]);
+        dvti_hold(in[i]);
         node->version[i] = dvti_atomic_load(&in[i]->storage->version);
     }
     node->n_in = n;
@@ -20642,6 +20703,17 @@ static bool dvti_graph_add_origin(dvti_graph *graph, const char *kind, int i, dv
     return *out != NULL;
 }
 
+/* A leaf without an owner is not collected: nobody could ask for its gradient. While it is in the graph, it has one. */
+static bool dvti_graph_reach(dvti_graph *graph, dvti_origin origin) {
+    bool good;
+    if (!origin.node && (!origin.leaf || !dvti_retain_owned(origin.leaf)))
+        return true;
+    good = dvti_graph_add(graph, origin) != NULL;
+    if (!origin.node)
+        dvt_release(origin.leaf);
+    return good;
+}
+
 /* Every slot is looked at once, in the order of discovery: no recursion, however long the graph. */
 static bool dvti_graph_follow(dvti_graph *graph) {
     size_t at;
@@ -20660,7 +20732,7 @@ static bool dvti_graph_follow(dvti_graph *graph) {
         }
         for (i = 0; i < node->n_in; i++) {
             dvti_origin origin = dvti_origin_of(node, node->in[i]);
-            if ((origin.node || origin.leaf) && !dvti_graph_add(graph, origin))
+            if (!dvti_graph_reach(graph, origin))
                 return false;
         }
     }

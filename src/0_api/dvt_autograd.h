@@ -56,8 +56,8 @@ DVT_API dvt_status dvt_backward(dvt_array *y);
    optional array, see [dvt:status]). retain_graph
    allows another backward; create_graph also records this one, for gradients of gradients, and
    keeps the graph. Attached gradients that were recorded are replaced by new arrays, not
-   overwritten, and keep their graph alive, and with it the array they belong to, until the next
-   backward, dvt_zero_grad or dvt_attach_grad; dvt_gradients makes no such tie.
+   overwritten, and keep their graph alive until the next backward, dvt_zero_grad or
+   dvt_attach_grad, or the end of the array they belong to.
    Errors: as dvt_backward; RANGE (n < 1), SHAPE, DTYPE, CONTEXT (a head and its gradient). */
 DVT_API dvt_status dvt_backward_from(dvt_array *const *heads, dvt_array *const *head_grads, int n,
                                      bool retain_graph, bool create_graph);

@@ -69,11 +69,14 @@ typedef volatile LONG64 dvti_atomic;
 #define dvti_atomic_load(p) InterlockedCompareExchange64((p), 0, 0)
 #define dvti_atomic_store(p, v) ((void)InterlockedExchange64((p), (v)))
 #define dvti_atomic_add(p, v) (InterlockedExchangeAdd64((p), (v)) + (v))
+#define dvti_atomic_swap(p, from, to) (InterlockedCompareExchange64((p), (to), (from)) == (from))
 #else
 typedef int64_t dvti_atomic;
 #define dvti_atomic_load(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define dvti_atomic_store(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 #define dvti_atomic_add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
+/* Is *p == from? Then it becomes `to`. */
+#define dvti_atomic_swap(p, from, to) __sync_bool_compare_and_swap((p), (from), (to))
 #endif
 
 /* ---- threads: pthreads or Win32; with DEVTENSOR_NO_THREADS locks are nothing ---- */

@@ -42,6 +42,13 @@ static void dvti_array_destroy(void *object) {
     dvti_free(x);
 }
 
+/* Only owners can ask for the gradient. */
+static void dvti_array_abandon(void *object) {
+    dvt_array *x = (dvt_array *)object, *grad = x->grad;
+    x->grad = NULL;
+    dvt_release(grad);
+}
+
 /* Takes over the caller's reference to storage, also on failure. */
 static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, dvt_shape shape,
                                 const int64_t *stride, int64_t offset, dvt_dtype dtype) {
@@ -55,6 +62,7 @@ static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, dvt
         dvti_storage_release(storage);
         return NULL;
     }
+    x->object.abandon = dvti_array_abandon;
     x->storage = storage;
     x->shape = shape;
     x->dtype = dtype;

@@ -5,10 +5,20 @@
 #include "2_core/dvt_backend.h"
 
 /* ---- objects: a counted header, and the scope that owns what a call returns ---- */
+/* References are owners, and holds. A hold keeps the object, but not what only an owner can ask it for: that is given up with
+   the last owner. The tape holds what it remembers, so that an attached gradient whose own graph leads back to its array does not
+   keep both alive. */
 typedef struct dvti_object {
-    dvti_atomic references;
+    dvti_atomic references;        /* owners, and DVTI_HOLD for each hold */
     void (*destroy)(void *object); /* frees everything, the object included */
+    void (*abandon)(void *object); /* NULL, or gives up what only owners can reach */
 } dvti_object;
+
+#define DVTI_HOLD ((int64_t)1 << 32)
+DVTI_FN void dvti_hold(void *object);
+DVTI_FN void dvti_unhold(void *object);
+/* dvt_retain for callers that have a hold: false when there is no owner any more. */
+DVTI_FN bool dvti_retain_owned(void *object);
 
 /* Counts 1 and gives that to the innermost scope. false (nothing changed, HOST_MEMORY set): exhausted; the caller frees. */
 DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char *function);

@@ -38,6 +38,7 @@ DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *)) {
     dvti_object *header = (dvti_object *)object;
     dvti_atomic_store(&header->references, 1);
     header->destroy = destroy;
+    header->abandon = NULL;
 }
 
 DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char *function) {
@@ -81,10 +82,49 @@ DVT_API void *dvt_retain(void *object) {
     return object;
 }
 
+static int64_t dvti_owners(int64_t references) {
+    return references & (DVTI_HOLD - 1);
+}
+
+DVTI_FN void dvti_hold(void *object) {
+    dvti_atomic_add(&((dvti_object *)object)->references, DVTI_HOLD);
+}
+
+DVTI_FN void dvti_unhold(void *object) {
+    dvti_object *header = (dvti_object *)object;
+    if (dvti_atomic_add(&header->references, -DVTI_HOLD) == 0)
+        header->destroy(object);
+}
+
+DVTI_FN bool dvti_retain_owned(void *object) {
+    dvti_object *header = (dvti_object *)object;
+    int64_t was;
+    do {
+        was = dvti_atomic_load(&header->references);
+        if (dvti_owners(was) == 0)
+            return false;
+    } while (!dvti_atomic_swap(&header->references, was, was + 1));
+    return true;
+}
+
+/* The last owner of an object that is held has to give something up, and holds it meanwhile. */
 DVT_API void dvt_release(void *object) {
     dvti_object *header = (dvti_object *)object;
-    if (header && dvti_atomic_add(&header->references, -1) == 0)
+    int64_t was, now;
+    bool last;
+    if (!header)
+        return;
+    do {
+        was = dvti_atomic_load(&header->references);
+        last = header->abandon && was > DVTI_HOLD && dvti_owners(was) == 1;
+        now = was - 1 + (last ? DVTI_HOLD : 0);
+    } while (!dvti_atomic_swap(&header->references, was, now));
+    if (now == 0)
         header->destroy(object);
+    if (last) {
+        header->abandon(object);
+        dvti_unhold(object);
+    }
 }
 
 /* Moving to the enclosing scope is moving this scope's mark: the object changes places with the first one above it. */

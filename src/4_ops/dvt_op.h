@@ -18,7 +18,7 @@ typedef struct dvti_attr {
     int64_t i[12];
 } dvti_attr;
 
-/* A remembered operation. Owns references to its inputs; the result owns a reference to the node. */
+/* A remembered operation. Holds its inputs; the result owns a reference to the node. */
 typedef struct dvti_node {
     dvti_atomic references;
     dvti_op op;

@@ -51,7 +51,7 @@ static void dvti_node_drop(dvti_node *node) {
     node->n_in = 0;
     node->result = NULL;
     for (i = 0; i < n; i++)
-        dvt_release(node->in[i]);
+        dvti_unhold(node->in[i]);
     dvt_release(result);
 }
 
@@ -118,7 +118,7 @@ static dvti_node *dvti_node_new(dvt_array *out, dvti_op op, const char *name, dv
     }
     for (i = 0; i < n; i++) {
         node->in[i] = in[i];
-        dvt_retain(in[i]);
+        dvti_hold(in[i]);
         node->version[i] = dvti_atomic_load(&in[i]->storage->version);
     }
     node->n_in = n;

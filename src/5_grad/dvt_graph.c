@@ -113,6 +113,17 @@ static bool dvti_graph_add_origin(dvti_graph *graph, const char *kind, int i, dv
     return *out != NULL;
 }
 
+/* A leaf without an owner is not collected: nobody could ask for its gradient. While it is in the graph, it has one. */
+static bool dvti_graph_reach(dvti_graph *graph, dvti_origin origin) {
+    bool good;
+    if (!origin.node && (!origin.leaf || !dvti_retain_owned(origin.leaf)))
+        return true;
+    good = dvti_graph_add(graph, origin) != NULL;
+    if (!origin.node)
+        dvt_release(origin.leaf);
+    return good;
+}
+
 /* Every slot is looked at once, in the order of discovery: no recursion, however long the graph. */
 static bool dvti_graph_follow(dvti_graph *graph) {
     size_t at;
@@ -131,7 +142,7 @@ static bool dvti_graph_follow(dvti_graph *graph) {
         }
         for (i = 0; i < node->n_in; i++) {
             dvti_origin origin = dvti_origin_of(node, node->in[i]);
-            if ((origin.node || origin.leaf) && !dvti_graph_add(graph, origin))
+            if (!dvti_graph_reach(graph, origin))
                 return false;
         }
     }

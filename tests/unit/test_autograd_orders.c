@@ -160,10 +160,10 @@ DVT_TEST(autograd_adding_gradients_that_have_history) {
     CHECK_VALUES(dvt_grad(x), 0, 0, 0);
 }
 
-DVT_TEST(autograd_the_tie_of_a_recorded_gradient_can_be_cut) {
+DVT_TEST(autograd_the_graph_of_a_recorded_gradient_ends) {
     int64_t before = dvt_get_stats().arrays;
     int way;
-    for (way = 0; way < 3; way++) {
+    for (way = 0; way < 4; way++) {
         DVT_SCOPE {
             dvt_array *x = leaf(2, DVT_GRAD_WRITE), *y = NULL;
             DVT_RECORD {
@@ -174,8 +174,12 @@ DVT_TEST(autograd_the_tie_of_a_recorded_gradient_can_be_cut) {
                 CHECK_INT(dvt_zero_grad(x), DVT_OK);
             else if (way == 1)
                 CHECK_INT(dvt_attach_grad(x, DVT_GRAD_NULL), DVT_OK);
-            else
+            else if (way == 2)
                 CHECK_INT(dvt_backward(y), DVT_OK);
+            if (way == 3) /* by itself, with x */
+                CHECK(dvt_has_history(dvt_grad(x)));
+            else
+                CHECK(way == 1 || !dvt_has_history(dvt_grad(x)));
         }
         CHECK_INT(dvt_get_stats().arrays, before);
     }
