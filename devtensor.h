@@ -72,13 +72,21 @@
    Environment, read once at first use:
    DEVTENSOR_VIRTUAL_GPUS     number of virtual GPUs (0 to 16)
    DEVTENSOR_VIRTUAL_GPU_MEMORY  bytes of memory of each, with an optional suffix K, M or G
+   DEVTENSOR_CUDA             0: do as if there were no card
+   DEVTENSOR_CUDA_PATH        the driver's library, instead of looking for it
+   DEVTENSOR_NVRTC_PATH       NVRTC's library or its folder, instead of looking for it
+   DEVTENSOR_P2P              0: copies between cards never go directly
+   DEVTENSOR_CACHE            0: compiled kernels are not kept on disk
+   DEVTENSOR_CACHE_DIR        where they are kept; must be writable by this user only
+   DEVTENSOR_CACHE_SIZE       bytes they may take, with an optional suffix K, M or G (256M)
+   DEVTENSOR_JIT_DUMP         a folder: CUDA sources are written there, and the logs of errors
    DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
    DEVTENSOR_LOG              lowest level written by the default logger: debug, info, warning,
    error, off */
 
 #ifdef DEVTENSOR_LINES
-#line 21 "src/0_api/dvt_config.h"
+#line 29 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -161,6 +169,8 @@
     X(UNSUPPORTED, 403, "the device cannot do this", "copy to another context")                    \
     X(FORKED, 404, "the process was forked after a device was used",                               \
       "use devices only in the child, or only in the parent")                                      \
+    X(NO_COMPILER, 405, "NVRTC, the compiler of CUDA kernels, cannot be used",                     \
+      "install the CUDA toolkit or its NVRTC package, or set DEVTENSOR_NVRTC_PATH")                \
     X(INTERNAL, 901, "a bug in devtensor", "please report it with the message")
 
 #define DVT_STATUS_ENUM_ROW(name, number, meaning, fix) DVT_ERR_##name = number,
@@ -2186,6 +2196,9 @@ DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user)
 
 /* ---- dynamic libraries ---- */
 DVTI_FN void *dvti_library_open(const char *name);
+/* The library only if this process has it already. */
+DVTI_FN void *dvti_library_loaded(const char *name);
+DVTI_FN void dvti_library_close(void *library);
 DVTI_FN void *dvti_library_symbol(void *library, const char *name);
 
 #endif
@@ -3205,9 +3218,31 @@ DVTI_FN int dvti_cpu_count(void) {
 
 DVTI_FN void *dvti_library_open(const char *name) {
 #if defined(_WIN32)
-    return (void *)LoadLibraryExA(name, NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
+    bool path = strpbrk(name, "/\\") != NULL; /* then what it needs may lie beside it */
+    return (void *)LoadLibraryExA(
+        name, NULL, LOAD_LIBRARY_SEARCH_SYSTEM32 | (path ? LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR : 0));
 #else
     return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+#endif
+}
+
+DVTI_FN void *dvti_library_loaded(const char *name) {
+#if defined(_WIN32)
+    HMODULE library = NULL;
+    return GetModuleHandleExA(0, name, &library) ? (void *)library : NULL;
+#elif defined(RTLD_NOLOAD)
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+#else
+    (void)name;
+    return NULL;
+#endif
+}
+
+DVTI_FN void dvti_library_close(void *library) {
+#if defined(_WIN32)
+    FreeLibrary((HMODULE)library);
+#else
+    dlclose(library);
 #endif
 }
 
@@ -10603,10 +10638,18 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
-/* Opening the driver: libcuda, its functions, and the reason when it cannot be used. Makes no context on any card. */
+/* Opening the driver: libcuda, its functions, and the reason when it cannot be used. Initialises CUDA, which makes a later
+   fork() unusable for GPUs, but makes no context on any card. */
 #ifdef DEVTENSOR_LINES
-#line 1 "src/3_cuda/driver/dvt_cuda_driver.c"
+#line 2 "src/3_cuda/driver/dvt_cuda_driver.c"
 #endif
+/* ==== begin src/3_cuda/driver/dvt_cuda_driver.h ==== */
+/* What the files of this room share, and with jit/: whether kernels could be had at all. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cuda/driver/dvt_cuda_driver.h"
+#endif
+#ifndef DVTI_CUDA_DRIVER_H
+#define DVTI_CUDA_DRIVER_H
 /* ==== begin src/3_cuda/dvt_cuda.h ==== */
 /* The CUDA backend's rooms and what they offer each other.
 
@@ -10666,7 +10709,9 @@ enum {
     DVTI_CU_UNSUPPORTED_PTX = 222,
     DVTI_CU_NOT_FOUND = 500,
     DVTI_CU_NOT_READY = 600,
-    DVTI_CU_PEER_ALREADY = 704
+    DVTI_CU_PEER_ALREADY = 704,
+    DVTI_CU_NOT_READY_SYSTEM = 802,
+    DVTI_CU_MISMATCH = 803
 };
 
 /* Attributes of a device. */
@@ -10693,63 +10738,55 @@ enum {
 #define DVTI_CU_PARAM_POINTER ((void *)1)
 #define DVTI_CU_PARAM_SIZE ((void *)2)
 
-/* name, arguments, what it is for: ALWAYS (a driver without it is too old), or a feature that is then missing. */
+/* name, arguments. All are in every driver since that of CUDA 11.2; one without them is too old. */
 #define DVTI_CUDA_DRIVER_TABLE(X)                                                                  \
-    X(cuInit, (unsigned flags), ALWAYS)                                                            \
-    X(cuDriverGetVersion, (int *version), ALWAYS)                                                  \
-    X(cuDeviceGetCount, (int *count), ALWAYS)                                                      \
-    X(cuDeviceGet, (dvti_cu_device * device, int ordinal), ALWAYS)                                 \
-    X(cuDeviceGetName, (char *name, int size, dvti_cu_device device), ALWAYS)                      \
-    X(cuDeviceTotalMem_v2, (size_t * bytes, dvti_cu_device device), ALWAYS)                        \
-    X(cuDeviceGetAttribute, (int *value, int attribute, dvti_cu_device device), ALWAYS)            \
-    X(cuDevicePrimaryCtxRetain, (dvti_cu_context * context, dvti_cu_device device), ALWAYS)        \
-    X(cuDevicePrimaryCtxRelease_v2, (dvti_cu_device device), ALWAYS)                               \
-    X(cuCtxGetCurrent, (dvti_cu_context * context), ALWAYS)                                        \
-    X(cuCtxPushCurrent_v2, (dvti_cu_context context), ALWAYS)                                      \
-    X(cuCtxPopCurrent_v2, (dvti_cu_context * context), ALWAYS)                                     \
-    X(cuMemGetInfo_v2, (size_t * available, size_t * total), ALWAYS)                               \
-    X(cuMemAlloc_v2, (dvti_cu_address * address, size_t bytes), ALWAYS)                            \
-    X(cuMemFree_v2, (dvti_cu_address address), ALWAYS)                                             \
-    X(cuMemHostAlloc, (void **block, size_t bytes, unsigned flags), ALWAYS)                        \
-    X(cuMemFreeHost, (void *block), ALWAYS)                                                        \
+    X(cuInit, (unsigned flags))                                                                    \
+    X(cuDriverGetVersion, (int *version))                                                          \
+    X(cuDeviceGetCount, (int *count))                                                              \
+    X(cuDeviceGet, (dvti_cu_device * device, int ordinal))                                         \
+    X(cuDeviceGetName, (char *name, int size, dvti_cu_device device))                              \
+    X(cuDeviceTotalMem_v2, (size_t * bytes, dvti_cu_device device))                                \
+    X(cuDeviceGetAttribute, (int *value, int attribute, dvti_cu_device device))                    \
+    X(cuDevicePrimaryCtxRetain, (dvti_cu_context * context, dvti_cu_device device))                \
+    X(cuDevicePrimaryCtxRelease_v2, (dvti_cu_device device))                                       \
+    X(cuCtxGetCurrent, (dvti_cu_context * context))                                                \
+    X(cuCtxPushCurrent_v2, (dvti_cu_context context))                                              \
+    X(cuCtxPopCurrent_v2, (dvti_cu_context * context))                                             \
+    X(cuMemGetInfo_v2, (size_t * available, size_t * total))                                       \
+    X(cuMemAlloc_v2, (dvti_cu_address * address, size_t bytes))                                    \
+    X(cuMemFree_v2, (dvti_cu_address address))                                                     \
+    X(cuMemHostAlloc, (void **block, size_t bytes, unsigned flags))                                \
+    X(cuMemFreeHost, (void *block))                                                                \
     X(cuMemcpyHtoDAsync_v2,                                                                        \
-      (dvti_cu_address dst, const void *src, size_t bytes, dvti_cu_stream stream), ALWAYS)         \
-    X(cuMemcpyDtoHAsync_v2, (void *dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream), \
-      ALWAYS)                                                                                      \
+      (dvti_cu_address dst, const void *src, size_t bytes, dvti_cu_stream stream))                 \
+    X(cuMemcpyDtoHAsync_v2, (void *dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream)) \
     X(cuMemcpyDtoDAsync_v2,                                                                        \
-      (dvti_cu_address dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream), ALWAYS)     \
-    X(cuMemcpyPeerAsync,                                                                           \
-      (dvti_cu_address dst, dvti_cu_context to, dvti_cu_address src, dvti_cu_context from,         \
-       size_t bytes, dvti_cu_stream stream),                                                       \
-      ALWAYS)                                                                                      \
-    X(cuDeviceCanAccessPeer, (int *can, dvti_cu_device device, dvti_cu_device peer), ALWAYS)       \
-    X(cuCtxEnablePeerAccess, (dvti_cu_context peer, unsigned flags), ALWAYS)                       \
-    X(cuStreamCreateWithPriority, (dvti_cu_stream * stream, unsigned flags, int priority), ALWAYS) \
-    X(cuStreamDestroy_v2, (dvti_cu_stream stream), ALWAYS)                                         \
-    X(cuStreamSynchronize, (dvti_cu_stream stream), ALWAYS)                                        \
-    X(cuStreamWaitEvent, (dvti_cu_stream stream, dvti_cu_event event, unsigned flags), ALWAYS)     \
-    X(cuEventCreate, (dvti_cu_event * event, unsigned flags), ALWAYS)                              \
-    X(cuEventDestroy_v2, (dvti_cu_event event), ALWAYS)                                            \
-    X(cuEventRecord, (dvti_cu_event event, dvti_cu_stream stream), ALWAYS)                         \
-    X(cuEventQuery, (dvti_cu_event event), ALWAYS)                                                 \
-    X(cuEventSynchronize, (dvti_cu_event event), ALWAYS)                                           \
+      (dvti_cu_address dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream))             \
+    X(cuMemcpyPeerAsync, (dvti_cu_address dst, dvti_cu_context to, dvti_cu_address src,            \
+                          dvti_cu_context from, size_t bytes, dvti_cu_stream stream))              \
+    X(cuDeviceCanAccessPeer, (int *can, dvti_cu_device device, dvti_cu_device peer))               \
+    X(cuCtxEnablePeerAccess, (dvti_cu_context peer, unsigned flags))                               \
+    X(cuStreamCreateWithPriority, (dvti_cu_stream * stream, unsigned flags, int priority))         \
+    X(cuStreamDestroy_v2, (dvti_cu_stream stream))                                                 \
+    X(cuStreamSynchronize, (dvti_cu_stream stream))                                                \
+    X(cuStreamWaitEvent, (dvti_cu_stream stream, dvti_cu_event event, unsigned flags))             \
+    X(cuEventCreate, (dvti_cu_event * event, unsigned flags))                                      \
+    X(cuEventDestroy_v2, (dvti_cu_event event))                                                    \
+    X(cuEventRecord, (dvti_cu_event event, dvti_cu_stream stream))                                 \
+    X(cuEventQuery, (dvti_cu_event event))                                                         \
+    X(cuEventSynchronize, (dvti_cu_event event))                                                   \
     X(cuModuleLoadDataEx,                                                                          \
-      (dvti_cu_module * module, const void *image, unsigned n, int *options, void **values),       \
-      ALWAYS)                                                                                      \
-    X(cuModuleUnload, (dvti_cu_module module), ALWAYS)                                             \
-    X(cuModuleGetFunction, (dvti_cu_function * function, dvti_cu_module module, const char *name), \
-      ALWAYS)                                                                                      \
-    X(cuFuncSetAttribute, (dvti_cu_function function, int attribute, int value), ALWAYS)           \
-    X(cuLaunchKernel,                                                                              \
-      (dvti_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,               \
-       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,                      \
-       dvti_cu_stream stream, void **parameters, void **extra),                                    \
-      ALWAYS)                                                                                      \
-    X(cuGetErrorName, (dvti_cu_result result, const char **name), ALWAYS)                          \
-    X(cuGetErrorString, (dvti_cu_result result, const char **text), ALWAYS)
+      (dvti_cu_module * module, const void *image, unsigned n, int *options, void **values))       \
+    X(cuModuleUnload, (dvti_cu_module module))                                                     \
+    X(cuModuleGetFunction, (dvti_cu_function * function, dvti_cu_module module, const char *name)) \
+    X(cuFuncSetAttribute, (dvti_cu_function function, int attribute, int value))                   \
+    X(cuLaunchKernel, (dvti_cu_function function, unsigned grid_x, unsigned grid_y,                \
+                       unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,      \
+                       unsigned shared, dvti_cu_stream stream, void **parameters, void **extra))   \
+    X(cuGetErrorName, (dvti_cu_result result, const char **name))                                  \
+    X(cuGetErrorString, (dvti_cu_result result, const char **text))
 
-#define DVTI_CUDA_DRIVER_MEMBER(name, arguments, need)                                             \
-    dvti_cu_result(DVTI_CUDA_CALL *name) arguments;
+#define DVTI_CUDA_DRIVER_MEMBER(name, arguments) dvti_cu_result(DVTI_CUDA_CALL *name) arguments;
 
 typedef struct dvti_cuda_driver {
     DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_DRIVER_MEMBER)
@@ -10915,6 +10952,8 @@ typedef struct dvti_koptimizer {
 /* ---- driver/ ---- */
 /* The driver, opened at the first call; NULL when it cannot be used, and dvti_cuda_reason says why. */
 DVTI_FN const dvti_cuda_driver *dvti_cuda(void);
+/* This process was forked from the one that initialised CUDA. */
+DVTI_FN bool dvti_cuda_forked(void);
 /* A CUDA result as a failure of `function`: "dvt_add: cuLaunchKernel gave CUDA_ERROR_..: text". */
 DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_cu_result result);
 /* NVRTC, opened at the first call; NULL with the error set. */
@@ -11038,67 +11077,134 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #endif
 /* ==== end src/3_cuda/dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cuda/driver/dvt_cuda_driver.c"
+#line 4 "src/3_cuda/driver/dvt_cuda_driver.h"
+#endif
+
+/* Looks for NVRTC, once. Nothing found: false, and what was tried is written to `why`. `driver` is the driver's version, since an NVRTC
+   of another generation makes what the driver may refuse. */
+DVTI_FN bool dvti_nvrtc_find(int driver, char *why, size_t size);
+/* Whether the cache holds anything: then there may be no need for NVRTC. */
+DVTI_FN bool dvti_cuda_cache_any(void);
+
+#endif
+/* ==== end src/3_cuda/driver/dvt_cuda_driver.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/driver/dvt_cuda_driver.c"
 #endif
 
 typedef struct dvti_cuda_state {
     bool tried, usable;
+    int64_t process;
     dvti_cuda_driver driver;
     int version, count;
-    char reason[512];
+    char reason[1024];
 } dvti_cuda_state;
 
 static dvti_mutex dvti_cuda_state_lock = DVTI_MUTEX_INIT;
 static dvti_cuda_state dvti_cuda_the_state;
 
-static bool dvti_cuda_symbol(void *library, const char *name, void *to) {
-    void *symbol = dvti_library_symbol(library, name);
-    memcpy(to, &symbol, sizeof symbol);
-    return symbol != NULL;
+#if defined(_WIN32)
+#define DVTI_CUDA_LIBRARY "nvcuda.dll"
+static const char *const dvti_cuda_places[] = {DVTI_CUDA_LIBRARY};
+#else
+/* Never libcuda.so, which is the toolkit's link-time stub on many machines. WSL and NixOS keep the driver where the loader
+   does not look. */
+#define DVTI_CUDA_LIBRARY "libcuda.so.1"
+static const char *const dvti_cuda_places[] = {
+    DVTI_CUDA_LIBRARY, "/usr/lib/wsl/lib/libcuda.so.1", "/run/opengl-driver/lib/libcuda.so.1",
+    "/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib/aarch64-linux-gnu/libcuda.so.1"};
+#endif
+
+static void *dvti_cuda_find_library(dvti_cuda_state *s) {
+    const char *own = dvti_env("DEVTENSOR_CUDA_PATH");
+    void *library = own ? dvti_library_open(own) : NULL;
+    int i;
+    for (i = 0; !own && i < DVTI_LENGTH(dvti_cuda_places) && !library; i++)
+        library = dvti_library_open(dvti_cuda_places[i]);
+    if (!library && own)
+        snprintf(
+            s->reason, sizeof s->reason,
+            "DEVTENSOR_CUDA_PATH=%.300s cannot be loaded; expected the path of " DVTI_CUDA_LIBRARY,
+            own);
+    else if (!library)
+        snprintf(
+            s->reason, sizeof s->reason,
+            "no NVIDIA driver was found (" DVTI_CUDA_LIBRARY
+            " is not in the places where libraries are looked for); install the NVIDIA driver");
+    return library;
+}
+
+static bool dvti_cuda_resolve_driver(dvti_cuda_state *s, void *library) {
+    void *symbol;
+#define DVTI_CUDA_RESOLVE(name, arguments)                                                         \
+    symbol = dvti_library_symbol(library, #name);                                                  \
+    if (!symbol) {                                                                                 \
+        snprintf(s->reason, sizeof s->reason,                                                      \
+                 "the NVIDIA driver has no " #name                                                 \
+                 ": it is too old; install one for CUDA 11.2 or newer");                           \
+        return false;                                                                              \
+    }                                                                                              \
+    memcpy(&s->driver.name, &symbol, sizeof symbol);
+    DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_RESOLVE)
+#undef DVTI_CUDA_RESOLVE
+    return true;
+}
+
+/* The usual causes, in words. */
+static void dvti_cuda_explain(dvti_cuda_state *s, dvti_cu_result result) {
+    const char *name = NULL;
+    if (s->driver.cuGetErrorName(result, &name) != DVTI_CU_OK || !name)
+        name = "an unknown error";
+    snprintf(
+        s->reason, sizeof s->reason, "the NVIDIA driver does not work: cuInit gave %s (%d): %s",
+        name, result,
+        result == DVTI_CU_STUB_LIBRARY ? "this " DVTI_CUDA_LIBRARY
+                                         " is the toolkit's stub; take the stubs folder out of the "
+                                         "library path, and install the driver"
+        : result == DVTI_CU_NO_DEVICE
+            ? "it sees no card; look at nvidia-smi, at CUDA_VISIBLE_DEVICES, and in a container "
+              "at whether it was started with GPUs"
+        : result == DVTI_CU_MISMATCH
+            ? "its parts have different versions, as after an update; restart the machine"
+        : result == DVTI_CU_NOT_READY_SYSTEM
+            ? "a service that it needs is not running (nvidia-fabricmanager)"
+            : "look at nvidia-smi, or install the driver again");
 }
 
 /* With the lock held. */
 static void dvti_cuda_try(dvti_cuda_state *s) {
-#if defined(_WIN32)
-    static const char *const names[] = {"nvcuda.dll"};
-#else
-    static const char *const names[] = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"};
-#endif
-    dvti_cuda_driver *cu = &s->driver;
-    void *library = NULL;
-    int i, result;
+    void *library;
+    dvti_cu_result result;
+    char nvrtc[600];
+    s->process = dvti_process_id();
+    if (sizeof(void *) != 8) {
+        snprintf(s->reason, sizeof s->reason, "CUDA needs a 64-bit program");
+        return;
+    }
     if (dvti_env_int("DEVTENSOR_CUDA", 0, 1, 1) == 0) {
         snprintf(s->reason, sizeof s->reason, "DEVTENSOR_CUDA=0 turns CUDA off");
         return;
     }
-    for (i = 0; i < DVTI_LENGTH(names) && !library; i++)
-        library = dvti_library_open(names[i]);
-    if (!library) {
-        snprintf(s->reason, sizeof s->reason, "no NVIDIA driver was found (%s)", names[0]);
+    library = dvti_cuda_find_library(s);
+    if (!library || !dvti_cuda_resolve_driver(s, library))
+        return;
+    result = s->driver.cuInit(0);
+    if (result == DVTI_CU_OK)
+        result = s->driver.cuDriverGetVersion(&s->version);
+    if (result == DVTI_CU_OK)
+        result = s->driver.cuDeviceGetCount(&s->count);
+    if (result == DVTI_CU_OK && s->count == 0)
+        result = DVTI_CU_NO_DEVICE;
+    if (result != DVTI_CU_OK) {
+        dvti_cuda_explain(s, result);
         return;
     }
-#define DVTI_CUDA_RESOLVE(name, arguments, need)                                                   \
-    if (!dvti_cuda_symbol(library, #name, &cu->name)) {                                            \
-        snprintf(s->reason, sizeof s->reason,                                                      \
-                 "the NVIDIA driver has no " #name "; install a newer driver");                    \
-        return;                                                                                    \
-    }
-    DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_RESOLVE)
-#undef DVTI_CUDA_RESOLVE
-    result = cu->cuInit(0);
-    if (result == DVTI_CU_OK)
-        result = cu->cuDriverGetVersion(&s->version);
-    if (result == DVTI_CU_OK)
-        result = cu->cuDeviceGetCount(&s->count);
-    if (result != DVTI_CU_OK || s->version <= 0) {
-        snprintf(s->reason, sizeof s->reason,
-                 "%s was found but does not work (error %d); reinstall the NVIDIA driver", names[0],
-                 result);
+    /* Programs that fall back to cpu() are served better by hearing it now than at their first operation. */
+    if (!dvti_cuda_cache_any() && !dvti_nvrtc_find(s->version, nvrtc, sizeof nvrtc)) {
+        snprintf(s->reason, sizeof s->reason, "the NVIDIA driver works, but %s", nvrtc);
         return;
     }
-    if (s->count == 0)
-        snprintf(s->reason, sizeof s->reason, "the NVIDIA driver sees no card");
-    s->usable = s->count > 0;
+    s->usable = true;
 }
 
 static const dvti_cuda_state *dvti_cuda_tried(void) {
@@ -11130,27 +11236,54 @@ DVTI_FN int dvti_cuda_count(void) {
     return s->usable ? DVTI_MIN(s->count, DVT_MAX_GPUS) : 0;
 }
 
+DVTI_FN bool dvti_cuda_forked(void) {
+    return dvti_cuda_tried()->process != dvti_process_id();
+}
+
 DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_cu_result result) {
     const dvti_cuda_driver *cu = dvti_cuda();
     const char *name = NULL, *text = NULL;
     if (cu->cuGetErrorName(result, &name) != DVTI_CU_OK || !name)
         name = "an unknown error";
     if (cu->cuGetErrorString(result, &text) != DVTI_CU_OK || !text)
-        text = "";
+        text = "the driver has no text for it";
     return dvti_fail(result == DVTI_CU_OUT_OF_MEMORY ? DVT_ERR_DEVICE_MEMORY : DVT_ERR_INTERNAL,
                      "%s: %s gave %s (%d): %s", function, call, name, result, text);
 }
+
+#undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
-/* Opening NVRTC. */
+/* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
+   toolkit. Each candidate is tried by compiling a line, since the most common failure (a missing libnvrtc-builtins) shows only
+   then. The generation of the driver comes first. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cuda/driver/dvt_cuda_nvrtc.c"
+#line 4 "src/3_cuda/driver/dvt_cuda_nvrtc.c"
 #endif
 
+#define DVTI_NVRTC_PATH 1024
+
+typedef struct dvti_nvrtc_search {
+    bool tried, usable;
+    dvti_nvrtc rtc;
+    dvti_text tried_text;
+    char tried_names[480];
+} dvti_nvrtc_search;
+
 static dvti_mutex dvti_nvrtc_lock = DVTI_MUTEX_INIT;
+static dvti_nvrtc_search dvti_nvrtc_the_search;
+
+#if defined(_WIN32)
+static const char *const dvti_nvrtc_names[] = {"nvrtc64_130_0.dll", "nvrtc64_120_0.dll",
+                                               "nvrtc64_112_0.dll"};
+#else
+static const char *const dvti_nvrtc_names[] = {"libnvrtc.so.13", "libnvrtc.so.12",
+                                               "libnvrtc.so.11.2"};
+#endif
+static const int dvti_nvrtc_majors[] = {13, 12, 11};
 
 static bool dvti_nvrtc_resolve(void *library, dvti_nvrtc *rtc) {
     void *symbol;
@@ -11166,23 +11299,169 @@ static bool dvti_nvrtc_resolve(void *library, dvti_nvrtc *rtc) {
     return symbol != NULL;
 }
 
-DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
-    static dvti_nvrtc rtc;
-    static bool usable;
-    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
-    int i;
-    dvti_mutex_lock(&dvti_nvrtc_lock);
-    for (i = 0; i < DVTI_LENGTH(names) && !usable; i++) {
-        void *library = dvti_library_open(names[i]);
-        usable = library && dvti_nvrtc_resolve(library, &rtc);
+static bool dvti_nvrtc_compiles(const dvti_nvrtc *rtc) {
+    dvti_nvrtc_program p = NULL;
+    bool done;
+    if (rtc->nvrtcCreateProgram(&p, "extern \"C\" __global__ void trial() {}\n", "trial.cu", 0,
+                                NULL, NULL) != 0)
+        return false;
+    done = rtc->nvrtcCompileProgram(p, 0, NULL) == 0;
+    rtc->nvrtcDestroyProgram(&p);
+    return done;
+}
+
+/* With the lock held. Takes over `library`. */
+static bool dvti_nvrtc_take_library(dvti_nvrtc_search *s, void *library, const char *name) {
+    if (!library)
+        return false;
+    if (dvti_nvrtc_resolve(library, &s->rtc) && dvti_nvrtc_compiles(&s->rtc)) {
+        dvti_log(DVT_LOG_DEBUG, "kernels are compiled by %s", name);
+        return s->usable = true;
     }
+    dvti_text_add(&s->tried_text, "%s%s (does not compile)", s->tried_text.length ? ", " : "",
+                  name);
+    dvti_library_close(library);
+    return false;
+}
+
+/* In a folder, the driver's generation first. */
+static bool dvti_nvrtc_try_folder(dvti_nvrtc_search *s, const char *folder, int driver) {
+    char path[DVTI_NVRTC_PATH];
+    int first, i;
+    for (first = 1; first >= 0; first--)
+        for (i = 0; i < DVTI_LENGTH(dvti_nvrtc_names); i++) {
+            if ((dvti_nvrtc_majors[i] == driver / 1000) != first)
+                continue;
+            snprintf(path, sizeof path, "%.900s%s%s", folder, folder[0] ? "/" : "",
+                     dvti_nvrtc_names[i]);
+            if (dvti_nvrtc_take_library(s, dvti_library_open(path), path))
+                return true;
+        }
+    return false;
+}
+
+#if !defined(DEVTENSOR_NO_FILES) && !defined(_WIN32)
+/* The wheels of a Python environment: <prefix>/lib/python3.x/site-packages/nvidia/... */
+typedef struct dvti_nvrtc_python {
+    dvti_nvrtc_search *search;
+    const char *lib;
+    int driver;
+} dvti_nvrtc_python;
+
+static void dvti_nvrtc_try_python(void *user, const char *name, int64_t bytes, int64_t changed,
+                                  bool directory) {
+    static const char *const wheels[] = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"};
+    dvti_nvrtc_python *python = (dvti_nvrtc_python *)user;
+    char folder[DVTI_NVRTC_PATH];
+    int i;
+    (void)bytes;
+    (void)changed;
+    if (!directory || strncmp(name, "python3", 7) != 0)
+        return;
+    for (i = 0; i < DVTI_LENGTH(wheels) && !python->search->usable; i++) {
+        snprintf(folder, sizeof folder, "%.600s/%.40s/site-packages/%s", python->lib, name,
+                 wheels[i]);
+        dvti_nvrtc_try_folder(python->search, folder, python->driver);
+    }
+}
+
+static bool dvti_nvrtc_try_wheels(dvti_nvrtc_search *s, int driver) {
+    static const char *const variables[][2] = {
+        {"VIRTUAL_ENV", "lib"}, {"CONDA_PREFIX", "lib"}, {"HOME", ".local/lib"}};
+    char lib[DVTI_NVRTC_PATH];
+    int i;
+    for (i = 0; i < DVTI_LENGTH(variables) && !s->usable; i++) {
+        const char *prefix = dvti_env(variables[i][0]);
+        dvti_nvrtc_python python;
+        if (!prefix)
+            continue;
+        snprintf(lib, sizeof lib, "%.800s/%s", prefix, variables[i][1]);
+        python.search = s;
+        python.lib = lib;
+        python.driver = driver;
+        dvti_private_list(lib, dvti_nvrtc_try_python, &python);
+    }
+    return s->usable;
+}
+#else
+static bool dvti_nvrtc_try_wheels(dvti_nvrtc_search *s, int driver) {
+    (void)driver;
+    return s->usable;
+}
+#endif
+
+static bool dvti_nvrtc_try_toolkit(dvti_nvrtc_search *s, int driver) {
+#if defined(_WIN32)
+    static const char *const places[][2] = {{"CUDA_PATH", "bin\\x64"}, {"CUDA_PATH", "bin"}};
+    const char *fallback = NULL;
+#else
+    static const char *const places[][2] = {
+        {"CUDA_HOME", "lib64"}, {"CUDA_HOME", "lib"}, {"CUDA_PATH", "lib64"}, {"CUDA_PATH", "lib"}};
+    const char *fallback = "/usr/local/cuda/lib64";
+#endif
+    char folder[DVTI_NVRTC_PATH];
+    int i;
+    for (i = 0; i < DVTI_LENGTH(places); i++) {
+        const char *prefix = dvti_env(places[i][0]);
+        snprintf(folder, sizeof folder, "%.900s/%s", prefix ? prefix : "", places[i][1]);
+        if (prefix && dvti_nvrtc_try_folder(s, folder, driver))
+            return true;
+    }
+    return fallback && dvti_nvrtc_try_folder(s, fallback, driver);
+}
+
+static void dvti_nvrtc_search_all(dvti_nvrtc_search *s, int driver) {
+    const char *own = dvti_env("DEVTENSOR_NVRTC_PATH");
+    int i;
+    s->tried_text = dvti_text_begin(s->tried_names, sizeof s->tried_names);
+    if (own) { /* a file, or the folder that it is in; nothing else, so that a wrong setting shows */
+        if (!dvti_nvrtc_take_library(s, dvti_library_open(own), own))
+            dvti_nvrtc_try_folder(s, own, driver);
+        return;
+    }
+    for (i = 0; i < DVTI_LENGTH(dvti_nvrtc_names); i++)
+        if (dvti_nvrtc_take_library(s, dvti_library_loaded(dvti_nvrtc_names[i]),
+                                    dvti_nvrtc_names[i]))
+            return;
+    if (!dvti_nvrtc_try_folder(s, "", driver) && !dvti_nvrtc_try_wheels(s, driver))
+        dvti_nvrtc_try_toolkit(s, driver);
+}
+
+DVTI_FN bool dvti_nvrtc_find(int driver, char *why, size_t size) {
+    dvti_nvrtc_search *s = &dvti_nvrtc_the_search;
+    const char *own = dvti_env("DEVTENSOR_NVRTC_PATH");
+    bool usable;
+    dvti_mutex_lock(&dvti_nvrtc_lock);
+    if (!s->tried) {
+        dvti_nvrtc_search_all(s, driver);
+        s->tried = true;
+    }
+    usable = s->usable;
+    if (!usable && own)
+        snprintf(why, size,
+                 "DEVTENSOR_NVRTC_PATH=%.200s is no working NVRTC; expected libnvrtc or the "
+                 "folder that it is in%s%.200s",
+                 own, s->tried_text.length ? "; tried " : "", s->tried_names);
+    else if (!usable)
+        snprintf(why, size,
+                 "NVRTC was not found (%s, %s or %s in the library path, a Python environment, "
+                 "CUDA_HOME or the toolkit's usual place%s%.200s); install the CUDA toolkit or its "
+                 "NVRTC package, or set DEVTENSOR_NVRTC_PATH",
+                 dvti_nvrtc_names[0], dvti_nvrtc_names[1], dvti_nvrtc_names[2],
+                 s->tried_text.length ? "; tried " : "", s->tried_names);
     dvti_mutex_unlock(&dvti_nvrtc_lock);
-    if (usable)
-        return &rtc;
-    dvti_fail(DVT_ERR_ENVIRONMENT, "%s: NVRTC was not found (%s); install the CUDA toolkit",
-              function, names[0]);
+    return usable;
+}
+
+DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
+    char why[600];
+    if (dvti_nvrtc_find(dvti_cuda_driver_version(), why, sizeof why))
+        return &dvti_nvrtc_the_search.rtc;
+    dvti_fail(DVT_ERR_NO_COMPILER, "%s: its kernel has to be compiled, but %s", function, why);
     return NULL;
 }
+
+#undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 47 "src/devtensor_spine.h"
@@ -11626,7 +11905,14 @@ DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
     dvti_cuda_card *card = &dvti_cuda_cards[index];
     dvti_cuda_gpu *gpu;
     dvti_cu_result result;
-    dvt_status status = dvti_cuda_open_card(card, index);
+    dvt_status status;
+    if (dvti_cuda_forked())
+        return dvti_fail(DVT_ERR_FORKED,
+                         "%s: CUDA was initialised before this process was forked, and cannot be "
+                         "used in a forked child; count and use GPUs only in the parent, or only "
+                         "after the fork",
+                         dvt_ctx_name(device->ctx));
+    status = dvti_cuda_open_card(card, index);
     if (status != DVT_OK)
         return status;
     gpu = (dvti_cuda_gpu *)dvti_alloc_zero(sizeof *gpu);
@@ -12691,7 +12977,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
    replaced. The directory is DEVTENSOR_CACHE_DIR, or devtensor under XDG_CACHE_HOME, ~/.cache or %LOCALAPPDATA%; one that
    others can write to is not used, since what it holds is run on the card. A directory that cannot be written is read. */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cuda/jit/dvt_cuda_cache.c"
+#line 7 "src/3_cuda/jit/dvt_cuda_cache.c"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.h ==== */
 /* What the files of this room share. The way of a program:
@@ -12737,7 +13023,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cuda/jit/dvt_cuda_cache.c"
+#line 8 "src/3_cuda/jit/dvt_cuda_cache.c"
 #endif
 
 DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source) {
@@ -12771,6 +13057,10 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 
 DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key) {
     (void)key;
+}
+
+DVTI_FN bool dvti_cuda_cache_any(void) {
+    return false;
 }
 
 #else
@@ -12899,6 +13189,21 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key) {
         return;
     dvti_cache_path(cache, key, shelf, path);
     remove(path);
+}
+
+static void dvti_cache_count(void *user, const char *name, int64_t bytes, int64_t changed,
+                             bool directory) {
+    (void)bytes;
+    (void)changed;
+    *(bool *)user = *(bool *)user || (directory && strlen(name) == 2);
+}
+
+DVTI_FN bool dvti_cuda_cache_any(void) {
+    const dvti_cache *cache = dvti_cache_ready();
+    bool any = false;
+    if (cache)
+        dvti_private_list(cache->directory, dvti_cache_count, &any);
+    return any;
 }
 
 /* ---- the size: the oldest go first ---- */

@@ -14,6 +14,14 @@
    Environment, read once at first use:
    DEVTENSOR_VIRTUAL_GPUS     number of virtual GPUs (0 to 16)
    DEVTENSOR_VIRTUAL_GPU_MEMORY  bytes of memory of each, with an optional suffix K, M or G
+   DEVTENSOR_CUDA             0: do as if there were no card
+   DEVTENSOR_CUDA_PATH        the driver's library, instead of looking for it
+   DEVTENSOR_NVRTC_PATH       NVRTC's library or its folder, instead of looking for it
+   DEVTENSOR_P2P              0: copies between cards never go directly
+   DEVTENSOR_CACHE            0: compiled kernels are not kept on disk
+   DEVTENSOR_CACHE_DIR        where they are kept; must be writable by this user only
+   DEVTENSOR_CACHE_SIZE       bytes they may take, with an optional suffix K, M or G (256M)
+   DEVTENSOR_JIT_DUMP         a folder: CUDA sources are written there, and the logs of errors
    DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
    DEVTENSOR_LOG              lowest level written by the default logger: debug, info, warning,

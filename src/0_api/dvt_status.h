@@ -40,6 +40,8 @@
     X(UNSUPPORTED, 403, "the device cannot do this", "copy to another context")                    \
     X(FORKED, 404, "the process was forked after a device was used",                               \
       "use devices only in the child, or only in the parent")                                      \
+    X(NO_COMPILER, 405, "NVRTC, the compiler of CUDA kernels, cannot be used",                     \
+      "install the CUDA toolkit or its NVRTC package, or set DEVTENSOR_NVRTC_PATH")                \
     X(INTERNAL, 901, "a bug in devtensor", "please report it with the message")
 
 #define DVT_STATUS_ENUM_ROW(name, number, meaning, fix) DVT_ERR_##name = number,

@@ -113,6 +113,9 @@ DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user)
 
 /* ---- dynamic libraries ---- */
 DVTI_FN void *dvti_library_open(const char *name);
+/* The library only if this process has it already. */
+DVTI_FN void *dvti_library_loaded(const char *name);
+DVTI_FN void dvti_library_close(void *library);
 DVTI_FN void *dvti_library_symbol(void *library, const char *name);
 
 #endif

@@ -94,9 +94,31 @@ DVTI_FN int dvti_cpu_count(void) {
 
 DVTI_FN void *dvti_library_open(const char *name) {
 #if defined(_WIN32)
-    return (void *)LoadLibraryExA(name, NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
+    bool path = strpbrk(name, "/\\") != NULL; /* then what it needs may lie beside it */
+    return (void *)LoadLibraryExA(
+        name, NULL, LOAD_LIBRARY_SEARCH_SYSTEM32 | (path ? LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR : 0));
 #else
     return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+#endif
+}
+
+DVTI_FN void *dvti_library_loaded(const char *name) {
+#if defined(_WIN32)
+    HMODULE library = NULL;
+    return GetModuleHandleExA(0, name, &library) ? (void *)library : NULL;
+#elif defined(RTLD_NOLOAD)
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+#else
+    (void)name;
+    return NULL;
+#endif
+}
+
+DVTI_FN void dvti_library_close(void *library) {
+#if defined(_WIN32)
+    FreeLibrary((HMODULE)library);
+#else
+    dlclose(library);
 #endif
 }
 

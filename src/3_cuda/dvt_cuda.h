@@ -16,6 +16,8 @@
 /* ---- driver/ ---- */
 /* The driver, opened at the first call; NULL when it cannot be used, and dvti_cuda_reason says why. */
 DVTI_FN const dvti_cuda_driver *dvti_cuda(void);
+/* This process was forked from the one that initialised CUDA. */
+DVTI_FN bool dvti_cuda_forked(void);
 /* A CUDA result as a failure of `function`: "dvt_add: cuLaunchKernel gave CUDA_ERROR_..: text". */
 DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_cu_result result);
 /* NVRTC, opened at the first call; NULL with the error set. */

@@ -93,7 +93,14 @@ DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
     dvti_cuda_card *card = &dvti_cuda_cards[index];
     dvti_cuda_gpu *gpu;
     dvti_cu_result result;
-    dvt_status status = dvti_cuda_open_card(card, index);
+    dvt_status status;
+    if (dvti_cuda_forked())
+        return dvti_fail(DVT_ERR_FORKED,
+                         "%s: CUDA was initialised before this process was forked, and cannot be "
+                         "used in a forked child; count and use GPUs only in the parent, or only "
+                         "after the fork",
+                         dvt_ctx_name(device->ctx));
+    status = dvti_cuda_open_card(card, index);
     if (status != DVT_OK)
         return status;
     gpu = (dvti_cuda_gpu *)dvti_alloc_zero(sizeof *gpu);

@@ -35,7 +35,9 @@ enum {
     DVTI_CU_UNSUPPORTED_PTX = 222,
     DVTI_CU_NOT_FOUND = 500,
     DVTI_CU_NOT_READY = 600,
-    DVTI_CU_PEER_ALREADY = 704
+    DVTI_CU_PEER_ALREADY = 704,
+    DVTI_CU_NOT_READY_SYSTEM = 802,
+    DVTI_CU_MISMATCH = 803
 };
 
 /* Attributes of a device. */
@@ -62,63 +64,55 @@ enum {
 #define DVTI_CU_PARAM_POINTER ((void *)1)
 #define DVTI_CU_PARAM_SIZE ((void *)2)
 
-/* name, arguments, what it is for: ALWAYS (a driver without it is too old), or a feature that is then missing. */
+/* name, arguments. All are in every driver since that of CUDA 11.2; one without them is too old. */
 #define DVTI_CUDA_DRIVER_TABLE(X)                                                                  \
-    X(cuInit, (unsigned flags), ALWAYS)                                                            \
-    X(cuDriverGetVersion, (int *version), ALWAYS)                                                  \
-    X(cuDeviceGetCount, (int *count), ALWAYS)                                                      \
-    X(cuDeviceGet, (dvti_cu_device * device, int ordinal), ALWAYS)                                 \
-    X(cuDeviceGetName, (char *name, int size, dvti_cu_device device), ALWAYS)                      \
-    X(cuDeviceTotalMem_v2, (size_t * bytes, dvti_cu_device device), ALWAYS)                        \
-    X(cuDeviceGetAttribute, (int *value, int attribute, dvti_cu_device device), ALWAYS)            \
-    X(cuDevicePrimaryCtxRetain, (dvti_cu_context * context, dvti_cu_device device), ALWAYS)        \
-    X(cuDevicePrimaryCtxRelease_v2, (dvti_cu_device device), ALWAYS)                               \
-    X(cuCtxGetCurrent, (dvti_cu_context * context), ALWAYS)                                        \
-    X(cuCtxPushCurrent_v2, (dvti_cu_context context), ALWAYS)                                      \
-    X(cuCtxPopCurrent_v2, (dvti_cu_context * context), ALWAYS)                                     \
-    X(cuMemGetInfo_v2, (size_t * available, size_t * total), ALWAYS)                               \
-    X(cuMemAlloc_v2, (dvti_cu_address * address, size_t bytes), ALWAYS)                            \
-    X(cuMemFree_v2, (dvti_cu_address address), ALWAYS)                                             \
-    X(cuMemHostAlloc, (void **block, size_t bytes, unsigned flags), ALWAYS)                        \
-    X(cuMemFreeHost, (void *block), ALWAYS)                                                        \
+    X(cuInit, (unsigned flags))                                                                    \
+    X(cuDriverGetVersion, (int *version))                                                          \
+    X(cuDeviceGetCount, (int *count))                                                              \
+    X(cuDeviceGet, (dvti_cu_device * device, int ordinal))                                         \
+    X(cuDeviceGetName, (char *name, int size, dvti_cu_device device))                              \
+    X(cuDeviceTotalMem_v2, (size_t * bytes, dvti_cu_device device))                                \
+    X(cuDeviceGetAttribute, (int *value, int attribute, dvti_cu_device device))                    \
+    X(cuDevicePrimaryCtxRetain, (dvti_cu_context * context, dvti_cu_device device))                \
+    X(cuDevicePrimaryCtxRelease_v2, (dvti_cu_device device))                                       \
+    X(cuCtxGetCurrent, (dvti_cu_context * context))                                                \
+    X(cuCtxPushCurrent_v2, (dvti_cu_context context))                                              \
+    X(cuCtxPopCurrent_v2, (dvti_cu_context * context))                                             \
+    X(cuMemGetInfo_v2, (size_t * available, size_t * total))                                       \
+    X(cuMemAlloc_v2, (dvti_cu_address * address, size_t bytes))                                    \
+    X(cuMemFree_v2, (dvti_cu_address address))                                                     \
+    X(cuMemHostAlloc, (void **block, size_t bytes, unsigned flags))                                \
+    X(cuMemFreeHost, (void *block))                                                                \
     X(cuMemcpyHtoDAsync_v2,                                                                        \
-      (dvti_cu_address dst, const void *src, size_t bytes, dvti_cu_stream stream), ALWAYS)         \
-    X(cuMemcpyDtoHAsync_v2, (void *dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream), \
-      ALWAYS)                                                                                      \
+      (dvti_cu_address dst, const void *src, size_t bytes, dvti_cu_stream stream))                 \
+    X(cuMemcpyDtoHAsync_v2, (void *dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream)) \
     X(cuMemcpyDtoDAsync_v2,                                                                        \
-      (dvti_cu_address dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream), ALWAYS)     \
-    X(cuMemcpyPeerAsync,                                                                           \
-      (dvti_cu_address dst, dvti_cu_context to, dvti_cu_address src, dvti_cu_context from,         \
-       size_t bytes, dvti_cu_stream stream),                                                       \
-      ALWAYS)                                                                                      \
-    X(cuDeviceCanAccessPeer, (int *can, dvti_cu_device device, dvti_cu_device peer), ALWAYS)       \
-    X(cuCtxEnablePeerAccess, (dvti_cu_context peer, unsigned flags), ALWAYS)                       \
-    X(cuStreamCreateWithPriority, (dvti_cu_stream * stream, unsigned flags, int priority), ALWAYS) \
-    X(cuStreamDestroy_v2, (dvti_cu_stream stream), ALWAYS)                                         \
-    X(cuStreamSynchronize, (dvti_cu_stream stream), ALWAYS)                                        \
-    X(cuStreamWaitEvent, (dvti_cu_stream stream, dvti_cu_event event, unsigned flags), ALWAYS)     \
-    X(cuEventCreate, (dvti_cu_event * event, unsigned flags), ALWAYS)                              \
-    X(cuEventDestroy_v2, (dvti_cu_event event), ALWAYS)                                            \
-    X(cuEventRecord, (dvti_cu_event event, dvti_cu_stream stream), ALWAYS)                         \
-    X(cuEventQuery, (dvti_cu_event event), ALWAYS)                                                 \
-    X(cuEventSynchronize, (dvti_cu_event event), ALWAYS)                                           \
+      (dvti_cu_address dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream))             \
+    X(cuMemcpyPeerAsync, (dvti_cu_address dst, dvti_cu_context to, dvti_cu_address src,            \
+                          dvti_cu_context from, size_t bytes, dvti_cu_stream stream))              \
+    X(cuDeviceCanAccessPeer, (int *can, dvti_cu_device device, dvti_cu_device peer))               \
+    X(cuCtxEnablePeerAccess, (dvti_cu_context peer, unsigned flags))                               \
+    X(cuStreamCreateWithPriority, (dvti_cu_stream * stream, unsigned flags, int priority))         \
+    X(cuStreamDestroy_v2, (dvti_cu_stream stream))                                                 \
+    X(cuStreamSynchronize, (dvti_cu_stream stream))                                                \
+    X(cuStreamWaitEvent, (dvti_cu_stream stream, dvti_cu_event event, unsigned flags))             \
+    X(cuEventCreate, (dvti_cu_event * event, unsigned flags))                                      \
+    X(cuEventDestroy_v2, (dvti_cu_event event))                                                    \
+    X(cuEventRecord, (dvti_cu_event event, dvti_cu_stream stream))                                 \
+    X(cuEventQuery, (dvti_cu_event event))                                                         \
+    X(cuEventSynchronize, (dvti_cu_event event))                                                   \
     X(cuModuleLoadDataEx,                                                                          \
-      (dvti_cu_module * module, const void *image, unsigned n, int *options, void **values),       \
-      ALWAYS)                                                                                      \
-    X(cuModuleUnload, (dvti_cu_module module), ALWAYS)                                             \
-    X(cuModuleGetFunction, (dvti_cu_function * function, dvti_cu_module module, const char *name), \
-      ALWAYS)                                                                                      \
-    X(cuFuncSetAttribute, (dvti_cu_function function, int attribute, int value), ALWAYS)           \
-    X(cuLaunchKernel,                                                                              \
-      (dvti_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,               \
-       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,                      \
-       dvti_cu_stream stream, void **parameters, void **extra),                                    \
-      ALWAYS)                                                                                      \
-    X(cuGetErrorName, (dvti_cu_result result, const char **name), ALWAYS)                          \
-    X(cuGetErrorString, (dvti_cu_result result, const char **text), ALWAYS)
+      (dvti_cu_module * module, const void *image, unsigned n, int *options, void **values))       \
+    X(cuModuleUnload, (dvti_cu_module module))                                                     \
+    X(cuModuleGetFunction, (dvti_cu_function * function, dvti_cu_module module, const char *name)) \
+    X(cuFuncSetAttribute, (dvti_cu_function function, int attribute, int value))                   \
+    X(cuLaunchKernel, (dvti_cu_function function, unsigned grid_x, unsigned grid_y,                \
+                       unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,      \
+                       unsigned shared, dvti_cu_stream stream, void **parameters, void **extra))   \
+    X(cuGetErrorName, (dvti_cu_result result, const char **name))                                  \
+    X(cuGetErrorString, (dvti_cu_result result, const char **text))
 
-#define DVTI_CUDA_DRIVER_MEMBER(name, arguments, need)                                             \
-    dvti_cu_result(DVTI_CUDA_CALL *name) arguments;
+#define DVTI_CUDA_DRIVER_MEMBER(name, arguments) dvti_cu_result(DVTI_CUDA_CALL *name) arguments;
 
 typedef struct dvti_cuda_driver {
     DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_DRIVER_MEMBER)

@@ -1,64 +1,120 @@
-/* Opening the driver: libcuda, its functions, and the reason when it cannot be used. Makes no context on any card. */
-#include "3_cuda/dvt_cuda.h"
+/* Opening the driver: libcuda, its functions, and the reason when it cannot be used. Initialises CUDA, which makes a later
+   fork() unusable for GPUs, but makes no context on any card. */
+#include "3_cuda/driver/dvt_cuda_driver.h"
 
 typedef struct dvti_cuda_state {
     bool tried, usable;
+    int64_t process;
     dvti_cuda_driver driver;
     int version, count;
-    char reason[512];
+    char reason[1024];
 } dvti_cuda_state;
 
 static dvti_mutex dvti_cuda_state_lock = DVTI_MUTEX_INIT;
 static dvti_cuda_state dvti_cuda_the_state;
 
-static bool dvti_cuda_symbol(void *library, const char *name, void *to) {
-    void *symbol = dvti_library_symbol(library, name);
-    memcpy(to, &symbol, sizeof symbol);
-    return symbol != NULL;
+#if defined(_WIN32)
+#define DVTI_CUDA_LIBRARY "nvcuda.dll"
+static const char *const dvti_cuda_places[] = {DVTI_CUDA_LIBRARY};
+#else
+/* Never libcuda.so, which is the toolkit's link-time stub on many machines. WSL and NixOS keep the driver where the loader
+   does not look. */
+#define DVTI_CUDA_LIBRARY "libcuda.so.1"
+static const char *const dvti_cuda_places[] = {
+    DVTI_CUDA_LIBRARY, "/usr/lib/wsl/lib/libcuda.so.1", "/run/opengl-driver/lib/libcuda.so.1",
+    "/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib/aarch64-linux-gnu/libcuda.so.1"};
+#endif
+
+static void *dvti_cuda_find_library(dvti_cuda_state *s) {
+    const char *own = dvti_env("DEVTENSOR_CUDA_PATH");
+    void *library = own ? dvti_library_open(own) : NULL;
+    int i;
+    for (i = 0; !own && i < DVTI_LENGTH(dvti_cuda_places) && !library; i++)
+        library = dvti_library_open(dvti_cuda_places[i]);
+    if (!library && own)
+        snprintf(
+            s->reason, sizeof s->reason,
+            "DEVTENSOR_CUDA_PATH=%.300s cannot be loaded; expected the path of " DVTI_CUDA_LIBRARY,
+            own);
+    else if (!library)
+        snprintf(
+            s->reason, sizeof s->reason,
+            "no NVIDIA driver was found (" DVTI_CUDA_LIBRARY
+            " is not in the places where libraries are looked for); install the NVIDIA driver");
+    return library;
+}
+
+static bool dvti_cuda_resolve_driver(dvti_cuda_state *s, void *library) {
+    void *symbol;
+#define DVTI_CUDA_RESOLVE(name, arguments)                                                         \
+    symbol = dvti_library_symbol(library, #name);                                                  \
+    if (!symbol) {                                                                                 \
+        snprintf(s->reason, sizeof s->reason,                                                      \
+                 "the NVIDIA driver has no " #name                                                 \
+                 ": it is too old; install one for CUDA 11.2 or newer");                           \
+        return false;                                                                              \
+    }                                                                                              \
+    memcpy(&s->driver.name, &symbol, sizeof symbol);
+    DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_RESOLVE)
+#undef DVTI_CUDA_RESOLVE
+    return true;
+}
+
+/* The usual causes, in words. */
+static void dvti_cuda_explain(dvti_cuda_state *s, dvti_cu_result result) {
+    const char *name = NULL;
+    if (s->driver.cuGetErrorName(result, &name) != DVTI_CU_OK || !name)
+        name = "an unknown error";
+    snprintf(
+        s->reason, sizeof s->reason, "the NVIDIA driver does not work: cuInit gave %s (%d): %s",
+        name, result,
+        result == DVTI_CU_STUB_LIBRARY ? "this " DVTI_CUDA_LIBRARY
+                                         " is the toolkit's stub; take the stubs folder out of the "
+                                         "library path, and install the driver"
+        : result == DVTI_CU_NO_DEVICE
+            ? "it sees no card; look at nvidia-smi, at CUDA_VISIBLE_DEVICES, and in a container "
+              "at whether it was started with GPUs"
+        : result == DVTI_CU_MISMATCH
+            ? "its parts have different versions, as after an update; restart the machine"
+        : result == DVTI_CU_NOT_READY_SYSTEM
+            ? "a service that it needs is not running (nvidia-fabricmanager)"
+            : "look at nvidia-smi, or install the driver again");
 }
 
 /* With the lock held. */
 static void dvti_cuda_try(dvti_cuda_state *s) {
-#if defined(_WIN32)
-    static const char *const names[] = {"nvcuda.dll"};
-#else
-    static const char *const names[] = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"};
-#endif
-    dvti_cuda_driver *cu = &s->driver;
-    void *library = NULL;
-    int i, result;
+    void *library;
+    dvti_cu_result result;
+    char nvrtc[600];
+    s->process = dvti_process_id();
+    if (sizeof(void *) != 8) {
+        snprintf(s->reason, sizeof s->reason, "CUDA needs a 64-bit program");
+        return;
+    }
     if (dvti_env_int("DEVTENSOR_CUDA", 0, 1, 1) == 0) {
         snprintf(s->reason, sizeof s->reason, "DEVTENSOR_CUDA=0 turns CUDA off");
         return;
     }
-    for (i = 0; i < DVTI_LENGTH(names) && !library; i++)
-        library = dvti_library_open(names[i]);
-    if (!library) {
-        snprintf(s->reason, sizeof s->reason, "no NVIDIA driver was found (%s)", names[0]);
+    library = dvti_cuda_find_library(s);
+    if (!library || !dvti_cuda_resolve_driver(s, library))
+        return;
+    result = s->driver.cuInit(0);
+    if (result == DVTI_CU_OK)
+        result = s->driver.cuDriverGetVersion(&s->version);
+    if (result == DVTI_CU_OK)
+        result = s->driver.cuDeviceGetCount(&s->count);
+    if (result == DVTI_CU_OK && s->count == 0)
+        result = DVTI_CU_NO_DEVICE;
+    if (result != DVTI_CU_OK) {
+        dvti_cuda_explain(s, result);
         return;
     }
-#define DVTI_CUDA_RESOLVE(name, arguments, need)                                                   \
-    if (!dvti_cuda_symbol(library, #name, &cu->name)) {                                            \
-        snprintf(s->reason, sizeof s->reason,                                                      \
-                 "the NVIDIA driver has no " #name "; install a newer driver");                    \
-        return;                                                                                    \
-    }
-    DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_RESOLVE)
-#undef DVTI_CUDA_RESOLVE
-    result = cu->cuInit(0);
-    if (result == DVTI_CU_OK)
-        result = cu->cuDriverGetVersion(&s->version);
-    if (result == DVTI_CU_OK)
-        result = cu->cuDeviceGetCount(&s->count);
-    if (result != DVTI_CU_OK || s->version <= 0) {
-        snprintf(s->reason, sizeof s->reason,
-                 "%s was found but does not work (error %d); reinstall the NVIDIA driver", names[0],
-                 result);
+    /* Programs that fall back to cpu() are served better by hearing it now than at their first operation. */
+    if (!dvti_cuda_cache_any() && !dvti_nvrtc_find(s->version, nvrtc, sizeof nvrtc)) {
+        snprintf(s->reason, sizeof s->reason, "the NVIDIA driver works, but %s", nvrtc);
         return;
     }
-    if (s->count == 0)
-        snprintf(s->reason, sizeof s->reason, "the NVIDIA driver sees no card");
-    s->usable = s->count > 0;
+    s->usable = true;
 }
 
 static const dvti_cuda_state *dvti_cuda_tried(void) {
@@ -90,13 +146,19 @@ DVTI_FN int dvti_cuda_count(void) {
     return s->usable ? DVTI_MIN(s->count, DVT_MAX_GPUS) : 0;
 }
 
+DVTI_FN bool dvti_cuda_forked(void) {
+    return dvti_cuda_tried()->process != dvti_process_id();
+}
+
 DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_cu_result result) {
     const dvti_cuda_driver *cu = dvti_cuda();
     const char *name = NULL, *text = NULL;
     if (cu->cuGetErrorName(result, &name) != DVTI_CU_OK || !name)
         name = "an unknown error";
     if (cu->cuGetErrorString(result, &text) != DVTI_CU_OK || !text)
-        text = "";
+        text = "the driver has no text for it";
     return dvti_fail(result == DVTI_CU_OUT_OF_MEMORY ? DVT_ERR_DEVICE_MEMORY : DVT_ERR_INTERNAL,
                      "%s: %s gave %s (%d): %s", function, call, name, result, text);
 }
+
+#undef DVTI_CUDA_LIBRARY

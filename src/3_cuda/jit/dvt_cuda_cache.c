@@ -4,6 +4,7 @@
    image. A file that is cut off, changed, of another format or of somebody else's making is a miss; it is compiled again and
    replaced. The directory is DEVTENSOR_CACHE_DIR, or devtensor under XDG_CACHE_HOME, ~/.cache or %LOCALAPPDATA%; one that
    others can write to is not used, since what it holds is run on the card. A directory that cannot be written is read. */
+#include "3_cuda/driver/dvt_cuda_driver.h"
 #include "3_cuda/jit/dvt_cuda_jit.h"
 
 DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source) {
@@ -37,6 +38,10 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 
 DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key) {
     (void)key;
+}
+
+DVTI_FN bool dvti_cuda_cache_any(void) {
+    return false;
 }
 
 #else
@@ -165,6 +170,21 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key) {
         return;
     dvti_cache_path(cache, key, shelf, path);
     remove(path);
+}
+
+static void dvti_cache_count(void *user, const char *name, int64_t bytes, int64_t changed,
+                             bool directory) {
+    (void)bytes;
+    (void)changed;
+    *(bool *)user = *(bool *)user || (directory && strlen(name) == 2);
+}
+
+DVTI_FN bool dvti_cuda_cache_any(void) {
+    const dvti_cache *cache = dvti_cache_ready();
+    bool any = false;
+    if (cache)
+        dvti_private_list(cache->directory, dvti_cache_count, &any);
+    return any;
 }
 
 /* ---- the size: the oldest go first ---- */

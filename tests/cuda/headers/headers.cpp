@@ -1,0 +1,91 @@
+// The library's own prototypes and numbers of CUDA against the toolkit's headers: same number of parameters, each of the same size and
+// kind, same results, same constants. Compiled by tests/cuda/run.sh where cuda.h and nvrtc.h are; then looks up every name in
+// the library that is its argument (the toolkit's stub).
+#include <cuda.h>
+#include <nvrtc.h>
+#include <dlfcn.h>
+#include <cstdio>
+#include <cstdint>
+#include <type_traits>
+#define DEVTENSOR_STATIC
+#include "devtensor.h"
+
+template <class A, class B> constexpr bool same_kind() {
+    return sizeof(A) == sizeof(B) && std::is_pointer<A>::value == std::is_pointer<B>::value &&
+           std::is_floating_point<A>::value == std::is_floating_point<B>::value;
+}
+
+// CUDA's handles are pointers to structures, ours are void *; its enums are ints here.
+template <class A, class B> struct agree : std::false_type {};
+template <class R, class... P, class S, class... Q> struct agree<R (*)(P...), S (*)(Q...)> {
+    template <bool same_count, class dummy> struct each : std::false_type {};
+    template <class dummy> struct each<true, dummy> {
+        static constexpr bool value = (same_kind<P, Q>() && ... && true);
+    };
+    static constexpr bool value =
+        same_kind<R, S>() && each<sizeof...(P) == sizeof...(Q), void>::value;
+};
+
+#define AGREES(name, arguments)                                                                    \
+    static_assert(agree<decltype(&::name), decltype(dvti_cuda_driver::name)>::value,               \
+                  #name " has another prototype in cuda.h");
+DVTI_CUDA_DRIVER_TABLE(AGREES)
+#undef AGREES
+#define AGREES(name, arguments)                                                                    \
+    static_assert(agree<decltype(&::name), decltype(dvti_nvrtc::name)>::value,                     \
+                  #name " has another prototype in nvrtc.h");
+DVTI_NVRTC_TABLE(AGREES)
+
+#define EQUAL(ours, theirs) static_assert((int)(ours) == (int)(theirs), #ours " is not " #theirs)
+EQUAL(DVTI_CU_OK, CUDA_SUCCESS);
+EQUAL(DVTI_CU_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE);
+EQUAL(DVTI_CU_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
+EQUAL(DVTI_CU_NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED);
+EQUAL(DVTI_CU_DEINITIALIZED, CUDA_ERROR_DEINITIALIZED);
+EQUAL(DVTI_CU_STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY);
+EQUAL(DVTI_CU_NO_DEVICE, CUDA_ERROR_NO_DEVICE);
+EQUAL(DVTI_CU_INVALID_IMAGE, CUDA_ERROR_INVALID_IMAGE);
+EQUAL(DVTI_CU_NO_BINARY, CUDA_ERROR_NO_BINARY_FOR_GPU);
+EQUAL(DVTI_CU_UNSUPPORTED_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+EQUAL(DVTI_CU_NOT_FOUND, CUDA_ERROR_NOT_FOUND);
+EQUAL(DVTI_CU_NOT_READY, CUDA_ERROR_NOT_READY);
+EQUAL(DVTI_CU_PEER_ALREADY, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+EQUAL(DVTI_CU_NOT_READY_SYSTEM, CUDA_ERROR_SYSTEM_NOT_READY);
+EQUAL(DVTI_CU_MISMATCH, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
+EQUAL(DVTI_CU_ATTR_SHARED_PER_BLOCK, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+EQUAL(DVTI_CU_ATTR_PROCESSORS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+EQUAL(DVTI_CU_ATTR_INTEGRATED, CU_DEVICE_ATTRIBUTE_INTEGRATED);
+EQUAL(DVTI_CU_ATTR_COMPUTE_MODE, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE);
+EQUAL(DVTI_CU_ATTR_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+EQUAL(DVTI_CU_ATTR_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+EQUAL(DVTI_CU_ATTR_SHARED_OPTIN, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+EQUAL(DVTI_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
+EQUAL(DVTI_CU_EVENT_DISABLE_TIMING, CU_EVENT_DISABLE_TIMING);
+EQUAL(DVTI_CU_FUNC_DYNAMIC_SHARED, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+EQUAL(DVTI_CU_HOST_PORTABLE, CU_MEMHOSTALLOC_PORTABLE);
+EQUAL(DVTI_CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BUFFER);
+EQUAL(DVTI_CU_JIT_ERROR_LOG_BYTES, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
+static_assert(sizeof(CUdeviceptr) == sizeof(dvti_cu_address), "CUdeviceptr");
+
+int main(int argc, char **argv) {
+    static const char *const names[] = {
+#define NAME(name, arguments) #name,
+        DVTI_CUDA_DRIVER_TABLE(NAME)
+#undef NAME
+    };
+    void *stub = argc > 1 ? dlopen(argv[1], RTLD_LAZY | RTLD_LOCAL) : nullptr;
+    int passed = 0, failed = 0;
+    if (!stub) {
+        std::printf("skipped: the toolkit's stub of the driver is not there\n0 passed, 0 failed, 1 skipped\n");
+        return 0;
+    }
+    for (const char *name : names)
+        if (dlsym(stub, name))
+            passed++;
+        else {
+            std::printf("FAIL %s is not in the driver\n", name);
+            failed++;
+        }
+    std::printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+    return failed != 0;
+}
