@@ -44,8 +44,9 @@ typedef enum dvti_kernel {
     /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape. */
     DVTI_K_SOFTMAX,
     /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
-       batch axes already broadcast by strides of 0; any strides. Accumulated in float32 for float32, float16, bfloat16, float64
-       for float64, int64 for integers; k in ascending order. */
+       batch axes already broadcast by strides of 0; any strides; one dtype. Accumulated in float32 for float32, float16,
+       bfloat16, float64 for float64, int64 for integers; in an order that the shapes, the strides and the device decide: k ascending
+       on cpu(), where a card may add pieces of k that were summed side by side. */
     DVTI_K_MATMUL,
     /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups.
        op conv2d:        out[0] y (N,O,OH,OW); in x (N,C,H,W), w (O,C/g,KH,KW), and b (O) when n_in is 3.

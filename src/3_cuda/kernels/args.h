@@ -53,9 +53,20 @@ typedef struct dvti_kelementwise {
 
 /* softmax.cu */
 
-/* matmul.cu */
-
-/* matmul_mma.cu */
+/* matmul.cu, matmul_mma.cu */
+typedef struct dvti_kmatmul {
+    const void *a, *b;
+    void *out, *partial; /* partial: what is summed, (splits, batches, n, m), when splits > 1 */
+    int64_t n, m, k;
+    int64_t a_row, a_k, b_k, b_col;         /* strides in elements */
+    int64_t batches, ndim;                  /* product and number of the batch axes */
+    int64_t dim[8], a_batch[8], b_batch[8]; /* of the batch axes: extents, strides */
+    int64_t row_tiles, col_tiles, splits,
+        jobs;      /* jobs: tiles of all matrices and all pieces of k */
+    int64_t chunk; /* of k, per piece; a multiple of what kernels take at once */
+    int64_t wide;  /* rows of the result can be written 16 bytes of sums at a time */
+    int64_t team;  /* rows: warps per element, 1 or 8 */
+} dvti_kmatmul;
 
 /* conv.cu */
 /* x (n, c, h, w), w (o, cg, kh, kw), y (n, o, oh, ow); pairs are height, width. */

@@ -1,1 +1,405 @@
-/* matmul. */
+/* Matrix products without tensor cores: out (batch, n, m) = a (batch, n, k) * b (batch, k, m), any strides of a and b.
+
+   Variant: D the dtype; S what factors are staged and summed as (float, double, unsigned, uint64_t: integers wrap alike in both, and
+   the dtypes below 64 bits need the low 32 only); KIND the kernel; A_ALONG_K, B_ALONG_K: neighbouring threads read
+   neighbours along k, because the stride there is the smaller one, else along the other axis; WIDE: V elements (16 bytes of S)
+   can be read at once. A block's job is one tile of one matrix and one piece of k; jobs go along bands of rows.
+
+   tiles    large 128x128 (128x64 for 8 bytes), 256 threads with 8x8 (8x4) sums each; medium 64x64, 128 threads, 8x4; small 32x32, 64
+            threads, 4x4. Tiles of both factors lie in shared memory as [k][row or column], two stages; 4 V deep.
+   rows     n or m is 1, and the matrix is read along k: one warp or eight per element, lanes along k.
+   columns  n or m is 1, and the matrix is read across k: a lane per V columns, eight warps take turns along k.
+   sum      adds the pieces of k, in order.
+
+   Bytes arrive by cp.async (sm_80 and up, where nothing has to be converted), else through registers that are filled before and stored
+   after the arithmetic of the tile before. What runs along k is transposed on its way: the groups of V are then exchanged, group XOR
+   2 (k / V), so that 32 lanes, 8 lines x 4 groups of k, write to 32 banks. A warp reads 8 groups of a and 4 of b per k, each in one
+   wavefront. Sums run in float32 (fmaf) or the class of the contract, k ascending within a piece for tiles.
+
+   Why so: one element per thread is bound by loads from global memory (about 1 % of a GEMM library); tiles in shared memory by loads
+   from there (10 %); 8x8 sums per thread take 16 loads for 64 multiplications, and 16-byte loads make them 4; two stages
+   hide the latency of global memory behind 4 V * 64 multiplications. */
+
+typedef typename dvti_stored<D>::type dvti_mm_element;
+
+#define V ((int)(16 / sizeof(S)))
+
+__device__ inline S dvti_mm_factor(dvti_mm_element v) {
+    if constexpr (DVTI_IS_FLOAT(D))
+        return dvti_widen<D, S>(v);
+    else
+        return (S)dvti_widen<D, int64_t>(v);
+}
+
+__device__ inline float dvti_mm_add(float a, float b, float sum) { return fmaf(a, b, sum); }
+__device__ inline double dvti_mm_add(double a, double b, double sum) { return fma(a, b, sum); }
+__device__ inline unsigned dvti_mm_add(unsigned a, unsigned b, unsigned sum) { return a * b + sum; }
+__device__ inline uint64_t dvti_mm_add(uint64_t a, uint64_t b, uint64_t sum) { return a * b + sum; }
+
+__device__ inline dvti_mm_element dvti_mm_result(float v) { return dvti_narrow<D>(v); }
+__device__ inline dvti_mm_element dvti_mm_result(double v) { return dvti_narrow<D>(v); }
+__device__ inline dvti_mm_element dvti_mm_result(unsigned v) { return dvti_narrow<D>((int64_t)v); }
+__device__ inline dvti_mm_element dvti_mm_result(uint64_t v) { return dvti_narrow<D>((int64_t)v); }
+
+template <class T, int N> struct alignas(sizeof(T) * N) dvti_mm_pack { T v[N]; };
+
+/* Where a job is: matrix, piece of k, tile. Bands of 8 tile rows, so that blocks that run at once share rows and columns. */
+struct dvti_mm_place {
+    int64_t a, b, out; /* first elements of the two matrices; of the result in its piece */
+    int64_t row, col;  /* in tiles */
+    int64_t k, k_end;
+    bool partial;
+};
+
+__device__ inline dvti_mm_place dvti_mm_locate(const dvti_kmatmul &p, int64_t job) {
+    dvti_mm_place at;
+    const int64_t tiles = p.row_tiles * p.col_tiles, tile = job % tiles, piece = job / tiles;
+    const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles), rest = tile % (8 * p.col_tiles);
+    const int64_t rows = p.row_tiles - band * 8 < 8 ? p.row_tiles - band * 8 : 8;
+    int64_t batch = piece / p.splits;
+    at.row = band * 8 + rest % rows;
+    at.col = rest / rows;
+    at.k = split * p.chunk;
+    at.k_end = at.k + p.chunk < p.k ? at.k + p.chunk : p.k;
+    at.out = (split * p.batches + batch) * p.n * p.m;
+    at.partial = p.splits > 1;
+    at.a = at.b = 0;
+    for (int axis = (int)p.ndim - 1; axis >= 0; axis--) {
+        const int64_t index = batch % p.dim[axis];
+        at.a += index * p.a_batch[axis];
+        at.b += index * p.b_batch[axis];
+        batch /= p.dim[axis];
+    }
+    return at;
+}
+
+__device__ inline int64_t dvti_mm_job() { return (int64_t)blockIdx.y * gridDim.x + blockIdx.x; }
+
+/* One result: into the array, or unrounded into its piece. */
+__device__ inline void dvti_mm_put(const dvti_kmatmul &p, bool partial, int64_t at, S v) {
+    if (partial)
+        ((S *)p.partial)[at] = v;
+    else
+        ((dvti_mm_element *)p.out)[at] = dvti_mm_result(v);
+}
+
+#if KIND <= 2 /* tiles: 0 small, 1 medium, 2 large */
+#define MINE_ROWS (KIND == 0 ? 4 : 8)
+#define MINE_COLS (KIND == 2 && V == 4 ? 8 : 4)
+#define WARP_ROWS (KIND == 2 ? 2 : 1)
+#define WARP_COLS (KIND == 0 ? 2 : 4)
+#define ROWS (8 * MINE_ROWS * WARP_ROWS)
+#define COLS (4 * MINE_COLS * WARP_COLS)
+#define DEPTH (4 * V)
+#define THREADS (32 * WARP_ROWS * WARP_COLS)
+
+#if __CUDA_ARCH__ >= 800
+#define ASYNC (sizeof(dvti_mm_element) == sizeof(S))
+#else
+#define ASYNC false
+#endif
+
+/* Copies into shared memory that end at dvti_mm_arrived; zeros where there is nothing to copy. */
+template <int BYTES> __device__ inline void dvti_mm_copy(void *to, const void *from, bool there) {
+#if __CUDA_ARCH__ >= 800
+    const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+    const int bytes = there ? BYTES : 0;
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(bytes) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(place), "l"(from), "n"(BYTES), "r"(bytes)
+                     : "memory");
+#endif
+}
+
+__device__ inline void dvti_mm_arrived() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory");
+#endif
+}
+
+/* One factor's way into shared memory. T: rows of a or columns of b in a tile, here both called lines. */
+template <int T, bool ALONG_K> struct dvti_mm_side {
+    static const int UNITS = T * DEPTH / V / THREADS; /* of V elements, per thread */
+    static const bool PACKED = WIDE && !(ALONG_K && ASYNC);
+
+    const dvti_mm_element *at; /* this thread's first of the tile to come */
+    const void *data; /* where nothing is read is no address outside either */
+    int64_t line_stride, k_stride;
+    int line, k, lines; /* this thread's first; lines that exist */
+    dvti_mm_element held[UNITS][V];
+
+    __device__ inline void begin(const void *all, int64_t matrix, int64_t stride, int64_t k_step, int64_t first,
+                                 int64_t extent, int64_t k_first) {
+        const int id = (int)threadIdx.x;
+        data = all;
+        line_stride = WIDE && !ALONG_K ? 1 : stride;
+        k_stride = WIDE && ALONG_K ? 1 : k_step;
+        line = ALONG_K ? id / 4 : WIDE ? id % (T / V) * V : id % T;
+        k = ALONG_K ? id % 4 * V : WIDE ? id / (T / V) : id / T;
+        lines = extent - first < T ? (int)(extent - first) : T;
+        at = (const dvti_mm_element *)all + matrix + (first + line) * line_stride + (k_first + k) * k_stride;
+    }
+
+    /* Of unit i, element e: how far it is from the thread's first. */
+    static __device__ inline int line_step(int i, int e) {
+        return ALONG_K ? i * (THREADS / 4) : WIDE ? e : 0;
+    }
+    static __device__ inline int k_step(int i, int e) {
+        return ALONG_K ? e : WIDE ? i * (THREADS * V / T) : (i * V + e) * (THREADS / T);
+    }
+
+    static __device__ inline int place(int line, int k) {
+        return k * T + ((line / V) ^ (ALONG_K ? k / V * 2 : 0)) * V + line % V;
+    }
+
+    /* Begins to move the next tile, of which k_left elements along k exist; `store` ends that. */
+    __device__ inline void fetch(S *tile, int k_left) {
+#pragma unroll
+        for (int i = 0; i < UNITS; i++) {
+#pragma unroll
+            for (int e = 0; e < (PACKED ? 1 : V); e++) {
+                const int l = line_step(i, e), d = k_step(i, e);
+                const bool there = line + l < lines && k + d < k_left;
+                const dvti_mm_element *from = at + l * line_stride + d * k_stride;
+                if constexpr (ASYNC)
+                    dvti_mm_copy<(int)sizeof(S) * (PACKED ? V : 1)>(tile + place(line + l, k + d), there ? from : data, there);
+                else if constexpr (PACKED) {
+                    dvti_mm_pack<dvti_mm_element, V> pack = {};
+                    if (there)
+                        pack = *(const dvti_mm_pack<dvti_mm_element, V> *)from;
+#pragma unroll
+                    for (int j = 0; j < V; j++)
+                        held[i][j] = pack.v[j];
+                } else
+                    held[i][e] = there ? *from : (dvti_mm_element)0;
+            }
+        }
+        at += DEPTH * k_stride;
+    }
+
+    __device__ inline void store(S *tile) {
+        if constexpr (!ASYNC) {
+#pragma unroll
+            for (int i = 0; i < UNITS; i++) {
+                if constexpr (WIDE && !ALONG_K) {
+                    dvti_mm_pack<S, V> pack;
+#pragma unroll
+                    for (int e = 0; e < V; e++)
+                        pack.v[e] = dvti_mm_factor(held[i][e]);
+                    *(dvti_mm_pack<S, V> *)(tile + place(line, k + k_step(i, 0))) = pack;
+                } else {
+#pragma unroll
+                    for (int e = 0; e < V; e++)
+                        tile[place(line + line_step(i, e), k + k_step(i, e))] = dvti_mm_factor(held[i][e]);
+                }
+            }
+        }
+    }
+};
+
+typedef dvti_mm_side<ROWS, A_ALONG_K> dvti_mm_a;
+typedef dvti_mm_side<COLS, B_ALONG_K> dvti_mm_b;
+
+__device__ inline int dvti_mm_depth(int64_t left) {
+    return left < DEPTH ? (int)left : DEPTH;
+}
+
+/* V steps along k, of the group `at`. */
+__device__ inline void dvti_mm_multiply(const S *a, const S *b, int row, int col, int at, S (&sum)[MINE_ROWS][MINE_COLS]) {
+#pragma unroll
+    for (int k = 0; k < V; k++) {
+        dvti_mm_pack<S, V> x[MINE_ROWS / V], y[MINE_COLS / V];
+#pragma unroll
+        for (int h = 0; h < MINE_ROWS / V; h++)
+            x[h] = *(const dvti_mm_pack<S, V> *)(a + dvti_mm_a::place(row, at * V) + h * 8 * V + k * ROWS);
+#pragma unroll
+        for (int h = 0; h < MINE_COLS / V; h++)
+            y[h] = *(const dvti_mm_pack<S, V> *)(b + dvti_mm_b::place(col + h * 4 * V, at * V) + k * COLS);
+#pragma unroll
+        for (int i = 0; i < MINE_ROWS; i++)
+#pragma unroll
+            for (int j = 0; j < MINE_COLS; j++)
+                sum[i][j] = dvti_mm_add(x[i / V].v[i % V], y[j / V].v[j % V], sum[i][j]);
+    }
+}
+
+/* V neighbours of one row; all of them are inside when p.wide. */
+__device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, int64_t row, int64_t col, int64_t out, const S *v) {
+    const int64_t at = out + row * p.m + col;
+    if (!p.wide) {
+#pragma unroll
+        for (int e = 0; e < V; e++)
+            if (col + e < p.m)
+                dvti_mm_put(p, partial, at + e, v[e]);
+    } else if (partial) {
+        dvti_mm_pack<S, V> pack;
+#pragma unroll
+        for (int e = 0; e < V; e++)
+            pack.v[e] = v[e];
+        *(dvti_mm_pack<S, V> *)((S *)p.partial + at) = pack;
+    } else {
+        dvti_mm_pack<dvti_mm_element, V> pack;
+#pragma unroll
+        for (int e = 0; e < V; e++)
+            pack.v[e] = dvti_mm_result(v[e]);
+        *(dvti_mm_pack<dvti_mm_element, V> *)((dvti_mm_element *)p.out + at) = pack;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, KIND == 2 ? 2 : 4) dvti_matmul_tiles(const dvti_kmatmul p) {
+    __shared__ alignas(16) S tile_a[2][ROWS * DEPTH];
+    __shared__ alignas(16) S tile_b[2][COLS * DEPTH];
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const int row = warp / WARP_COLS * 8 * MINE_ROWS + lane / 4 * V, col = warp % WARP_COLS * 4 * MINE_COLS + lane % 4 * V;
+    __shared__ dvti_mm_place at; /* not in registers, of which the sums need all there are */
+    int64_t left;                /* along k, from the stage that is computed */
+    S sum[MINE_ROWS][MINE_COLS] = {};
+    dvti_mm_a a;
+    dvti_mm_b b;
+    if (dvti_mm_job() >= p.jobs)
+        return;
+    if (threadIdx.x == 0)
+        at = dvti_mm_locate(p, dvti_mm_job());
+    __syncthreads();
+    left = at.k_end - at.k;
+    a.begin(p.a, at.a, p.a_row, p.a_k, at.row * ROWS, p.n, at.k);
+    b.begin(p.b, at.b, p.b_col, p.b_k, at.col * COLS, p.m, at.k);
+    if (left > 0) {
+        a.fetch(tile_a[0], dvti_mm_depth(left));
+        b.fetch(tile_b[0], dvti_mm_depth(left));
+        a.store(tile_a[0]);
+        b.store(tile_b[0]);
+        dvti_mm_arrived();
+    }
+    __syncthreads();
+    for (int stage = 0; left > 0; left -= DEPTH, stage ^= 1) {
+        const bool more = left > DEPTH; /* the same for the whole block */
+        if (more) {
+            a.fetch(tile_a[stage ^ 1], dvti_mm_depth(left - DEPTH));
+            b.fetch(tile_b[stage ^ 1], dvti_mm_depth(left - DEPTH));
+        }
+#pragma unroll
+        for (int group = 0; group < DEPTH / V; group++)
+            dvti_mm_multiply(tile_a[stage], tile_b[stage], row, col, group, sum);
+        if (more) {
+            a.store(tile_a[stage ^ 1]);
+            b.store(tile_b[stage ^ 1]);
+            dvti_mm_arrived();
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < MINE_ROWS; i++) {
+        const int64_t r = at.row * ROWS + row + i / V * 8 * V + i % V;
+#pragma unroll
+        for (int h = 0; h < MINE_COLS / V; h++) {
+            const int64_t c = at.col * COLS + col + h * 4 * V;
+            if (r < p.n && c < p.m)
+                dvti_mm_put_group(p, at.partial, r, c, at.out, &sum[i][h * V]);
+        }
+    }
+}
+#endif
+
+/* Vectors: a is the row (1, k), b the matrix (k, m); the host exchanges the factors when m was 1. */
+#if KIND == 3
+/* Four units of V elements per lane are under way at once. */
+extern "C" __global__ void __launch_bounds__(256) dvti_matmul_rows(const dvti_kmatmul p) {
+    typedef dvti_mm_pack<dvti_mm_element, V> pack;
+    __shared__ S part[8];
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, team = (int)p.team;
+    const int unit = WIDE ? V : 1;
+    const dvti_mm_place at = dvti_mm_locate(p, dvti_mm_job());
+    if (dvti_mm_job() >= p.jobs)
+        return;
+    const int64_t col = at.col * (8 / team) + warp / team;
+    const dvti_mm_element *x = (const dvti_mm_element *)p.a + at.a;
+    const dvti_mm_element *w = (const dvti_mm_element *)p.b + at.b + (col < p.m ? col : 0) * p.b_col;
+    const int64_t step = 32 * unit * team;
+    S sum[4] = {};
+    for (int64_t k = at.k + (warp % team * 32 + lane) * unit; k < at.k_end; k += 4 * step) {
+#pragma unroll
+        for (int u = 0; u < 4; u++) {
+            const int64_t here = k + u * step;
+            if (here < at.k_end) {
+                if constexpr (WIDE) {
+                    const pack f = *(const pack *)(x + here), g = *(const pack *)(w + here);
+#pragma unroll
+                    for (int e = 0; e < V; e++)
+                        sum[u] = dvti_mm_add(dvti_mm_factor(f.v[e]), dvti_mm_factor(g.v[e]), sum[u]);
+                } else
+                    sum[u] = dvti_mm_add(dvti_mm_factor(x[here * p.a_k]), dvti_mm_factor(w[here * p.b_k]), sum[u]);
+            }
+        }
+    }
+    sum[0] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2)
+        sum[0] += __shfl_xor_sync(0xffffffffu, sum[0], other);
+    if (lane == 0)
+        part[warp] = sum[0];
+    __syncthreads();
+    if (lane == 0 && warp % team == 0 && col < p.m) {
+        for (int i = 1; i < team; i++)
+            sum[0] += part[warp + i];
+        dvti_mm_put(p, at.partial, at.out + col, sum[0]);
+    }
+}
+#endif
+
+#if KIND == 4
+/* A block has 32 V columns: neighbours of a lane are V columns that are read at once, or 32 apart. */
+extern "C" __global__ void __launch_bounds__(256) dvti_matmul_columns(const dvti_kmatmul p) {
+    typedef dvti_mm_pack<dvti_mm_element, V> pack;
+    __shared__ alignas(16) S part[8][32 * V];
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const dvti_mm_place at = dvti_mm_locate(p, dvti_mm_job());
+    if (dvti_mm_job() >= p.jobs)
+        return;
+    const int64_t first = at.col * 32 * V, col = first + lane * (WIDE ? V : 1);
+    const dvti_mm_element *x = (const dvti_mm_element *)p.a + at.a;
+    const dvti_mm_element *w = (const dvti_mm_element *)p.b + at.b + col * p.b_col;
+    S sum[V] = {};
+#pragma unroll 4
+    for (int64_t k = at.k + warp; k < at.k_end; k += 8) {
+        const S factor = dvti_mm_factor(x[k * p.a_k]);
+        if constexpr (WIDE) {
+            pack g = {};
+            if (col < p.m)
+                g = *(const pack *)(w + k * p.b_k);
+#pragma unroll
+            for (int e = 0; e < V; e++)
+                sum[e] = dvti_mm_add(factor, dvti_mm_factor(g.v[e]), sum[e]);
+        } else {
+#pragma unroll
+            for (int e = 0; e < V; e++)
+                if (col + 32 * e < p.m)
+                    sum[e] = dvti_mm_add(factor, dvti_mm_factor(w[k * p.b_k + 32 * e * p.b_col]), sum[e]);
+        }
+    }
+#pragma unroll
+    for (int e = 0; e < V; e++)
+        part[warp][WIDE ? lane * V + e : lane + 32 * e] = sum[e];
+    __syncthreads();
+    if ((int)threadIdx.x < 32 * V && first + threadIdx.x < p.m) {
+        S total = part[0][threadIdx.x];
+        for (int i = 1; i < 8; i++)
+            total += part[i][threadIdx.x];
+        dvti_mm_put(p, at.partial, at.out + first + threadIdx.x, total);
+    }
+}
+#endif
+
+#if KIND == 5
+extern "C" __global__ void __launch_bounds__(256) dvti_matmul_sum(const dvti_kmatmul p) {
+    const int64_t n = p.batches * p.n * p.m;
+    for (int64_t at = dvti_thread(); at < n; at += dvti_threads()) {
+        S total = ((const S *)p.partial)[at];
+#pragma unroll 4
+        for (int64_t i = 1; i < p.splits; i++)
+            total += ((const S *)p.partial)[i * n + at];
+        dvti_mm_put(p, false, at, total);
+    }
+}
+#endif

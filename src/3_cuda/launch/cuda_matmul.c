@@ -1,17 +1,272 @@
-/* matmul. */
-#include "3_cuda/dvt_cuda.h"
+/* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
+   decided here depends on the launch and the card only, so that the same product gives the same bits every time. */
+#include "3_cuda/launch/cuda_matmul.h"
 
-DVTI_FN void dvti_cuda_describe_matmul(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+/* The kernels of matmul.cu, by its KIND. */
+enum { DVTI_MM_SMALL, DVTI_MM_MEDIUM, DVTI_MM_LARGE, DVTI_MM_ROWS, DVTI_MM_COLUMNS, DVTI_MM_SUM };
+
+/* Pieces of k begin at its multiples: of everything that a kernel takes at once. */
+#define DVTI_MM_CHUNK 64
+
+/* What factors are staged and summed as; narrow integers wrap alike in 32 bits. */
+static int dvti_cuda_mm_bytes(dvt_dtype dtype) {
+    return dtype == DVT_F64 || dtype == DVT_I64 || dtype == DVT_BOOL ? 8 : 4;
 }
 
-DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+static uint64_t dvti_cuda_mm_variant(dvt_dtype dtype, int kind, bool a_along_k, bool b_along_k,
+                                     bool wide) {
+    return (uint64_t)dtype | (uint64_t)kind << 4 | (uint64_t)a_along_k << 8 |
+           (uint64_t)b_along_k << 9 | (uint64_t)wide << 10;
+}
+
+DVTI_FN void dvti_cuda_describe_matmul(uint64_t variant, dvti_text *text) {
+    dvt_dtype dtype = (dvt_dtype)(variant & 15);
+    const char *stage = dtype == DVT_F64                 ? "double"
+                        : dvt_dtype_is_float(dtype)      ? "float"
+                        : dvti_cuda_mm_bytes(dtype) == 8 ? "uint64_t"
+                                                         : "unsigned";
+    dvti_text_add(text, "#define D %d\n#define S %s\n#define KIND %d\n", (int)dtype, stage,
+                  (int)(variant >> 4 & 15));
+    dvti_text_add(text, "#define A_ALONG_K %d\n#define B_ALONG_K %d\n#define WIDE %d\n",
+                  (int)(variant >> 8 & 1), (int)(variant >> 9 & 1), (int)(variant >> 10 & 1));
+}
+
+DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {
+    const dvti_kmatmul *p = &plan->args;
+    dvti_cuda_mm_side side;
+    side.data = b ? p->b : p->a;
+    side.dtype = dtype;
+    side.lines = b ? p->m : p->n;
+    side.k = p->k;
+    side.line_stride = b ? p->b_col : p->a_row;
+    side.k_stride = b ? p->b_k : p->a_k;
+    side.batch = b ? p->b_batch : p->a_batch;
+    side.batch_axes = (int)p->ndim;
+    return side;
+}
+
+DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group) {
+    int64_t near = along_k ? side->k_stride : side->line_stride;
+    int64_t far = along_k ? side->line_stride : side->k_stride;
+    int64_t far_extent = along_k ? side->lines : side->k;
+    int i;
+    if (near != 1 || (far % group != 0 && far_extent > 1) ||
+        (uintptr_t)side->data % (uintptr_t)(group * dvt_dtype_size(side->dtype)) != 0)
+        return false;
+    for (i = 0; i < side->batch_axes; i++)
+        if (side->batch[i] % group != 0)
+            return false;
+    return true;
+}
+
+/* Batch axes of extent 1 say nothing; when there is one b for all, and a's matrices lie one below the other, they are one tall
+   matrix. */
+static void dvti_cuda_mm_batch(const dvti_launch *launch, dvti_kmatmul *p) {
+    const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
+    bool tall = true;
+    int i;
+    p->batches = 1;
+    for (i = 0; i < out->ndim - 2; i++) {
+        if (out->dim[i] == 1)
+            continue;
+        p->dim[p->ndim] = out->dim[i];
+        p->a_batch[p->ndim] = a->stride[i];
+        p->b_batch[p->ndim++] = b->stride[i];
+        p->batches *= out->dim[i];
+    }
+    for (i = 0; i < p->ndim; i++) {
+        int64_t inside = i + 1 < p->ndim ? p->a_batch[i + 1] * p->dim[i + 1] : p->a_row * p->n;
+        tall = tall && p->b_batch[i] == 0 && p->a_batch[i] == inside;
+    }
+    if (!tall)
+        return;
+    p->n *= p->batches;
+    p->batches = 1;
+    p->ndim = 0;
+}
+
+/* A column is the row of the transposed product: its factors change places. */
+static void dvti_cuda_mm_lay(dvti_kmatmul *p) {
+    int i;
+    const void *data = p->a;
+    int64_t stride = p->a_k, row = p->a_row;
+    if (p->m != 1 || p->n == 1)
+        return;
+    p->a = p->b;
+    p->b = data;
+    p->a_row = p->b_col;
+    p->a_k = p->b_k;
+    p->b_k = stride;
+    p->b_col = row;
+    p->m = p->n;
+    p->n = 1;
+    for (i = 0; i < p->ndim; i++) {
+        int64_t step = p->a_batch[i];
+        p->a_batch[i] = p->b_batch[i];
+        p->b_batch[i] = step;
+    }
+}
+
+DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits) {
+    dvti_kmatmul *p = &plan->args;
+    p->row_tiles = (p->n - 1) / rows + 1;
+    p->col_tiles = (p->m - 1) / cols + 1;
+    p->chunk = DVTI_MAX(p->k, 1);
+    p->splits = 1;
+    if (splits > 1) {
+        p->chunk = ((p->k - 1) / splits / DVTI_MM_CHUNK + 1) * DVTI_MM_CHUNK;
+        p->splits = (p->k - 1) / p->chunk + 1;
+    }
+    p->jobs = p->row_tiles * p->col_tiles * p->splits * p->batches;
+}
+
+/* Time in multiplications of one processor: full rounds of the card, each a tile and what starting one costs; pieces are written
+   and read again, which takes as long as some 16 multiplications per element. */
+DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
+                                const dvti_cuda_mm_tile *tiles, int n, int64_t *splits) {
+    const dvti_kmatmul *p = &plan->args;
+    const double processors = gpu->card->processors;
+    const double results = (double)p->n * (double)p->m * (double)p->batches;
+    double best = -1;
+    int kind = 0, i;
+    *splits = 1;
+    for (i = 0; i < n; i++) {
+        double jobs = (double)((p->n - 1) / tiles[i].rows + 1) *
+                      (double)((p->m - 1) / tiles[i].cols + 1) * (double)p->batches;
+        double area = (double)tiles[i].rows * (double)tiles[i].cols / tiles[i].rate;
+        int64_t pieces;
+        for (pieces = 1; pieces == 1 || p->k / pieces >= 4 * DVTI_MM_CHUNK; pieces *= 2) {
+            double depth = (double)p->k / (double)pieces + DVTI_MM_CHUNK;
+            double rounds = ceil(jobs * (double)pieces / processors);
+            double time = rounds * area * depth;
+            if (pieces > 1)
+                time += (double)pieces * results * 16 / processors + 1e5;
+            if (pieces > 1 && jobs * (double)pieces > 4 * processors)
+                break;
+            if (best < 0 || time < best) {
+                best = time;
+                kind = i;
+                *splits = pieces;
+            }
+        }
+    }
+    return kind;
+}
+
+static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
+    const int64_t group = 16 / dvti_cuda_mm_bytes(dtype);
+    const dvti_cuda_mm_tile tiles[] = {
+        {32, 32, 0.35}, {64, 64, 0.7}, {128, group == 4 ? 128 : 64, 1}};
+    dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
+    dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
+    bool a_along_k = llabs(a.k_stride) < llabs(a.line_stride);
+    bool b_along_k = llabs(b.k_stride) < llabs(b.line_stride);
+    /* what is copied as it is goes element by element where it is transposed: any alignment will do */
+    bool copied = gpu->card->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
+    bool a_wide =
+        (a_along_k && copied && a.k_stride == 1) ||
+        (dvti_cuda_mm_packed(&a, a_along_k, group) && (a_along_k ? a.k : a.lines) % group == 0);
+    bool b_wide =
+        (b_along_k && copied && b.k_stride == 1) ||
+        (dvti_cuda_mm_packed(&b, b_along_k, group) && (b_along_k ? b.k : b.lines) % group == 0);
+    int64_t splits;
+    int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), &splits);
+    dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
+    plan->program.variant =
+        dvti_cuda_mm_variant(dtype, kind, a_along_k, b_along_k, a_wide && b_wide);
+    plan->entry = "dvti_matmul_tiles";
+    plan->threads = kind == DVTI_MM_SMALL ? 64 : kind == DVTI_MM_MEDIUM ? 128 : 256;
+}
+
+/* A warp per element where that fills the card, else eight; k in pieces where even that does not. */
+static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
+    const int64_t group = 16 / dvti_cuda_mm_bytes(dtype), full = 4 * gpu->card->processors;
+    dvti_kmatmul *p = &plan->args;
+    dvti_cuda_mm_side x = dvti_cuda_mm_side_of(plan, dtype, false);
+    dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
+    bool wide = p->k % group == 0 && dvti_cuda_mm_packed(&x, true, group) &&
+                dvti_cuda_mm_packed(&w, true, group);
+    int64_t blocks = p->m * p->batches;
+    p->team = p->k < 1024 || blocks / 8 >= full ? 1 : 8;
+    blocks = blocks * p->team / 8 + 1;
+    dvti_cuda_mm_divide(plan, 1, 8 / p->team, DVTI_MIN(DVTI_MIN(full / blocks, p->k / 8192), 1024));
+    plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_ROWS, true, true, wide);
+    plan->entry = "dvti_matmul_rows";
+    plan->threads = 256;
+}
+
+static void dvti_cuda_mm_columns(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
+    const int64_t group = 16 / dvti_cuda_mm_bytes(dtype), full = 4 * gpu->card->processors;
+    dvti_kmatmul *p = &plan->args;
+    dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
+    bool wide = p->m % group == 0 && dvti_cuda_mm_packed(&w, false, group);
+    int64_t blocks = ((p->m - 1) / (32 * group) + 1) * p->batches;
+    dvti_cuda_mm_divide(plan, 1, 32 * group, DVTI_MIN(full / blocks, p->k / 256));
+    plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_COLUMNS, false, false, wide);
+    plan->entry = "dvti_matmul_columns";
+    plan->threads = 256;
+}
+
+static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                              dvti_cuda_mm *plan) {
+    const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
+    dvti_kmatmul *p = &plan->args;
+    int last = out->ndim - 1;
+    memset(plan, 0, sizeof *plan);
+    plan->program.family = DVTI_CUDA_FAMILY_matmul;
+    plan->partial = dvti_cuda_mm_bytes(out->dtype);
+    p->a = a->data;
+    p->b = b->data;
+    p->out = out->data;
+    p->n = out->dim[last - 1];
+    p->m = out->dim[last];
+    p->k = a->dim[last];
+    p->a_row = a->stride[last - 1];
+    p->a_k = a->stride[last];
+    p->b_k = b->stride[last - 1];
+    p->b_col = b->stride[last];
+    dvti_cuda_mm_batch(launch, p);
+    dvti_cuda_mm_lay(p);
+    if (p->n == 1 && p->k > 0 && (p->m == 1 || llabs(p->b_k) < llabs(p->b_col)))
+        dvti_cuda_mm_rows(gpu, plan, out->dtype);
+    else if (p->n == 1 && p->k > 0)
+        dvti_cuda_mm_columns(gpu, plan, out->dtype);
+    else if (!dvti_cuda_mma_plan(gpu, launch, plan))
+        dvti_cuda_mm_tiles(gpu, plan, out->dtype);
+    p->wide = p->m % (16 / plan->partial) == 0 && (uintptr_t)p->out % 16 == 0;
 }
 
 DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    (void)launch;
-    return 0;
+    dvti_cuda_mm plan;
+    if (dvti_cuda_view_size(&launch->out[0]) == 0)
+        return 0;
+    dvti_cuda_mm_plan(gpu, launch, &plan);
+    if (plan.args.splits == 1)
+        return 0;
+    return plan.args.splits * plan.args.batches * plan.args.n * plan.args.m * plan.partial;
 }
+
+DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    dvti_cuda_mm plan;
+    dvti_cuda_grid grid;
+    dvt_status status;
+    dvti_cuda_mm_plan(gpu, launch, &plan);
+    plan.args.partial = launch->workspace;
+    grid.y = (plan.args.jobs - 1) / INT32_MAX + 1;
+    grid.x = (plan.args.jobs - 1) / grid.y + 1;
+    grid.z = 1;
+    grid.threads = plan.threads;
+    grid.shared = plan.shared;
+    status =
+        dvti_cuda_start(gpu, launch, plan.program, plan.entry, grid, &plan.args, sizeof plan.args);
+    if (status != DVT_OK || plan.args.splits == 1)
+        return status;
+    plan.program.family = DVTI_CUDA_FAMILY_matmul;
+    plan.program.variant =
+        dvti_cuda_mm_variant(launch->out[0].dtype, DVTI_MM_SUM, false, false, false);
+    return dvti_cuda_start(gpu, launch, plan.program, "dvti_matmul_sum",
+                           dvti_cuda_grid_for(gpu, dvti_cuda_view_size(&launch->out[0]), 256, 1),
+                           &plan.args, sizeof plan.args);
+}
+
+#undef DVTI_MM_CHUNK

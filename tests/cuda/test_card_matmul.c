@@ -1,0 +1,280 @@
+/* Matrix products on a card against products in double on the host: layouts, dtypes, batches, and the sizes at which kernels
+   change or end. */
+#include "on_card.h"
+
+#define COUNT_OF(x) ((int)(sizeof(x) / sizeof((x)[0])))
+
+/* x's elements on gpu(0) behind other strides. */
+enum { PLAIN, TRANSPOSED, STEPPED, REVERSED, LAYOUTS };
+
+static dvt_array *laid(dvt_array *x, int how) {
+    dvt_array *card = dvt_copyto(x, dvt_gpu(0)), *wide, *view;
+    dvt_shape shape = dvt_shape_of(x);
+    int last = dvt_ndim(x) - 1, axis;
+    if (how == PLAIN || dvt_size(x) == 0)
+        return card;
+    if (how == TRANSPOSED)
+        return dvt_swapaxes(dvt_copyto(dvt_copy(dvt_swapaxes(x, last, last - 1)), dvt_gpu(0)), last,
+                            last - 1);
+    if (how == REVERSED) {
+        dvt_array *back = x;
+        for (axis = 0; axis <= last; axis++)
+            back = dvt_slice(back, axis, -1, DVT_END, -1);
+        card = dvt_copyto(dvt_copy(back), dvt_gpu(0));
+        for (axis = 0; axis <= last; axis++)
+            card = dvt_slice(card, axis, -1, DVT_END, -1);
+        return card;
+    }
+    /* every second element of rows that begin at an odd one */
+    shape.dim[last] = 2 * shape.dim[last] + 3;
+    wide = dvt_full(shape, 77, dvt_dtype_of(x), dvt_cpu());
+    view = dvt_slice(wide, last, 1, 1 + 2 * dvt_dim(x, last), 2);
+    CHECK(dvt_copy_into(view, x) != NULL);
+    return dvt_slice(dvt_copyto(wide, dvt_gpu(0)), last, 1, 1 + 2 * dvt_dim(x, last), 2);
+}
+
+/* got within what summing in the dtype's class may cost: half a unit of the result for storing, and a unit of the class for each
+   of the k additions, of the sum of sizes; integers exactly. */
+static void same_product(dvt_array *got, dvt_array *a, dvt_array *b, const char *what) {
+    dvt_dtype dtype = dvt_dtype_of(a);
+    int is_float = dvt_dtype_is_float(dtype);
+    double unit = dtype == DVT_F64 ? ulp_of(DVT_F64) : ulp_of(DVT_F32);
+    double k = (double)dvt_dim(a, -1);
+    dvt_array *exact, *size;
+    double *x, *y, *z;
+    int64_t i, n;
+    if (!is_float) {
+        SAME_ON_CARD(got, dvt_matmul(a, b), 0, what);
+        return;
+    }
+    a = dvt_astype(a, DVT_F64, false);
+    b = dvt_astype(b, DVT_F64, false);
+    exact = dvt_matmul(a, b);
+    size = dvt_matmul(dvt_abs(a), dvt_abs(b));
+    CHECK(got != NULL);
+    if (!got)
+        return;
+    CHECK_INT(dvt_dtype_of(got), dtype);
+    CHECK(dvt_ctx_of(got).type == DVT_DEVICE_GPU);
+    CHECK(dvt_shape_equal(dvt_shape_of(got), dvt_shape_of(exact)));
+    x = dvt_test_values(dvt_copyto(got, dvt_cpu()));
+    y = dvt_test_values(exact);
+    z = dvt_test_values(size);
+    n = x && y && z ? dvt_size(exact) : 0;
+    CHECK_INT(n, dvt_size(exact));
+    for (i = 0; i < n; i++) {
+        double bound = 0.5 * ulp_of(dtype) * fabs(y[i]) + (k + 2) * 0.5 * unit * z[i];
+        if (dtype == DVT_F16)
+            bound += 3e-8; /* half of the smallest step */
+        if (!dvt_test_check(fabs(x[i] - y[i]) <= bound, __FILE__, __LINE__,
+                            "%s: element %lld is %.17g, exactly %.17g, within %g", what,
+                            (long long)i, x[i], y[i], bound))
+            break;
+    }
+    free(x);
+    free(y);
+    free(z);
+}
+
+static void check_product(dvt_shape sa, dvt_shape sb, dvt_dtype dtype, int how_a, int how_b) {
+    DVT_SCOPE {
+        char what[200];
+        dvt_array *a = random_on_cpu(sa, dtype, -9, 10), *b = random_on_cpu(sb, dtype, -9, 10);
+        int n = sa.ndim;
+        snprintf(what, sizeof what, "%s: (%lld, %lld) layout %d x (%lld, %lld) layout %d",
+                 dvt_dtype_name(dtype), (long long)sa.dim[n - 2], (long long)sa.dim[n - 1], how_a,
+                 (long long)sb.dim[sb.ndim - 2], (long long)sb.dim[sb.ndim - 1], how_b);
+        same_product(dvt_matmul(laid(a, how_a), laid(b, how_b)), a, b, what);
+    }
+}
+
+static void check_sizes(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int how_a, int how_b) {
+    check_product(DVT_SHAPE(n, k), DVT_SHAPE(k, m), dtype, how_a, how_b);
+}
+
+DVT_TEST(card_matmul_every_layout) {
+    int a, b;
+    NEEDS_CARD;
+    for (a = 0; a < LAYOUTS; a++)
+        for (b = 0; b < LAYOUTS; b++) {
+            check_sizes(40, 36, 44, DVT_F32, a, b);
+            check_sizes(33, 19, 35, DVT_F32, a, b);
+        }
+}
+
+DVT_TEST(card_matmul_every_dtype) {
+    int dtype, how;
+    NEEDS_CARD;
+    for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
+        for (how = 0; how < 4; how++) {
+            int a = how & 1 ? TRANSPOSED : PLAIN, b = how & 2 ? TRANSPOSED : PLAIN;
+            check_sizes(36, 40, 48, (dvt_dtype)dtype, a, b); /* groups fit */
+            check_sizes(35, 41, 37, (dvt_dtype)dtype, a, b); /* they do not */
+        }
+}
+
+/* Each of the three tiles, at and around its edges, and k around the depth of a stage. */
+DVT_TEST(card_matmul_around_tiles) {
+    static const int64_t n[] = {2, 31, 32, 33, 64, 65, 129}, k[] = {1, 15, 16, 17, 33};
+    int i, j;
+    NEEDS_CARD;
+    for (i = 0; i < COUNT_OF(n); i++)
+        for (j = 0; j < COUNT_OF(k); j++)
+            check_sizes(n[i], k[j], n[(i + 3) % COUNT_OF(n)], DVT_F32, i & 1, j & 1);
+}
+
+DVT_TEST(card_matmul_large_tiles) {
+    int how;
+    NEEDS_CARD;
+    for (how = 0; how < 4; how++) {
+        check_sizes(1300, 18, 1201, DVT_F32, how & 1, how >> 1);
+        check_sizes(1300, 20, 1204, DVT_F32, how & 1, how >> 1);
+    }
+    check_sizes(1100, 9, 1030, DVT_F64, PLAIN, TRANSPOSED);
+    check_sizes(1100, 10, 1030, DVT_I64, TRANSPOSED, PLAIN);
+    check_sizes(1210, 17, 1212, DVT_I8, PLAIN, PLAIN);
+    check_sizes(1210, 17, 1213, DVT_F16, STEPPED, PLAIN);
+    check_sizes(1210, 17, 1213, DVT_BF16, PLAIN, REVERSED);
+}
+
+/* Small results of long sums, which are cut into pieces. */
+DVT_TEST(card_matmul_in_pieces_of_k) {
+    NEEDS_CARD;
+    check_sizes(33, 3001, 35, DVT_F32, PLAIN, PLAIN);
+    check_sizes(33, 3000, 36, DVT_F32, TRANSPOSED, PLAIN);
+    check_sizes(2, 20000, 3, DVT_F32, PLAIN, TRANSPOSED);
+    check_sizes(2, 4100, 3, DVT_F64, STEPPED, STEPPED);
+    check_sizes(5, 4100, 4, DVT_BF16, STEPPED, PLAIN);
+    check_sizes(70, 2049, 66, DVT_I32, PLAIN, PLAIN);
+    check_sizes(3, 9000, 3, DVT_I8, PLAIN, TRANSPOSED);
+}
+
+DVT_TEST(card_matmul_same_bits_again) {
+    dvt_array *a, *b, *once, *again;
+    NEEDS_CARD;
+    a = laid(random_on_cpu(DVT_SHAPE(20, 5000), DVT_F32, -1, 1), PLAIN);
+    b = laid(random_on_cpu(DVT_SHAPE(5000, 20), DVT_F32, -1, 1), PLAIN);
+    once = dvt_copyto(dvt_matmul(a, b), dvt_cpu());
+    again = dvt_matmul(a, b);
+    SAME_ON_CARD(again, once, 0, "the same product");
+}
+
+/* A row times a matrix, a matrix times a column: read along k and across, one warp per element and eight, and in pieces. */
+DVT_TEST(card_matmul_of_vectors) {
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_U8, DVT_I64};
+    static const int64_t k[] = {1, 7, 64, 1000, 1025}, m[] = {2, 31, 128, 129, 300};
+    int t, i, how;
+    NEEDS_CARD;
+    for (t = 0; t < COUNT_OF(dtypes); t++)
+        for (i = 0; i < COUNT_OF(k); i++)
+            for (how = 0; how < (t ? 2 : LAYOUTS); how++) {
+                check_sizes(1, k[i], m[i], dtypes[t], PLAIN, how);
+                check_sizes(m[i], k[COUNT_OF(k) - 1 - i], 1, dtypes[t], how, how);
+            }
+    check_sizes(1, 70001, 1, DVT_F32, PLAIN, PLAIN);
+    check_sizes(1, 70000, 1, DVT_F32, PLAIN, STEPPED);
+    check_sizes(1, 40000, 3, DVT_F32, PLAIN, TRANSPOSED);
+    check_sizes(5, 40000, 1, DVT_F32, PLAIN, PLAIN);
+    check_sizes(1, 3000, 9, DVT_F32, REVERSED, PLAIN);
+    check_sizes(9, 3000, 1, DVT_I32, TRANSPOSED, PLAIN);
+    check_sizes(1, 1, 1, DVT_F32, PLAIN, PLAIN);
+}
+
+DVT_TEST(card_matmul_batches) {
+    dvt_array *a, *b;
+    NEEDS_CARD;
+    check_product(DVT_SHAPE(3, 5, 17), DVT_SHAPE(3, 17, 9), DVT_F32, PLAIN, PLAIN);
+    check_product(DVT_SHAPE(3, 5, 17), DVT_SHAPE(17, 9), DVT_F32, PLAIN,
+                  TRANSPOSED); /* one tall matrix */
+    check_product(DVT_SHAPE(3, 5, 17), DVT_SHAPE(17, 9), DVT_F32, TRANSPOSED, PLAIN); /* not so */
+    check_product(DVT_SHAPE(5, 17), DVT_SHAPE(4, 17, 9), DVT_F32, PLAIN, PLAIN);
+    check_product(DVT_SHAPE(2, 1, 6, 8), DVT_SHAPE(3, 8, 5), DVT_F64, PLAIN, REVERSED);
+    check_product(DVT_SHAPE(2, 1, 2, 2, 1, 3, 6, 8), DVT_SHAPE(1, 3, 2, 1, 2, 1, 8, 4), DVT_F32,
+                  STEPPED, PLAIN);
+    check_product(DVT_SHAPE(4, 1, 30), DVT_SHAPE(4, 30, 20), DVT_F32, PLAIN, PLAIN);
+    check_product(DVT_SHAPE(4, 20, 30), DVT_SHAPE(4, 30, 1), DVT_I32, PLAIN, PLAIN);
+    check_product(DVT_SHAPE(4, 20, 30), DVT_SHAPE(30, 1), DVT_F32, TRANSPOSED, PLAIN);
+    check_product(DVT_SHAPE(6, 1, 1), DVT_SHAPE(6, 1, 1), DVT_F32, PLAIN, PLAIN);
+    check_product(DVT_SHAPE(2, 3, 3000), DVT_SHAPE(2, 3000, 3), DVT_F32, PLAIN, PLAIN);
+    /* a matrix that is every matrix of the batch */
+    a = random_on_cpu(DVT_SHAPE(1, 6, 12), DVT_F32, -1, 1);
+    b = random_on_cpu(DVT_SHAPE(1, 12, 8), DVT_F32, -1, 1);
+    same_product(dvt_matmul(dvt_broadcast_to(laid(a, PLAIN), DVT_SHAPE(5, 6, 12)),
+                            dvt_broadcast_to(laid(b, PLAIN), DVT_SHAPE(5, 12, 8))),
+                 dvt_broadcast_to(a, DVT_SHAPE(5, 6, 12)), dvt_broadcast_to(b, DVT_SHAPE(5, 12, 8)),
+                 "strides of 0 between matrices");
+    a = random_on_cpu(DVT_SHAPE(6, 1), DVT_F32, -1, 1);
+    b = random_on_cpu(DVT_SHAPE(12, 1), DVT_F32, -1, 1);
+    same_product(dvt_matmul(dvt_broadcast_to(laid(a, PLAIN), DVT_SHAPE(6, 12)),
+                            dvt_broadcast_to(laid(b, PLAIN), DVT_SHAPE(12, 8))),
+                 dvt_broadcast_to(a, DVT_SHAPE(6, 12)), dvt_broadcast_to(b, DVT_SHAPE(12, 8)),
+                 "strides of 0 inside matrices");
+}
+
+/* Rows that begin at an address of 16 bytes, and elsewhere. */
+DVT_TEST(card_matmul_off_alignment) {
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_I8};
+    int t, first;
+    NEEDS_CARD;
+    for (t = 0; t < COUNT_OF(dtypes); t++)
+        for (first = 0; first < 5; first++) {
+            dvt_array *a = random_on_cpu(DVT_SHAPE(36, 48), dtypes[t], -9, 10);
+            dvt_array *b = random_on_cpu(DVT_SHAPE(48, 52), dtypes[t], -9, 10), *ga, *gb;
+            ga = dvt_slice(dvt_copyto(a, dvt_gpu(0)), 1, first, first + 32, 1);
+            gb = dvt_slice(dvt_slice(dvt_copyto(b, dvt_gpu(0)), 0, 3, 35, 1), 1, first, first + 40,
+                           1);
+            a = dvt_slice(a, 1, first, first + 32, 1);
+            b = dvt_slice(dvt_slice(b, 0, 3, 35, 1), 1, first, first + 40, 1);
+            same_product(dvt_matmul(ga, gb), a, b, "a window of both");
+            same_product(dvt_matmul_t(gb, ga, true, true), dvt_t(b), dvt_t(a),
+                         "a window of both, transposed");
+        }
+}
+
+DVT_TEST(card_matmul_of_nothing) {
+    int dtype;
+    NEEDS_CARD;
+    for (dtype = 0; dtype < DVT_BOOL; dtype++) {
+        check_sizes(3, 0, 5, (dvt_dtype)dtype, PLAIN, PLAIN);
+        check_sizes(1, 0, 5, (dvt_dtype)dtype, PLAIN, PLAIN);
+        check_sizes(5, 0, 1, (dvt_dtype)dtype, PLAIN, PLAIN);
+    }
+    check_sizes(0, 4, 5, DVT_F32, PLAIN, PLAIN);
+    check_sizes(4, 4, 0, DVT_F32, PLAIN, PLAIN);
+    check_product(DVT_SHAPE(0, 2, 3), DVT_SHAPE(3, 4), DVT_F32, PLAIN, PLAIN);
+}
+
+/* A row or column with a NaN or an infinity reaches its own results and no others, tails included. */
+DVT_TEST(card_matmul_not_a_number) {
+    static const double strange[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    int i, how;
+    NEEDS_CARD;
+    for (i = 0; i < 3; i++)
+        for (how = 0; how < 4; how++) {
+            dvt_array *a = dvt_full(DVT_SHAPE(35, 21), 1, DVT_F32, dvt_cpu());
+            dvt_array *b = dvt_full(DVT_SHAPE(21, 37), 1, DVT_F32, dvt_cpu());
+            CHECK(dvt_fill(dvt_slice(dvt_slice(a, 0, 34, 35, 1), 1, 20, 21, 1), strange[i]) !=
+                  NULL);
+            CHECK(dvt_fill(dvt_slice(dvt_slice(b, 0, 3, 4, 1), 1, 36, 37, 1), strange[i]) != NULL);
+            SAME_ON_CARD(dvt_matmul(laid(a, how & 1), laid(b, how >> 1)), dvt_matmul(a, b), 0,
+                         "a strange number");
+        }
+}
+
+/* Integers wrap as on cpu(), in every kernel. */
+DVT_TEST(card_matmul_integers_wrap) {
+    static const dvt_dtype dtypes[] = {DVT_I8, DVT_U8, DVT_I32, DVT_I64};
+    int t;
+    NEEDS_CARD;
+    for (t = 0; t < COUNT_OF(dtypes); t++) {
+        double large = dtypes[t] == DVT_I64 ? 3e9 : dtypes[t] == DVT_I32 ? 70000 : 100;
+        dvt_array *a = dvt_full(DVT_SHAPE(33, 300), large, dtypes[t], dvt_cpu());
+        dvt_array *b = dvt_full(DVT_SHAPE(300, 34), large - 1, dtypes[t], dvt_cpu());
+        dvt_array *row = dvt_slice(a, 0, 0, 1, 1);
+        SAME_ON_CARD(dvt_matmul(laid(a, PLAIN), laid(b, PLAIN)), dvt_matmul(a, b), 0, "wrapping");
+        SAME_ON_CARD(dvt_matmul(laid(row, PLAIN), laid(b, PLAIN)), dvt_matmul(row, b), 0,
+                     "wrapping, across");
+        SAME_ON_CARD(dvt_matmul(laid(row, PLAIN), laid(b, TRANSPOSED)), dvt_matmul(row, b), 0,
+                     "wrapping, along");
+    }
+}
