@@ -3861,8 +3861,9 @@ typedef enum dvti_kernel {
     /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape. */
     DVTI_K_SOFTMAX,
     /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
-       batch axes already broadcast by strides of 0; any strides. Accumulated in float32 for float32, float16, bfloat16, float64
-       for float64, int64 for integers; k in ascending order. */
+       batch axes already broadcast by strides of 0; any strides; one dtype. Accumulated in float32 for float32, float16,
+       bfloat16, float64 for float64, int64 for integers; in an order that the shapes, the strides and the device decide: k ascending
+       on cpu(), where a card may add pieces of k that were summed side by side. */
     DVTI_K_MATMUL,
     /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups.
        op conv2d:        out[0] y (N,O,OH,OW); in x (N,C,H,W), w (O,C/g,KH,KW), and b (O) when n_in is 3.
@@ -10884,9 +10885,20 @@ typedef struct dvti_kelementwise {
 
 /* softmax.cu */
 
-/* matmul.cu */
-
-/* matmul_mma.cu */
+/* matmul.cu, matmul_mma.cu */
+typedef struct dvti_kmatmul {
+    const void *a, *b;
+    void *out, *partial; /* partial: what is summed, (splits, batches, n, m), when splits > 1 */
+    int64_t n, m, k;
+    int64_t a_row, a_k, b_k, b_col;         /* strides in elements */
+    int64_t batches, ndim;                  /* product and number of the batch axes */
+    int64_t dim[8], a_batch[8], b_batch[8]; /* of the batch axes: extents, strides */
+    int64_t row_tiles, col_tiles, splits,
+        jobs;      /* jobs: tiles of all matrices and all pieces of k */
+    int64_t chunk; /* of k, per piece; a multiple of what kernels take at once */
+    int64_t wide;  /* rows of the result can be written 16 bytes of sums at a time */
+    int64_t team;  /* rows: warps per element, 1 or 8 */
+} dvti_kmatmul;
 
 /* conv.cu */
 /* x (n, c, h, w), w (o, cg, kh, kw), y (n, o, oh, ow); pairs are height, width. */
@@ -13350,8 +13362,19 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "\n",
-"\n",
-"\n",
+"typedef struct dvti_kmatmul {\n",
+"    const void *a, *b;\n",
+"    void *out, *partial;\n",
+"    int64_t n, m, k;\n",
+"    int64_t a_row, a_k, b_k, b_col;\n",
+"    int64_t batches, ndim;\n",
+"    int64_t dim[8], a_batch[8], b_batch[8];\n",
+"    int64_t row_tiles, col_tiles, splits,\n",
+"        jobs;\n",
+"    int64_t chunk;\n",
+"    int64_t wide;\n",
+"    int64_t team;\n",
+"} dvti_kmatmul;\n",
 "\n",
 "\n",
 "\n",
@@ -14548,6 +14571,410 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "#line 1 \"matmul.cu\"\n",
 "\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"typedef typename dvti_stored<D>::type dvti_mm_element;\n",
+"\n",
+"#define V ((int)(16 / sizeof(S)))\n",
+"\n",
+"__device__ inline S dvti_mm_factor(dvti_mm_element v) {\n",
+"    if constexpr (DVTI_IS_FLOAT(D))\n",
+"        return dvti_widen<D, S>(v);\n",
+"    else\n",
+"        return (S)dvti_widen<D, int64_t>(v);\n",
+"}\n",
+"\n",
+"__device__ inline float dvti_mm_add(float a, float b, float sum) { return fmaf(a, b, sum); }\n",
+"__device__ inline double dvti_mm_add(double a, double b, double sum) { return fma(a, b, sum); }\n",
+"__device__ inline unsigned dvti_mm_add(unsigned a, unsigned b, unsigned sum) { return a * b + sum; }\n",
+"__device__ inline uint64_t dvti_mm_add(uint64_t a, uint64_t b, uint64_t sum) { return a * b + sum; }\n",
+"\n",
+"__device__ inline dvti_mm_element dvti_mm_result(float v) { return dvti_narrow<D>(v); }\n",
+"__device__ inline dvti_mm_element dvti_mm_result(double v) { return dvti_narrow<D>(v); }\n",
+"__device__ inline dvti_mm_element dvti_mm_result(unsigned v) { return dvti_narrow<D>((int64_t)v); }\n",
+"__device__ inline dvti_mm_element dvti_mm_result(uint64_t v) { return dvti_narrow<D>((int64_t)v); }\n",
+"\n",
+"template <class T, int N> struct alignas(sizeof(T) * N) dvti_mm_pack { T v[N]; };\n",
+"\n",
+"\n",
+"struct dvti_mm_place {\n",
+"    int64_t a, b, out;\n",
+"    int64_t row, col;\n",
+"    int64_t k, k_end;\n",
+"    bool partial;\n",
+"};\n",
+"\n",
+"__device__ inline dvti_mm_place dvti_mm_locate(const dvti_kmatmul &p, int64_t job) {\n",
+"    dvti_mm_place at;\n",
+"    const int64_t tiles = p.row_tiles * p.col_tiles, tile = job % tiles, piece = job / tiles;\n",
+"    const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles), rest = tile % (8 * p.col_tiles);\n",
+"    const int64_t rows = p.row_tiles - band * 8 < 8 ? p.row_tiles - band * 8 : 8;\n",
+"    int64_t batch = piece / p.splits;\n",
+"    at.row = band * 8 + rest % rows;\n",
+"    at.col = rest / rows;\n",
+"    at.k = split * p.chunk;\n",
+"    at.k_end = at.k + p.chunk < p.k ? at.k + p.chunk : p.k;\n",
+"    at.out = (split * p.batches + batch) * p.n * p.m;\n",
+"    at.partial = p.splits > 1;\n",
+"    at.a = at.b = 0;\n",
+"    for (int axis = (int)p.ndim - 1; axis >= 0; axis--) {\n",
+"        const int64_t index = batch % p.dim[axis];\n",
+"        at.a += index * p.a_batch[axis];\n",
+"        at.b += index * p.b_batch[axis];\n",
+"        batch /= p.dim[axis];\n",
+"    }\n",
+"    return at;\n",
+"}\n",
+"\n",
+"__device__ inline int64_t dvti_mm_job() { return (int64_t)blockIdx.y * gridDim.x + blockIdx.x; }\n",
+"\n",
+"\n",
+"__device__ inline void dvti_mm_put(const dvti_kmatmul &p, bool partial, int64_t at, S v) {\n",
+"    if (partial)\n",
+"        ((S *)p.partial)[at] = v;\n",
+"    else\n",
+"        ((dvti_mm_element *)p.out)[at] = dvti_mm_result(v);\n",
+"}\n",
+"\n",
+"#if KIND <= 2\n",
+"#define MINE_ROWS (KIND == 0 ? 4 : 8)\n",
+"#define MINE_COLS (KIND == 2 && V == 4 ? 8 : 4)\n",
+"#define WARP_ROWS (KIND == 2 ? 2 : 1)\n",
+"#define WARP_COLS (KIND == 0 ? 2 : 4)\n",
+"#define ROWS (8 * MINE_ROWS * WARP_ROWS)\n",
+"#define COLS (4 * MINE_COLS * WARP_COLS)\n",
+"#define DEPTH (4 * V)\n",
+"#define THREADS (32 * WARP_ROWS * WARP_COLS)\n",
+"\n",
+"#if __CUDA_ARCH__ >= 800\n",
+"#define ASYNC (sizeof(dvti_mm_element) == sizeof(S))\n",
+"#else\n",
+"#define ASYNC false\n",
+"#endif\n",
+"\n",
+"\n",
+"template <int BYTES> __device__ inline void dvti_mm_copy(void *to, const void *from, bool there) {\n",
+"#if __CUDA_ARCH__ >= 800\n",
+"    const unsigned place = (unsigned)__cvta_generic_to_shared(to);\n",
+"    const int bytes = there ? BYTES : 0;\n",
+"    if constexpr (BYTES == 16)\n",
+"        asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(place), \"l\"(from), \"r\"(bytes) : \"memory\");\n",
+"    else\n",
+"        asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2, %3;\" ::\"r\"(place), \"l\"(from), \"n\"(BYTES), \"r\"(bytes)\n",
+"                     : \"memory\");\n",
+"#endif\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_mm_arrived() {\n",
+"#if __CUDA_ARCH__ >= 800\n",
+"    asm volatile(\"cp.async.commit_group;\\ncp.async.wait_group 0;\" ::: \"memory\");\n",
+"#endif\n",
+"}\n",
+"\n",
+"\n",
+"template <int T, bool ALONG_K> struct dvti_mm_side {\n",
+"    static const int UNITS = T * DEPTH / V / THREADS;\n",
+"    static const bool PACKED = WIDE && !(ALONG_K && ASYNC);\n",
+"\n",
+"    const dvti_mm_element *at;\n",
+"    const void *data;\n",
+"    int64_t line_stride, k_stride;\n",
+"    int line, k, lines;\n",
+"    dvti_mm_element held[UNITS][V];\n",
+"\n",
+"    __device__ inline void begin(const void *all, int64_t matrix, int64_t stride, int64_t k_step, int64_t first,\n",
+"                                 int64_t extent, int64_t k_first) {\n",
+"        const int id = (int)threadIdx.x;\n",
+"        data = all;\n",
+"        line_stride = WIDE && !ALONG_K ? 1 : stride;\n",
+"        k_stride = WIDE && ALONG_K ? 1 : k_step;\n",
+"        line = ALONG_K ? id / 4 : WIDE ? id % (T / V) * V : id % T;\n",
+"        k = ALONG_K ? id % 4 * V : WIDE ? id / (T / V) : id / T;\n",
+"        lines = extent - first < T ? (int)(extent - first) : T;\n",
+"        at = (const dvti_mm_element *)all + matrix + (first + line) * line_stride + (k_first + k) * k_stride;\n",
+"    }\n",
+"\n",
+"\n",
+"    static __device__ inline int line_step(int i, int e) {\n",
+"        return ALONG_K ? i * (THREADS / 4) : WIDE ? e : 0;\n",
+"    }\n",
+"    static __device__ inline int k_step(int i, int e) {\n",
+"        return ALONG_K ? e : WIDE ? i * (THREADS * V / T) : (i * V + e) * (THREADS / T);\n",
+"    }\n",
+"\n",
+"    static __device__ inline int place(int line, int k) {\n",
+"        return k * T + ((line / V) ^ (ALONG_K ? k / V * 2 : 0)) * V + line % V;\n",
+"    }\n",
+"\n",
+"\n",
+"    __device__ inline void fetch(S *tile, int k_left) {\n",
+"#pragma unroll\n",
+"        for (int i = 0; i < UNITS; i++) {\n",
+"#pragma unroll\n",
+"            for (int e = 0; e < (PACKED ? 1 : V); e++) {\n",
+"                const int l = line_step(i, e), d = k_step(i, e);\n",
+"                const bool there = line + l < lines && k + d < k_left;\n",
+"                const dvti_mm_element *from = at + l * line_stride + d * k_stride;\n",
+"                if constexpr (ASYNC)\n",
+"                    dvti_mm_copy<(int)sizeof(S) * (PACKED ? V : 1)>(tile + place(line + l, k + d), there ? from : data, there);\n",
+"                else if constexpr (PACKED) {\n",
+"                    dvti_mm_pack<dvti_mm_element, V> pack = {};\n",
+"                    if (there)\n",
+"                        pack = *(const dvti_mm_pack<dvti_mm_element, V> *)from;\n",
+"#pragma unroll\n",
+"                    for (int j = 0; j < V; j++)\n",
+"                        held[i][j] = pack.v[j];\n",
+"                } else\n",
+"                    held[i][e] = there ? *from : (dvti_mm_element)0;\n",
+"            }\n",
+"        }\n",
+"        at += DEPTH * k_stride;\n",
+"    }\n",
+"\n",
+"    __device__ inline void store(S *tile) {\n",
+"        if constexpr (!ASYNC) {\n",
+"#pragma unroll\n",
+"            for (int i = 0; i < UNITS; i++) {\n",
+"                if constexpr (WIDE && !ALONG_K) {\n",
+"                    dvti_mm_pack<S, V> pack;\n",
+"#pragma unroll\n",
+"                    for (int e = 0; e < V; e++)\n",
+"                        pack.v[e] = dvti_mm_factor(held[i][e]);\n",
+"                    *(dvti_mm_pack<S, V> *)(tile + place(line, k + k_step(i, 0))) = pack;\n",
+"                } else {\n",
+"#pragma unroll\n",
+"                    for (int e = 0; e < V; e++)\n",
+"                        tile[place(line + line_step(i, e), k + k_step(i, e))] = dvti_mm_factor(held[i][e]);\n",
+"                }\n",
+"            }\n",
+"        }\n",
+"    }\n",
+"};\n",
+"\n",
+"typedef dvti_mm_side<ROWS, A_ALONG_K> dvti_mm_a;\n",
+"typedef dvti_mm_side<COLS, B_ALONG_K> dvti_mm_b;\n",
+"\n",
+"__device__ inline int dvti_mm_depth(int64_t left) {\n",
+"    return left < DEPTH ? (int)left : DEPTH;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_mm_multiply(const S *a, const S *b, int row, int col, int at, S (&sum)[MINE_ROWS][MINE_COLS]) {\n",
+"#pragma unroll\n",
+"    for (int k = 0; k < V; k++) {\n",
+"        dvti_mm_pack<S, V> x[MINE_ROWS / V], y[MINE_COLS / V];\n",
+"#pragma unroll\n",
+"        for (int h = 0; h < MINE_ROWS / V; h++)\n",
+"            x[h] = *(const dvti_mm_pack<S, V> *)(a + dvti_mm_a::place(row, at * V) + h * 8 * V + k * ROWS);\n",
+"#pragma unroll\n",
+"        for (int h = 0; h < MINE_COLS / V; h++)\n",
+"            y[h] = *(const dvti_mm_pack<S, V> *)(b + dvti_mm_b::place(col + h * 4 * V, at * V) + k * COLS);\n",
+"#pragma unroll\n",
+"        for (int i = 0; i < MINE_ROWS; i++)\n",
+"#pragma unroll\n",
+"            for (int j = 0; j < MINE_COLS; j++)\n",
+"                sum[i][j] = dvti_mm_add(x[i / V].v[i % V], y[j / V].v[j % V], sum[i][j]);\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, int64_t row, int64_t col, int64_t out, const S *v) {\n",
+"    const int64_t at = out + row * p.m + col;\n",
+"    if (!p.wide) {\n",
+"#pragma unroll\n",
+"        for (int e = 0; e < V; e++)\n",
+"            if (col + e < p.m)\n",
+"                dvti_mm_put(p, partial, at + e, v[e]);\n",
+"    } else if (partial) {\n",
+"        dvti_mm_pack<S, V> pack;\n",
+"#pragma unroll\n",
+"        for (int e = 0; e < V; e++)\n",
+"            pack.v[e] = v[e];\n",
+"        *(dvti_mm_pack<S, V> *)((S *)p.partial + at) = pack;\n",
+"    } else {\n",
+"        dvti_mm_pack<dvti_mm_element, V> pack;\n",
+"#pragma unroll\n",
+"        for (int e = 0; e < V; e++)\n",
+"            pack.v[e] = dvti_mm_result(v[e]);\n",
+"        *(dvti_mm_pack<dvti_mm_element, V> *)((dvti_mm_element *)p.out + at) = pack;\n",
+"    }\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(THREADS, KIND == 2 ? 2 : 4) dvti_matmul_tiles(const dvti_kmatmul p) {\n",
+"    __shared__ alignas(16) S tile_a[2][ROWS * DEPTH];\n",
+"    __shared__ alignas(16) S tile_b[2][COLS * DEPTH];\n",
+"    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;\n",
+"    const int row = warp / WARP_COLS * 8 * MINE_ROWS + lane / 4 * V, col = warp % WARP_COLS * 4 * MINE_COLS + lane % 4 * V;\n",
+"    __shared__ dvti_mm_place at;\n",
+"    int64_t left;\n",
+"    S sum[MINE_ROWS][MINE_COLS] = {};\n",
+"    dvti_mm_a a;\n",
+"    dvti_mm_b b;\n",
+"    if (dvti_mm_job() >= p.jobs)\n",
+"        return;\n",
+"    if (threadIdx.x == 0)\n",
+"        at = dvti_mm_locate(p, dvti_mm_job());\n",
+"    __syncthreads();\n",
+"    left = at.k_end - at.k;\n",
+"    a.begin(p.a, at.a, p.a_row, p.a_k, at.row * ROWS, p.n, at.k);\n",
+"    b.begin(p.b, at.b, p.b_col, p.b_k, at.col * COLS, p.m, at.k);\n",
+"    if (left > 0) {\n",
+"        a.fetch(tile_a[0], dvti_mm_depth(left));\n",
+"        b.fetch(tile_b[0], dvti_mm_depth(left));\n",
+"        a.store(tile_a[0]);\n",
+"        b.store(tile_b[0]);\n",
+"        dvti_mm_arrived();\n",
+"    }\n",
+"    __syncthreads();\n",
+"    for (int stage = 0; left > 0; left -= DEPTH, stage ^= 1) {\n",
+"        const bool more = left > DEPTH;\n",
+"        if (more) {\n",
+"            a.fetch(tile_a[stage ^ 1], dvti_mm_depth(left - DEPTH));\n",
+"            b.fetch(tile_b[stage ^ 1], dvti_mm_depth(left - DEPTH));\n",
+"        }\n",
+"#pragma unroll\n",
+"        for (int group = 0; group < DEPTH / V; group++)\n",
+"            dvti_mm_multiply(tile_a[stage], tile_b[stage], row, col, group, sum);\n",
+"        if (more) {\n",
+"            a.store(tile_a[stage ^ 1]);\n",
+"            b.store(tile_b[stage ^ 1]);\n",
+"            dvti_mm_arrived();\n",
+"        }\n",
+"        __syncthreads();\n",
+"    }\n",
+"#pragma unroll\n",
+"    for (int i = 0; i < MINE_ROWS; i++) {\n",
+"        const int64_t r = at.row * ROWS + row + i / V * 8 * V + i % V;\n",
+"#pragma unroll\n",
+"        for (int h = 0; h < MINE_COLS / V; h++) {\n",
+"            const int64_t c = at.col * COLS + col + h * 4 * V;\n",
+"            if (r < p.n && c < p.m)\n",
+"                dvti_mm_put_group(p, at.partial, r, c, at.out, &sum[i][h * V]);\n",
+"        }\n",
+"    }\n",
+"}\n",
+"#endif\n",
+"\n",
+"\n",
+"#if KIND == 3\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_matmul_rows(const dvti_kmatmul p) {\n",
+"    typedef dvti_mm_pack<dvti_mm_element, V> pack;\n",
+"    __shared__ S part[8];\n",
+"    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, team = (int)p.team;\n",
+"    const int unit = WIDE ? V : 1;\n",
+"    const dvti_mm_place at = dvti_mm_locate(p, dvti_mm_job());\n",
+"    if (dvti_mm_job() >= p.jobs)\n",
+"        return;\n",
+"    const int64_t col = at.col * (8 / team) + warp / team;\n",
+"    const dvti_mm_element *x = (const dvti_mm_element *)p.a + at.a;\n",
+"    const dvti_mm_element *w = (const dvti_mm_element *)p.b + at.b + (col < p.m ? col : 0) * p.b_col;\n",
+"    const int64_t step = 32 * unit * team;\n",
+"    S sum[4] = {};\n",
+"    for (int64_t k = at.k + (warp % team * 32 + lane) * unit; k < at.k_end; k += 4 * step) {\n",
+"#pragma unroll\n",
+"        for (int u = 0; u < 4; u++) {\n",
+"            const int64_t here = k + u * step;\n",
+"            if (here < at.k_end) {\n",
+"                if constexpr (WIDE) {\n",
+"                    const pack f = *(const pack *)(x + here), g = *(const pack *)(w + here);\n",
+"#pragma unroll\n",
+"                    for (int e = 0; e < V; e++)\n",
+"                        sum[u] = dvti_mm_add(dvti_mm_factor(f.v[e]), dvti_mm_factor(g.v[e]), sum[u]);\n",
+"                } else\n",
+"                    sum[u] = dvti_mm_add(dvti_mm_factor(x[here * p.a_k]), dvti_mm_factor(w[here * p.b_k]), sum[u]);\n",
+"            }\n",
+"        }\n",
+"    }\n",
+"    sum[0] = (sum[0] + sum[1]) + (sum[2] + sum[3]);\n",
+"#pragma unroll\n",
+"    for (int other = 16; other > 0; other /= 2)\n",
+"        sum[0] += __shfl_xor_sync(0xffffffffu, sum[0], other);\n",
+"    if (lane == 0)\n",
+"        part[warp] = sum[0];\n",
+"    __syncthreads();\n",
+"    if (lane == 0 && warp % team == 0 && col < p.m) {\n",
+"        for (int i = 1; i < team; i++)\n",
+"            sum[0] += part[warp + i];\n",
+"        dvti_mm_put(p, at.partial, at.out + col, sum[0]);\n",
+"    }\n",
+"}\n",
+"#endif\n",
+"\n",
+"#if KIND == 4\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_matmul_columns(const dvti_kmatmul p) {\n",
+"    typedef dvti_mm_pack<dvti_mm_element, V> pack;\n",
+"    __shared__ alignas(16) S part[8][32 * V];\n",
+"    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;\n",
+"    const dvti_mm_place at = dvti_mm_locate(p, dvti_mm_job());\n",
+"    if (dvti_mm_job() >= p.jobs)\n",
+"        return;\n",
+"    const int64_t first = at.col * 32 * V, col = first + lane * (WIDE ? V : 1);\n",
+"    const dvti_mm_element *x = (const dvti_mm_element *)p.a + at.a;\n",
+"    const dvti_mm_element *w = (const dvti_mm_element *)p.b + at.b + col * p.b_col;\n",
+"    S sum[V] = {};\n",
+"#pragma unroll 4\n",
+"    for (int64_t k = at.k + warp; k < at.k_end; k += 8) {\n",
+"        const S factor = dvti_mm_factor(x[k * p.a_k]);\n",
+"        if constexpr (WIDE) {\n",
+"            pack g = {};\n",
+"            if (col < p.m)\n",
+"                g = *(const pack *)(w + k * p.b_k);\n",
+"#pragma unroll\n",
+"            for (int e = 0; e < V; e++)\n",
+"                sum[e] = dvti_mm_add(factor, dvti_mm_factor(g.v[e]), sum[e]);\n",
+"        } else {\n",
+"#pragma unroll\n",
+"            for (int e = 0; e < V; e++)\n",
+"                if (col + 32 * e < p.m)\n",
+"                    sum[e] = dvti_mm_add(factor, dvti_mm_factor(w[k * p.b_k + 32 * e * p.b_col]), sum[e]);\n",
+"        }\n",
+"    }\n",
+"#pragma unroll\n",
+"    for (int e = 0; e < V; e++)\n",
+"        part[warp][WIDE ? lane * V + e : lane + 32 * e] = sum[e];\n",
+"    __syncthreads();\n",
+"    if ((int)threadIdx.x < 32 * V && first + threadIdx.x < p.m) {\n",
+"        S total = part[0][threadIdx.x];\n",
+"        for (int i = 1; i < 8; i++)\n",
+"            total += part[i][threadIdx.x];\n",
+"        dvti_mm_put(p, at.partial, at.out + first + threadIdx.x, total);\n",
+"    }\n",
+"}\n",
+"#endif\n",
+"\n",
+"#if KIND == 5\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_matmul_sum(const dvti_kmatmul p) {\n",
+"    const int64_t n = p.batches * p.n * p.m;\n",
+"    for (int64_t at = dvti_thread(); at < n; at += dvti_threads()) {\n",
+"        S total = ((const S *)p.partial)[at];\n",
+"#pragma unroll 4\n",
+"        for (int64_t i = 1; i < p.splits; i++)\n",
+"            total += ((const S *)p.partial)[i * n + at];\n",
+"        dvti_mm_put(p, false, at, total);\n",
+"    }\n",
+"}\n",
+"#endif\n",
 "#line 1 \"matmul_mma.cu\"\n",
 "\n",
 "#line 1 \"optimizer.cu\"\n",
@@ -16211,25 +16638,334 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 #line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
-/* matmul. */
+/* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
+   decided here depends on the launch and the card only, so that the same product gives the same bits every time. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cuda/launch/cuda_matmul.c"
 #endif
+/* ==== begin src/3_cuda/launch/cuda_matmul.h ==== */
+/* What the two families of matrix products share: a plan is a launch that has been decided, all but its workspace. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cuda/launch/cuda_matmul.h"
+#endif
+#ifndef DVTI_CUDA_MATMUL_H
+#define DVTI_CUDA_MATMUL_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cuda/launch/cuda_matmul.h"
+#endif
 
-DVTI_FN void dvti_cuda_describe_matmul(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+typedef struct dvti_cuda_mm {
+    dvti_cuda_program program;
+    const char *entry;
+    int threads;
+    int64_t shared;
+    int64_t partial; /* bytes of one result in a piece of k */
+    dvti_kmatmul args;
+} dvti_cuda_mm;
+
+/* A factor as the kernels see it: lines (rows of a, columns of b) and k. */
+typedef struct dvti_cuda_mm_side {
+    const void *data;
+    dvt_dtype dtype;
+    int64_t lines, k, line_stride, k_stride;
+    const int64_t *batch; /* strides */
+    int batch_axes;
+} dvti_cuda_mm_side;
+
+DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b);
+/* The lines, or (along_k) the elements of a line, lie side by side, and all else is at multiples of `group` elements. */
+DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group);
+/* Tiles and pieces of k for a kernel that has a tile of rows x cols. */
+DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits);
+
+/* One shape of tile, and how much of the card's arithmetic it reaches, 0..1: what choosing needs to know. */
+typedef struct dvti_cuda_mm_tile {
+    int64_t rows, cols;
+    double rate;
+} dvti_cuda_mm_tile;
+
+/* The tile, of n, that is expected to take the least time; and into how many pieces k goes. */
+DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
+                                const dvti_cuda_mm_tile *tiles, int n, int64_t *splits);
+
+/* The tensor cores, when they can be used; false leaves the plan as it was. */
+DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                dvti_cuda_mm *plan);
+
+#endif
+/* ==== end src/3_cuda/launch/cuda_matmul.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/launch/cuda_matmul.c"
+#endif
+
+/* The kernels of matmul.cu, by its KIND. */
+enum { DVTI_MM_SMALL, DVTI_MM_MEDIUM, DVTI_MM_LARGE, DVTI_MM_ROWS, DVTI_MM_COLUMNS, DVTI_MM_SUM };
+
+/* Pieces of k begin at its multiples: of everything that a kernel takes at once. */
+#define DVTI_MM_CHUNK 64
+
+/* What factors are staged and summed as; narrow integers wrap alike in 32 bits. */
+static int dvti_cuda_mm_bytes(dvt_dtype dtype) {
+    return dtype == DVT_F64 || dtype == DVT_I64 || dtype == DVT_BOOL ? 8 : 4;
 }
 
-DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+static uint64_t dvti_cuda_mm_variant(dvt_dtype dtype, int kind, bool a_along_k, bool b_along_k,
+                                     bool wide) {
+    return (uint64_t)dtype | (uint64_t)kind << 4 | (uint64_t)a_along_k << 8 |
+           (uint64_t)b_along_k << 9 | (uint64_t)wide << 10;
+}
+
+DVTI_FN void dvti_cuda_describe_matmul(uint64_t variant, dvti_text *text) {
+    dvt_dtype dtype = (dvt_dtype)(variant & 15);
+    const char *stage = dtype == DVT_F64                 ? "double"
+                        : dvt_dtype_is_float(dtype)      ? "float"
+                        : dvti_cuda_mm_bytes(dtype) == 8 ? "uint64_t"
+                                                         : "unsigned";
+    dvti_text_add(text, "#define D %d\n#define S %s\n#define KIND %d\n", (int)dtype, stage,
+                  (int)(variant >> 4 & 15));
+    dvti_text_add(text, "#define A_ALONG_K %d\n#define B_ALONG_K %d\n#define WIDE %d\n",
+                  (int)(variant >> 8 & 1), (int)(variant >> 9 & 1), (int)(variant >> 10 & 1));
+}
+
+DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {
+    const dvti_kmatmul *p = &plan->args;
+    dvti_cuda_mm_side side;
+    side.data = b ? p->b : p->a;
+    side.dtype = dtype;
+    side.lines = b ? p->m : p->n;
+    side.k = p->k;
+    side.line_stride = b ? p->b_col : p->a_row;
+    side.k_stride = b ? p->b_k : p->a_k;
+    side.batch = b ? p->b_batch : p->a_batch;
+    side.batch_axes = (int)p->ndim;
+    return side;
+}
+
+DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group) {
+    int64_t near = along_k ? side->k_stride : side->line_stride;
+    int64_t far = along_k ? side->line_stride : side->k_stride;
+    int64_t far_extent = along_k ? side->lines : side->k;
+    int i;
+    if (near != 1 || (far % group != 0 && far_extent > 1) ||
+        (uintptr_t)side->data % (uintptr_t)(group * dvt_dtype_size(side->dtype)) != 0)
+        return false;
+    for (i = 0; i < side->batch_axes; i++)
+        if (side->batch[i] % group != 0)
+            return false;
+    return true;
+}
+
+/* Batch axes of extent 1 say nothing; when there is one b for all, and a's matrices lie one below the other, they are one tall
+   matrix. */
+static void dvti_cuda_mm_batch(const dvti_launch *launch, dvti_kmatmul *p) {
+    const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
+    bool tall = true;
+    int i;
+    p->batches = 1;
+    for (i = 0; i < out->ndim - 2; i++) {
+        if (out->dim[i] == 1)
+            continue;
+        p->dim[p->ndim] = out->dim[i];
+        p->a_batch[p->ndim] = a->stride[i];
+        p->b_batch[p->ndim++] = b->stride[i];
+        p->batches *= out->dim[i];
+    }
+    for (i = 0; i < p->ndim; i++) {
+        int64_t inside = i + 1 < p->ndim ? p->a_batch[i + 1] * p->dim[i + 1] : p->a_row * p->n;
+        tall = tall && p->b_batch[i] == 0 && p->a_batch[i] == inside;
+    }
+    if (!tall)
+        return;
+    p->n *= p->batches;
+    p->batches = 1;
+    p->ndim = 0;
+}
+
+/* A column is the row of the transposed product: its factors change places. */
+static void dvti_cuda_mm_lay(dvti_kmatmul *p) {
+    int i;
+    const void *data = p->a;
+    int64_t stride = p->a_k, row = p->a_row;
+    if (p->m != 1 || p->n == 1)
+        return;
+    p->a = p->b;
+    p->b = data;
+    p->a_row = p->b_col;
+    p->a_k = p->b_k;
+    p->b_k = stride;
+    p->b_col = row;
+    p->m = p->n;
+    p->n = 1;
+    for (i = 0; i < p->ndim; i++) {
+        int64_t step = p->a_batch[i];
+        p->a_batch[i] = p->b_batch[i];
+        p->b_batch[i] = step;
+    }
+}
+
+DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits) {
+    dvti_kmatmul *p = &plan->args;
+    p->row_tiles = (p->n - 1) / rows + 1;
+    p->col_tiles = (p->m - 1) / cols + 1;
+    p->chunk = DVTI_MAX(p->k, 1);
+    p->splits = 1;
+    if (splits > 1) {
+        p->chunk = ((p->k - 1) / splits / DVTI_MM_CHUNK + 1) * DVTI_MM_CHUNK;
+        p->splits = (p->k - 1) / p->chunk + 1;
+    }
+    p->jobs = p->row_tiles * p->col_tiles * p->splits * p->batches;
+}
+
+/* Time in multiplications of one processor: full rounds of the card, each a tile and what starting one costs; pieces are written
+   and read again, which takes as long as some 16 multiplications per element. */
+DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
+                                const dvti_cuda_mm_tile *tiles, int n, int64_t *splits) {
+    const dvti_kmatmul *p = &plan->args;
+    const double processors = gpu->card->processors;
+    const double results = (double)p->n * (double)p->m * (double)p->batches;
+    double best = -1;
+    int kind = 0, i;
+    *splits = 1;
+    for (i = 0; i < n; i++) {
+        double jobs = (double)((p->n - 1) / tiles[i].rows + 1) *
+                      (double)((p->m - 1) / tiles[i].cols + 1) * (double)p->batches;
+        double area = (double)tiles[i].rows * (double)tiles[i].cols / tiles[i].rate;
+        int64_t pieces;
+        for (pieces = 1; pieces == 1 || p->k / pieces >= 4 * DVTI_MM_CHUNK; pieces *= 2) {
+            double depth = (double)p->k / (double)pieces + DVTI_MM_CHUNK;
+            double rounds = ceil(jobs * (double)pieces / processors);
+            double time = rounds * area * depth;
+            if (pieces > 1)
+                time += (double)pieces * results * 16 / processors + 1e5;
+            if (pieces > 1 && jobs * (double)pieces > 4 * processors)
+                break;
+            if (best < 0 || time < best) {
+                best = time;
+                kind = i;
+                *splits = pieces;
+            }
+        }
+    }
+    return kind;
+}
+
+static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
+    const int64_t group = 16 / dvti_cuda_mm_bytes(dtype);
+    const dvti_cuda_mm_tile tiles[] = {
+        {32, 32, 0.35}, {64, 64, 0.7}, {128, group == 4 ? 128 : 64, 1}};
+    dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
+    dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
+    bool a_along_k = llabs(a.k_stride) < llabs(a.line_stride);
+    bool b_along_k = llabs(b.k_stride) < llabs(b.line_stride);
+    /* what is copied as it is goes element by element where it is transposed: any alignment will do */
+    bool copied = gpu->card->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
+    bool a_wide =
+        (a_along_k && copied && a.k_stride == 1) ||
+        (dvti_cuda_mm_packed(&a, a_along_k, group) && (a_along_k ? a.k : a.lines) % group == 0);
+    bool b_wide =
+        (b_along_k && copied && b.k_stride == 1) ||
+        (dvti_cuda_mm_packed(&b, b_along_k, group) && (b_along_k ? b.k : b.lines) % group == 0);
+    int64_t splits;
+    int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), &splits);
+    dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
+    plan->program.variant =
+        dvti_cuda_mm_variant(dtype, kind, a_along_k, b_along_k, a_wide && b_wide);
+    plan->entry = "dvti_matmul_tiles";
+    plan->threads = kind == DVTI_MM_SMALL ? 64 : kind == DVTI_MM_MEDIUM ? 128 : 256;
+}
+
+/* A warp per element where that fills the card, else eight; k in pieces where even that does not. */
+static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
+    const int64_t group = 16 / dvti_cuda_mm_bytes(dtype), full = 4 * gpu->card->processors;
+    dvti_kmatmul *p = &plan->args;
+    dvti_cuda_mm_side x = dvti_cuda_mm_side_of(plan, dtype, false);
+    dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
+    bool wide = p->k % group == 0 && dvti_cuda_mm_packed(&x, true, group) &&
+                dvti_cuda_mm_packed(&w, true, group);
+    int64_t blocks = p->m * p->batches;
+    p->team = p->k < 1024 || blocks / 8 >= full ? 1 : 8;
+    blocks = blocks * p->team / 8 + 1;
+    dvti_cuda_mm_divide(plan, 1, 8 / p->team, DVTI_MIN(DVTI_MIN(full / blocks, p->k / 8192), 1024));
+    plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_ROWS, true, true, wide);
+    plan->entry = "dvti_matmul_rows";
+    plan->threads = 256;
+}
+
+static void dvti_cuda_mm_columns(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
+    const int64_t group = 16 / dvti_cuda_mm_bytes(dtype), full = 4 * gpu->card->processors;
+    dvti_kmatmul *p = &plan->args;
+    dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
+    bool wide = p->m % group == 0 && dvti_cuda_mm_packed(&w, false, group);
+    int64_t blocks = ((p->m - 1) / (32 * group) + 1) * p->batches;
+    dvti_cuda_mm_divide(plan, 1, 32 * group, DVTI_MIN(full / blocks, p->k / 256));
+    plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_COLUMNS, false, false, wide);
+    plan->entry = "dvti_matmul_columns";
+    plan->threads = 256;
+}
+
+static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                              dvti_cuda_mm *plan) {
+    const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
+    dvti_kmatmul *p = &plan->args;
+    int last = out->ndim - 1;
+    memset(plan, 0, sizeof *plan);
+    plan->program.family = DVTI_CUDA_FAMILY_matmul;
+    plan->partial = dvti_cuda_mm_bytes(out->dtype);
+    p->a = a->data;
+    p->b = b->data;
+    p->out = out->data;
+    p->n = out->dim[last - 1];
+    p->m = out->dim[last];
+    p->k = a->dim[last];
+    p->a_row = a->stride[last - 1];
+    p->a_k = a->stride[last];
+    p->b_k = b->stride[last - 1];
+    p->b_col = b->stride[last];
+    dvti_cuda_mm_batch(launch, p);
+    dvti_cuda_mm_lay(p);
+    if (p->n == 1 && p->k > 0 && (p->m == 1 || llabs(p->b_k) < llabs(p->b_col)))
+        dvti_cuda_mm_rows(gpu, plan, out->dtype);
+    else if (p->n == 1 && p->k > 0)
+        dvti_cuda_mm_columns(gpu, plan, out->dtype);
+    else if (!dvti_cuda_mma_plan(gpu, launch, plan))
+        dvti_cuda_mm_tiles(gpu, plan, out->dtype);
+    p->wide = p->m % (16 / plan->partial) == 0 && (uintptr_t)p->out % 16 == 0;
 }
 
 DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    (void)launch;
-    return 0;
+    dvti_cuda_mm plan;
+    if (dvti_cuda_view_size(&launch->out[0]) == 0)
+        return 0;
+    dvti_cuda_mm_plan(gpu, launch, &plan);
+    if (plan.args.splits == 1)
+        return 0;
+    return plan.args.splits * plan.args.batches * plan.args.n * plan.args.m * plan.partial;
 }
+
+DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    dvti_cuda_mm plan;
+    dvti_cuda_grid grid;
+    dvt_status status;
+    dvti_cuda_mm_plan(gpu, launch, &plan);
+    plan.args.partial = launch->workspace;
+    grid.y = (plan.args.jobs - 1) / INT32_MAX + 1;
+    grid.x = (plan.args.jobs - 1) / grid.y + 1;
+    grid.z = 1;
+    grid.threads = plan.threads;
+    grid.shared = plan.shared;
+    status =
+        dvti_cuda_start(gpu, launch, plan.program, plan.entry, grid, &plan.args, sizeof plan.args);
+    if (status != DVT_OK || plan.args.splits == 1)
+        return status;
+    plan.program.family = DVTI_CUDA_FAMILY_matmul;
+    plan.program.variant =
+        dvti_cuda_mm_variant(launch->out[0].dtype, DVTI_MM_SUM, false, false, false);
+    return dvti_cuda_start(gpu, launch, plan.program, "dvti_matmul_sum",
+                           dvti_cuda_grid_for(gpu, dvti_cuda_view_size(&launch->out[0]), 256, 1),
+                           &plan.args, sizeof plan.args);
+}
+
+#undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 65 "src/devtensor_spine.h"
@@ -16242,6 +16978,14 @@ DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_
 
 DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+}
+
+DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                dvti_cuda_mm *plan) {
+    (void)gpu;
+    (void)launch;
+    (void)plan;
+    return false;
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
