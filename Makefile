@@ -78,7 +78,7 @@ help:
 	@echo 'make header           regenerate devtensor.h after a change in src/'
 	@echo 'make docs             regenerate the tables in README.md and docs/'
 	@echo 'make bench            budgets: bytes, compile times, sizes; make bench-accuracy: LeNet'
-	@echo 'make examples         build the example programs'
+	@echo 'make examples         build the example programs, and say where they are'
 	@echo 'make install          header, pkg-config file and CMake package, under PREFIX=$(PREFIX)'
 	@echo 'make format           lay out the sources with clang-format 14'
 	@echo 'make clean            remove build/'
@@ -118,6 +118,7 @@ bench-accuracy: $B/bench/lenet_accuracy
 	@$B/bench/lenet_accuracy $(ARGS)
 
 examples: $(EXAMPLES) $(EXAMPLES_CXX)
+	@echo 'The programs are in $B/examples: $(patsubst $B/examples/%,%,$^)'
 
 install:
 	@sh tools/install.sh "$(DESTDIR)" "$(PREFIX)"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the programs of examples/ with 0 and with 2 virtual GPUs, in an empty folder, and looks for what they must print.
-# Environment: BUILD, CXX, as the Makefile sets them.
+# Environment: BUILD, CXX, MAKE, as the Makefile sets them.
 . tests/lib.sh
 programs=$(cd "$BUILD/examples" && pwd) || exit 1
 D=$BUILD/examples/empty
@@ -53,5 +53,8 @@ for program in hello residual cplusplus run; do
         esac
     done
 done
+name="make examples"
+"$MAKE" -s config="${BUILD##*/}" examples >"$said" 2>&1
+prints "The programs are in $BUILD/examples: .*hello.*tutorials/3_d2l_gpus"
 rm -rf "$D"
 finish
