@@ -151,7 +151,8 @@ DVT_API dvt_block *dvt_flatten_block(void);
 DVT_API dvt_block *dvt_activation_block(dvt_activation activation);
 /* Errors: RANGE (p outside [0, 1)). */
 DVT_API dvt_block *dvt_dropout_block(double p);
-/* axis 1, momentum 0.9, epsilon 1e-5 as in Gluon. */
+/* axis 1, momentum 0.9, epsilon 1e-5 as in Gluon. On several contexts each part of a batch is
+   normalised by its own statistics and moves its context's running ones: see dvt_save_parameters. */
 DVT_API dvt_block *dvt_batch_norm_block(void);
 
 typedef struct dvt_batch_norm_desc {
@@ -166,7 +167,9 @@ typedef struct dvt_batch_norm_desc {
 DVT_API dvt_block *dvt_batch_norm_with(const dvt_batch_norm_desc *desc);
 /* Over the last axis, epsilon 1e-5. */
 DVT_API dvt_block *dvt_layer_norm_block(void);
-/* Rows of a (count, units) table. */
+/* Rows of a (count, units) table, for numbers 0 .. count - 1 of any dtype; negative ones count from
+   the end. Errors of its forward: RANGE, when a number on a CPU is out of range (on a GPU: clamped).
+ */
 DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units);
 
 /* A block of your own. forward reads children and parameters through the functions below and
@@ -225,7 +228,9 @@ DVT_API void dvt_print_block(const dvt_block *net);
 DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input);
 
 /* MXNet's .params with structural names ("0.weight"). Copies: the average of the copies, to main
- * memory. Waits: yes. */
+   memory. It is that of running statistics too: each context's copy of them follows its own parts of
+   the batches, so that they differ from context to context, while weights are the same everywhere.
+   Waits: yes. */
 DVT_API dvt_status dvt_save_parameters(dvt_block *net, const char *path);
 
 typedef struct dvt_load_options {
@@ -244,7 +249,8 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
    Errors: as operations. ---- */
 /* -log softmax(prediction)[label] over the last axis. label: class numbers (N, ...), of any dtype,
    or probabilities of prediction's shape, which is told by the shape.
-   Errors: RANGE, when a class number on a CPU is not one of 0 .. classes - 1 (on a GPU: clamped). */
+   Errors: RANGE, when a class number on a CPU is not one of 0 .. classes - 1 (on a GPU nothing is
+   read back to look: negative ones count from the end, others are clamped). */
 DVT_API dvt_array *dvt_softmax_cross_entropy(dvt_array *prediction, dvt_array *label);
 /* Mean over all axes but the first of |p - l|; of (p - l)^2 / 2. */
 DVT_API dvt_array *dvt_l1_loss(dvt_array *prediction, dvt_array *label);

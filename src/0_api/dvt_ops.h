@@ -143,15 +143,17 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis);
    Copies: never.  Errors: RANGE (n < 1), AXIS, SHAPE (even asked and not divisible). */
 DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array **out);
 /* Slices of x along an axis, one per index; indices is an integer array of any shape, negative ones
-   count from the end. An index out of range is reported where indices can be read (RANGE: main
-   memory), else clamped. */
+   count from the end. Errors: RANGE, when an index on a CPU is out of range (on a GPU, where nothing
+   is read back to look, it is clamped to the nearest), or the axis is empty. */
 DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis);
 /* result[..., j, ...] = x[..., indices[..., j, ...], ...]: indices has x's number of axes and
-   broadcasts with x on all axes but one. Also called gather. Indices as dvt_take. */
+   broadcasts with x on all axes but one. Also called gather. Indices and errors as dvt_take. */
 DVT_API dvt_array *dvt_take_along_axis(dvt_array *x, dvt_array *indices, int axis);
-/* One element per row: indices has x's shape without the axis (or with extent 1 there). */
+/* One element per row: indices has x's shape without the axis (or with extent 1 there). Indices and
+   errors as dvt_take. */
 DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool keepdims);
-/* A new last axis of `depth`: 1 at the index, else 0 (all 0 for an index out of range). */
+/* A new last axis of `depth`: 1 at the index, else 0 (all 0 for an index out of range, on a CPU and
+   on a GPU). */
 DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtype);
 
 /* ---- convolution and pooling: NCHW data, OIHW weights. A field of 0 means its default. ---- */

@@ -106,6 +106,25 @@ DVT_TEST(block_inputs_of_an_embedding) {
                "index 4");
 }
 
+/* On a GPU nothing is read back to look: the nearest row, and the nearest class. */
+DVT_TEST(block_inputs_out_of_range_on_a_gpu) {
+    CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
+    DVT_SCOPE {
+        dvt_block *e = dvt_embedding_block(3, 2);
+        dvt_array *table = dvt_reshape(dvt_arange(0, 6, 1, DVT_F32, dvt_cpu()), DVT_SHAPE(3, 2));
+        dvt_array *numbers = DVT_ARRAY1(dvt_gpu(0), int64_t, 3, {7, -9, -1}), *p, *hot;
+        CHECK_INT(dvt_initialize(e, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0)), false), DVT_OK);
+        CHECK_INT(dvt_param_set_data(dvt_block_param(e, "weight"), table), DVT_OK);
+        CHECK_VALUES(dvt_forward(e, numbers), 0, 4, 5, 0, 1, 4, 5);
+        p = dvt_forward(e, DVT_ARRAY1(dvt_gpu(0), int64_t, 1, {0}));
+        CHECK_CLOSE(dvt_item(dvt_softmax_cross_entropy(p, DVT_ARRAY1(dvt_gpu(0), int64_t, 1, {5}))),
+                    log(1 + exp(-1.0)), 1e-6);
+        hot = dvt_one_hot(numbers, 2, DVT_F32);
+        CHECK_VALUES(dvt_sum(hot, DVT_ALL, false), 0, 0);
+    }
+    dvt_set_virtual_gpus(0, 0);
+}
+
 /* An input from where the parameters will not be. */
 DVT_TEST(block_inputs_of_other_contexts_fix_nothing) {
     dvt_block *dense = dvt_dense(3, DVT_LINEAR);

@@ -1,35 +1,6 @@
-/* Parameters in files: structural names, averages, onto any contexts, all or nothing, and files of the old kind. */
-#include "dvt_test.h"
+/* Parameters in files: structural names, averages, onto any contexts, all or nothing. */
+#include "parameter_files.h"
 #if !defined(DEVTENSOR_NO_NN) && !defined(DEVTENSOR_NO_FILES)
-
-static char path[600];
-
-static void open_file(const char *name) {
-    const char *folder = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/devtensor-test-%lld-%s", folder && *folder ? folder : "/tmp",
-             (long long)(dvt_seconds() * 1e6), name);
-}
-
-static void remove_file(void) {
-    CHECK(remove(path) == 0);
-}
-
-static dvt_init default_init(void) {
-    dvt_init init;
-    memset(&init, 0, sizeof init);
-    return init;
-}
-
-static dvt_ctx_list no_contexts(void) {
-    dvt_ctx_list list;
-    memset(&list, 0, sizeof list);
-    return list;
-}
-
-static int error_has(const char *part) {
-    return dvt_test_check(strstr(dvt_error(), part) != NULL, __FILE__, __LINE__,
-                          "the error is <<%s>>, expected <<%s>> in it", dvt_error(), part);
-}
 
 /* Two layers with a pool between them, which takes a number too. */
 static dvt_block *small_net(void) {
@@ -132,6 +103,38 @@ DVT_TEST(files_hold_the_average) {
     remove_file();
 }
 
+/* Each context's part of the batches moves its own running statistics, so that they differ where weights do not. A file, and
+   copies on other contexts, get the average. */
+DVT_TEST(files_hold_the_average_of_running_statistics) {
+    dvt_block *net = dvt_batch_norm_block(), *again = dvt_batch_norm_block();
+    dvt_ctx_list both = DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1));
+    dvt_array_list *list;
+    int i;
+    dvt_initialize(net, dvt_init_one(), both, false);
+    DVT_RECORD {
+        for (i = 0; i < 2; i++) {
+            dvt_array *x = dvt_full(DVT_SHAPE(4, 2), i ? 30 : 10, DVT_F32, both.ctx[i]);
+            dvt_fill(dvt_slice(x, 0, 0, 2, 1), 20);
+            CHECK(dvt_forward(net, x) != NULL);
+        }
+    }
+    /* 0.9 of 0 and 1; 0.1 of the means 15 and 25 and of the variance 25. */
+    CHECK_VALUES(dvt_block_data(net, "running_mean", both.ctx[0]), 1e-6, 1.5, 1.5);
+    CHECK_VALUES(dvt_block_data(net, "running_mean", both.ctx[1]), 1e-6, 2.5, 2.5);
+    open_file("statistics.params");
+    CHECK_INT(dvt_save_parameters(net, path), DVT_OK);
+    list = dvt_load_params(path, dvt_cpu());
+    CHECK_VALUES(dvt_array_list_find(list, "running_mean"), 1e-6, 2, 2);
+    CHECK_VALUES(dvt_array_list_find(list, "running_var"), 1e-6, 3.4, 3.4);
+    CHECK_INT(dvt_load_parameters(again, path, both, NULL), DVT_OK);
+    for (i = 0; i < 2; i++)
+        CHECK_VALUES(dvt_block_data(again, "running_mean", both.ctx[i]), 1e-6, 2, 2);
+    CHECK_INT(dvt_params_reset_ctx(dvt_collect_params(net, NULL), DVT_CONTEXTS(dvt_cpu_id(2))),
+              DVT_OK);
+    CHECK_VALUES(dvt_block_data(net, "running_mean", dvt_cpu_id(2)), 1e-6, 2, 2);
+    remove_file();
+}
+
 /* One layer alone has names without a dot, as the old kind has. */
 DVT_TEST(files_of_one_layer) {
     static const double values[] = {1, 2, 3};
@@ -174,37 +177,6 @@ DVT_TEST(files_of_shared_layers) {
 }
 
 /* ---- what does not fit ---- */
-typedef struct entry {
-    const char *name;
-    dvt_shape shape;
-    double value;
-} entry;
-
-static void write_file(const entry *entries, int n, dvt_dtype dtype) {
-    dvt_array *arrays[32];
-    const char *names[32];
-    int i;
-    for (i = 0; i < n; i++) {
-        arrays[i] = dvt_full(entries[i].shape, entries[i].value, dtype, dvt_cpu());
-        names[i] = entries[i].name;
-    }
-    CHECK_INT(dvt_save_params(path, arrays, names, n), DVT_OK);
-}
-
-static dvt_block *two_dense(void) {
-    dvt_block *net = dvt_sequential();
-    DVT_ADD(net, dvt_dense(2, DVT_LINEAR), dvt_dense(1, DVT_LINEAR));
-    dvt_initialize(net, dvt_init_one(), no_contexts(), false);
-    dvt_forward(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_cpu()));
-    return net;
-}
-
-static void check_untouched(dvt_block *net) {
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_cpu()), 0, 1, 1, 1, 1, 1, 1);
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "bias", dvt_cpu()), 0, 0, 0);
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "weight", dvt_cpu()), 0, 1, 1);
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 0);
-}
 
 DVT_TEST(files_missing_and_extra) {
     const entry entries[] = {{"0.weight", DVT_SHAPE(2, 3), 5},
@@ -305,89 +277,6 @@ DVT_TEST(files_onto_a_full_device) {
     remove_file();
     dvt_release_all();
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
-}
-
-/* ---- files of the old kind ---- */
-/* Whatever numbers the names had in the process that wrote them: layers of one kind in their order. */
-static void check_old(const entry *entries) {
-    dvt_block *net = dvt_sequential();
-    DVT_ADD(net, dvt_conv2d_block(1, 1, DVT_LINEAR), dvt_batch_norm_block(),
-            dvt_dense(2, DVT_LINEAR), dvt_dense(1, DVT_LINEAR));
-    write_file(entries, 10, DVT_F32);
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_OK);
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_cpu()), 0, 1);
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "bias", dvt_cpu()), 0, 2);
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "gamma", dvt_cpu()), 0, 3);
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "running_mean", dvt_cpu()), 0, 5);
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "running_var", dvt_cpu()), 0, 6);
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 2), "weight", dvt_cpu()), 0, 7, 7);
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 2), "bias", dvt_cpu()), 0, 8, 8);
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 3), "weight", dvt_cpu()), 0, 9, 9);
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 3), "bias", dvt_cpu()), 0, 10);
-    remove_file();
-}
-
-DVT_TEST(files_old_names) {
-    const entry plain[] = {
-        {"conv0_weight", DVT_SHAPE(1, 1, 1, 1), 1},   {"conv0_bias", DVT_SHAPE(1), 2},
-        {"batchnorm0_gamma", DVT_SHAPE(1), 3},        {"batchnorm0_beta", DVT_SHAPE(1), 4},
-        {"batchnorm0_running_mean", DVT_SHAPE(1), 5}, {"batchnorm0_running_var", DVT_SHAPE(1), 6},
-        {"dense0_weight", DVT_SHAPE(2, 1), 7},        {"dense0_bias", DVT_SHAPE(2), 8},
-        {"dense1_weight", DVT_SHAPE(1, 2), 9},        {"dense1_bias", DVT_SHAPE(1), 10}};
-    const entry exported[] = {{"arg:net3_dense10_bias", DVT_SHAPE(1), 10},
-                              {"arg:net3_dense9_weight", DVT_SHAPE(2, 1), 7},
-                              {"arg:net3_dense10_weight", DVT_SHAPE(1, 2), 9},
-                              {"arg:net3_dense9_bias", DVT_SHAPE(2), 8},
-                              {"aux:net3_batchnorm4_running_var", DVT_SHAPE(1), 6},
-                              {"aux:net3_batchnorm4_running_mean", DVT_SHAPE(1), 5},
-                              {"arg:net3_batchnorm4_gamma", DVT_SHAPE(1), 3},
-                              {"arg:net3_batchnorm4_beta", DVT_SHAPE(1), 4},
-                              {"arg:net3_conv7_bias", DVT_SHAPE(1), 2},
-                              {"arg:net3_conv7_weight", DVT_SHAPE(1, 1, 1, 1), 1}};
-    open_file("old.params");
-    check_old(plain);
-    check_old(exported);
-}
-
-DVT_TEST(files_old_names_that_are_the_same) {
-    dvt_block *net = two_dense();
-    dvt_params *params = dvt_collect_params(net, NULL);
-    entry entries[4];
-    int i;
-    open_file("same.params");
-    for (i = 0; i < 4; i++) { /* backwards */
-        dvt_param *p = dvt_params_at(params, 3 - i);
-        entries[i].name = dvt_param_name(p);
-        entries[i].shape = dvt_param_shape(p);
-        entries[i].value = 3 - i;
-    }
-    write_file(entries, 4, DVT_F32);
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_OK);
-    for (i = 0; i < 4; i++)
-        CHECK_CLOSE(
-            dvt_item(dvt_max(dvt_param_data(dvt_params_at(params, i), dvt_cpu()), DVT_ALL, false)),
-            i, 0);
-    remove_file();
-}
-
-DVT_TEST(files_old_names_that_do_not_fit) {
-    const entry entries[] = {{"dense4_weight", DVT_SHAPE(2, 3), 1},
-                             {"dense4_bias", DVT_SHAPE(2), 2},
-                             {"dense5_weight", DVT_SHAPE(1, 2), 3}};
-    dvt_load_options options;
-    dvt_block *net = two_dense();
-    memset(&options, 0, sizeof options);
-    open_file("unfit.params");
-    write_file(entries, 3, DVT_F32);
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_NAME);
-    error_has("_bias' is missing in file");
-    dvt_clear_error();
-    check_untouched(net);
-    options.allow_missing = true;
-    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), &options), DVT_OK);
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "weight", dvt_cpu()), 0, 3, 3);
-    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 0);
-    remove_file();
 }
 
 /* ---- every allocation fails once ---- */

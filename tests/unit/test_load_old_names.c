@@ -1,0 +1,87 @@
+/* Parameter files of the old kind: the names of the process that wrote them, matched by the order of the layers. */
+#include "parameter_files.h"
+#if !defined(DEVTENSOR_NO_NN) && !defined(DEVTENSOR_NO_FILES)
+
+/* Whatever numbers the names had in the process that wrote them: layers of one kind in their order. */
+static void check_old(const entry *entries) {
+    dvt_block *net = dvt_sequential();
+    DVT_ADD(net, dvt_conv2d_block(1, 1, DVT_LINEAR), dvt_batch_norm_block(),
+            dvt_dense(2, DVT_LINEAR), dvt_dense(1, DVT_LINEAR));
+    write_file(entries, 10, DVT_F32);
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_OK);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_cpu()), 0, 1);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 0), "bias", dvt_cpu()), 0, 2);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "gamma", dvt_cpu()), 0, 3);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "running_mean", dvt_cpu()), 0, 5);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "running_var", dvt_cpu()), 0, 6);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 2), "weight", dvt_cpu()), 0, 7, 7);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 2), "bias", dvt_cpu()), 0, 8, 8);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 3), "weight", dvt_cpu()), 0, 9, 9);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 3), "bias", dvt_cpu()), 0, 10);
+    remove_file();
+}
+
+DVT_TEST(files_old_names) {
+    const entry plain[] = {
+        {"conv0_weight", DVT_SHAPE(1, 1, 1, 1), 1},   {"conv0_bias", DVT_SHAPE(1), 2},
+        {"batchnorm0_gamma", DVT_SHAPE(1), 3},        {"batchnorm0_beta", DVT_SHAPE(1), 4},
+        {"batchnorm0_running_mean", DVT_SHAPE(1), 5}, {"batchnorm0_running_var", DVT_SHAPE(1), 6},
+        {"dense0_weight", DVT_SHAPE(2, 1), 7},        {"dense0_bias", DVT_SHAPE(2), 8},
+        {"dense1_weight", DVT_SHAPE(1, 2), 9},        {"dense1_bias", DVT_SHAPE(1), 10}};
+    const entry exported[] = {{"arg:net3_dense10_bias", DVT_SHAPE(1), 10},
+                              {"arg:net3_dense9_weight", DVT_SHAPE(2, 1), 7},
+                              {"arg:net3_dense10_weight", DVT_SHAPE(1, 2), 9},
+                              {"arg:net3_dense9_bias", DVT_SHAPE(2), 8},
+                              {"aux:net3_batchnorm4_running_var", DVT_SHAPE(1), 6},
+                              {"aux:net3_batchnorm4_running_mean", DVT_SHAPE(1), 5},
+                              {"arg:net3_batchnorm4_gamma", DVT_SHAPE(1), 3},
+                              {"arg:net3_batchnorm4_beta", DVT_SHAPE(1), 4},
+                              {"arg:net3_conv7_bias", DVT_SHAPE(1), 2},
+                              {"arg:net3_conv7_weight", DVT_SHAPE(1, 1, 1, 1), 1}};
+    open_file("old.params");
+    check_old(plain);
+    check_old(exported);
+}
+
+DVT_TEST(files_old_names_that_are_the_same) {
+    dvt_block *net = two_dense();
+    dvt_params *params = dvt_collect_params(net, NULL);
+    entry entries[4];
+    int i;
+    open_file("same.params");
+    for (i = 0; i < 4; i++) { /* backwards */
+        dvt_param *p = dvt_params_at(params, 3 - i);
+        entries[i].name = dvt_param_name(p);
+        entries[i].shape = dvt_param_shape(p);
+        entries[i].value = 3 - i;
+    }
+    write_file(entries, 4, DVT_F32);
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_OK);
+    for (i = 0; i < 4; i++)
+        CHECK_CLOSE(
+            dvt_item(dvt_max(dvt_param_data(dvt_params_at(params, i), dvt_cpu()), DVT_ALL, false)),
+            i, 0);
+    remove_file();
+}
+
+DVT_TEST(files_old_names_that_do_not_fit) {
+    const entry entries[] = {{"dense4_weight", DVT_SHAPE(2, 3), 1},
+                             {"dense4_bias", DVT_SHAPE(2), 2},
+                             {"dense5_weight", DVT_SHAPE(1, 2), 3}};
+    dvt_load_options options;
+    dvt_block *net = two_dense();
+    memset(&options, 0, sizeof options);
+    open_file("unfit.params");
+    write_file(entries, 3, DVT_F32);
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), NULL), DVT_ERR_NAME);
+    error_has("_bias' is missing in file");
+    dvt_clear_error();
+    check_untouched(net);
+    options.allow_missing = true;
+    CHECK_INT(dvt_load_parameters(net, path, no_contexts(), &options), DVT_OK);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "weight", dvt_cpu()), 0, 3, 3);
+    CHECK_VALUES(dvt_block_data(dvt_block_at(net, 1), "bias", dvt_cpu()), 0, 0);
+    remove_file();
+}
+
+#endif
