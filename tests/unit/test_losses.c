@@ -239,8 +239,6 @@ DVT_TEST(losses_errors) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
-#endif
-
 DVT_TEST(cross_entropy_refuses_class_numbers_out_of_range) {
     dvt_array *p = dvt_zeros(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu());
     CHECK_ERROR(dvt_softmax_cross_entropy(p, DVT_ARRAY1(dvt_cpu(), int32_t, 2, {0, 3})),
@@ -252,3 +250,5 @@ DVT_TEST(cross_entropy_refuses_class_numbers_out_of_range) {
     CHECK_VALUES(dvt_softmax_cross_entropy(p, DVT_ARRAY1(dvt_cpu(), float, 2, {0, 2})), 1e-6,
                  log(3), log(3));
 }
+
+#endif
