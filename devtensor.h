@@ -858,15 +858,17 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis);
    Copies: never.  Errors: RANGE (n < 1), AXIS, SHAPE (even asked and not divisible). */
 DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array **out);
 /* Slices of x along an axis, one per index; indices is an integer array of any shape, negative ones
-   count from the end. An index out of range is reported where indices can be read (RANGE: main
-   memory), else clamped. */
+   count from the end. Errors: RANGE, when an index on a CPU is out of range (on a GPU, where nothing
+   is read back to look, it is clamped to the nearest), or the axis is empty. */
 DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis);
 /* result[..., j, ...] = x[..., indices[..., j, ...], ...]: indices has x's number of axes and
-   broadcasts with x on all axes but one. Also called gather. Indices as dvt_take. */
+   broadcasts with x on all axes but one. Also called gather. Indices and errors as dvt_take. */
 DVT_API dvt_array *dvt_take_along_axis(dvt_array *x, dvt_array *indices, int axis);
-/* One element per row: indices has x's shape without the axis (or with extent 1 there). */
+/* One element per row: indices has x's shape without the axis (or with extent 1 there). Indices and
+   errors as dvt_take. */
 DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool keepdims);
-/* A new last axis of `depth`: 1 at the index, else 0 (all 0 for an index out of range). */
+/* A new last axis of `depth`: 1 at the index, else 0 (all 0 for an index out of range, on a CPU and
+   on a GPU). */
 DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtype);
 
 /* ---- convolution and pooling: NCHW data, OIHW weights. A field of 0 means its default. ---- */
@@ -1345,7 +1347,8 @@ DVT_API dvt_block *dvt_flatten_block(void);
 DVT_API dvt_block *dvt_activation_block(dvt_activation activation);
 /* Errors: RANGE (p outside [0, 1)). */
 DVT_API dvt_block *dvt_dropout_block(double p);
-/* axis 1, momentum 0.9, epsilon 1e-5 as in Gluon. */
+/* axis 1, momentum 0.9, epsilon 1e-5 as in Gluon. On several contexts each part of a batch is
+   normalised by its own statistics and moves its context's running ones: see dvt_save_parameters. */
 DVT_API dvt_block *dvt_batch_norm_block(void);
 
 typedef struct dvt_batch_norm_desc {
@@ -1360,7 +1363,9 @@ typedef struct dvt_batch_norm_desc {
 DVT_API dvt_block *dvt_batch_norm_with(const dvt_batch_norm_desc *desc);
 /* Over the last axis, epsilon 1e-5. */
 DVT_API dvt_block *dvt_layer_norm_block(void);
-/* Rows of a (count, units) table. */
+/* Rows of a (count, units) table, for numbers 0 .. count - 1 of any dtype; negative ones count from
+   the end. Errors of its forward: RANGE, when a number on a CPU is out of range (on a GPU: clamped).
+ */
 DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units);
 
 /* A block of your own. forward reads children and parameters through the functions below and
@@ -1419,7 +1424,9 @@ DVT_API void dvt_print_block(const dvt_block *net);
 DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input);
 
 /* MXNet's .params with structural names ("0.weight"). Copies: the average of the copies, to main
- * memory. Waits: yes. */
+   memory. It is that of running statistics too: each context's copy of them follows its own parts of
+   the batches, so that they differ from context to context, while weights are the same everywhere.
+   Waits: yes. */
 DVT_API dvt_status dvt_save_parameters(dvt_block *net, const char *path);
 
 typedef struct dvt_load_options {
@@ -1438,7 +1445,8 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
    Errors: as operations. ---- */
 /* -log softmax(prediction)[label] over the last axis. label: class numbers (N, ...), of any dtype,
    or probabilities of prediction's shape, which is told by the shape.
-   Errors: RANGE, when a class number on a CPU is not one of 0 .. classes - 1 (on a GPU: clamped). */
+   Errors: RANGE, when a class number on a CPU is not one of 0 .. classes - 1 (on a GPU nothing is
+   read back to look: negative ones count from the end, others are clamped). */
 DVT_API dvt_array *dvt_softmax_cross_entropy(dvt_array *prediction, dvt_array *label);
 /* Mean over all axes but the first of |p - l|; of (p - l)^2 / 2. */
 DVT_API dvt_array *dvt_l1_loss(dvt_array *prediction, dvt_array *label);
@@ -1615,7 +1623,8 @@ DVT_API dvt_metric *dvt_accuracy(void);
 DVT_API dvt_metric *dvt_top_k_accuracy(int k);
 DVT_API dvt_metric *dvt_mean_loss(void);
 /* Counts a batch: labels (N) and predictions (N, classes), or for dvt_mean_loss NULL and the
-   losses. Any context. Copies: one number to main memory.  Waits: yes. */
+   losses. Any context. A label that is no class is never right, on a CPU and on a GPU. Copies: one
+   number to main memory.  Waits: yes. */
 DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels, dvt_array *predictions);
 /* The value so far; NaN before the first sample. */
 DVT_API double dvt_metric_get(const dvt_metric *metric);
@@ -2148,7 +2157,9 @@ DVTI_FN void dvti_text_char(dvti_text *text, char c, int64_t times);
 /* Small texts for messages: a ring of 16 buffers per thread. */
 #define DVTI_NAME_SIZE 160
 DVTI_FN char *dvti_name_buffer(void);
-/* "(2, 3)", "(3,)", "()". */
+/* "0 to 9", or that there is nothing when high is below low. */
+DVTI_FN const char *dvti_range_text(int64_t low, int64_t high);
+/* "(2, 3)", "(3,)", "()"; of a shape that cannot be, what is known of it: "(2, 2, 2, 2, 2, 2, 2, 2, ...: 9 axes)". */
 DVTI_FN const char *dvti_shape_text(dvt_shape shape);
 
 /* ---- environment ---- */
@@ -3055,6 +3066,15 @@ DVTI_FN char *dvti_name_buffer(void) {
     return ring[next++ % 16];
 }
 
+DVTI_FN const char *dvti_range_text(int64_t low, int64_t high) {
+    char *buffer;
+    if (high < low)
+        return "none, since it is empty";
+    buffer = dvti_name_buffer();
+    snprintf(buffer, DVTI_NAME_SIZE, "%lld to %lld", (long long)low, (long long)high);
+    return buffer;
+}
+
 DVTI_FN const char *dvti_shape_text(dvt_shape shape) {
     char *buffer = dvti_name_buffer();
     dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
@@ -3062,7 +3082,10 @@ DVTI_FN const char *dvti_shape_text(dvt_shape shape) {
     dvti_text_add(&text, "(");
     for (i = 0; i < shape.ndim && i < DVT_MAX_DIMS; i++)
         dvti_text_add(&text, "%s%lld", i ? ", " : "", (long long)shape.dim[i]);
-    dvti_text_add(&text, shape.ndim == 1 ? ",)" : ")");
+    if (shape.ndim < 0 || shape.ndim > DVT_MAX_DIMS)
+        dvti_text_add(&text, "%s...: %d axes)", shape.ndim < 0 ? "" : ", ", shape.ndim);
+    else
+        dvti_text_add(&text, shape.ndim == 1 ? ",)" : ")");
     return buffer;
 }
 
@@ -4997,10 +5020,9 @@ DVT_API double dvt_item_at(dvt_array *x, dvt_shape index) {
         int64_t extent = x->shape.dim[i],
                 at = index.dim[i] < 0 ? index.dim[i] + extent : index.dim[i];
         if (at < 0 || at >= extent) {
-            dvti_fail(DVT_ERR_RANGE,
-                      "dvt_item_at: index %lld on axis %d of x (%s); expected %lld to %lld",
-                      (long long)index.dim[i], i, dvti_describe(x), (long long)-extent,
-                      (long long)extent - 1);
+            dvti_fail(DVT_ERR_RANGE, "dvt_item_at: index %lld on axis %d of x (%s); expected %s",
+                      (long long)index.dim[i], i, dvti_describe(x),
+                      dvti_range_text(-extent, extent - 1));
             return value;
         }
         offset += at * x->stride[i];
@@ -5674,8 +5696,8 @@ DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype,
         return false;
     }
     if (shape.ndim < 0 || shape.ndim > DVT_MAX_DIMS) {
-        dvti_fail(DVT_ERR_SHAPE, "%s: a shape of %d dimensions; expected 0 to %d", function,
-                  shape.ndim, DVT_MAX_DIMS);
+        dvti_fail(DVT_ERR_SHAPE, "%s: shape %s; expected 0 to %d axes", function,
+                  dvti_shape_text(shape), DVT_MAX_DIMS);
         return false;
     }
     for (i = 0; i < shape.ndim; i++)
@@ -17578,8 +17600,11 @@ DVTI_FN void dvti_node_use_up(dvti_node *node);
 
 DVTI_FN dvti_attr dvti_attr_none(void);
 
-/* All inputs are there and live on one context. Otherwise false, with the error set. */
+/* All inputs are there and live on one context. Otherwise false, with the error set. They are called x, or a, b, ... */
 DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n);
+/* The same for inputs of those names (NULL: "array 0", "array 1", ...). */
+DVTI_FN bool dvti_check_named(const char *function, dvt_array *const *in, int n,
+                              const char *const *names);
 /* false for a NULL while this thread keeps an error: then it may be a failed call's result, and is no "none". Calls in which
    NULL was written by hand do not ask: blocks, gradients. */
 DVTI_FN bool dvti_optional(const char *function, const char *what, const dvt_array *x);
@@ -17644,42 +17669,54 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 #line 2 "src/4_ops/dvt_op_check.c"
 #endif
 
-static const char *dvti_input_name(int i, int n) {
-    static const char *const names[] = {"a", "b", "c", "d"};
+static const char *dvti_input_name(const char *const *names, int i) {
     char *buffer;
-    if (n == 1)
-        return "x";
-    if (n <= 4)
+    if (names)
         return names[i];
     buffer = dvti_name_buffer();
     snprintf(buffer, DVTI_NAME_SIZE, "array %d", i);
     return buffer;
 }
 
-DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n) {
+static void dvti_fail_mixed(const char *function, dvt_array *const *in, const char *const *names,
+                            int i) {
+    dvt_ctx home = in[0]->storage->ctx;
+    char *where = dvti_name_buffer(), at[40];
+    if (names)
+        snprintf(at, sizeof at, "%s", names[i]);
+    else
+        snprintf(at, sizeof at, "arrays[%d]", i);
+    if (home.type == DVT_DEVICE_CPU && home.id == 0)
+        snprintf(where, DVTI_NAME_SIZE, "dvt_cpu()");
+    else
+        snprintf(where, DVTI_NAME_SIZE, "dvt_%s(%d)",
+                 home.type == DVT_DEVICE_GPU ? "gpu" : "cpu_id", home.id);
+    dvti_fail(DVT_ERR_CONTEXT,
+              "%s: all arguments must live on one context, but %s is %s and %s is %s; copy one "
+              "first, for example with dvt_as_in_ctx(%s, %s)",
+              function, dvti_input_name(names, 0), dvti_describe(in[0]), dvti_input_name(names, i),
+              dvti_describe(in[i]), at, where);
+}
+
+DVTI_FN bool dvti_check_named(const char *function, dvt_array *const *in, int n,
+                              const char *const *names) {
     int i;
     for (i = 0; i < n; i++)
         if (!in[i]) {
-            dvti_null(function, dvti_input_name(i, n));
+            dvti_null(function, dvti_input_name(names, i));
             return false;
         }
     for (i = 1; i < n; i++)
         if (!dvt_ctx_equal(in[0]->storage->ctx, in[i]->storage->ctx)) {
-            dvt_ctx home = in[0]->storage->ctx;
-            char *where = dvti_name_buffer();
-            if (home.type == DVT_DEVICE_CPU && home.id == 0)
-                snprintf(where, DVTI_NAME_SIZE, "dvt_cpu()");
-            else
-                snprintf(where, DVTI_NAME_SIZE, "dvt_%s(%d)",
-                         home.type == DVT_DEVICE_GPU ? "gpu" : "cpu_id", home.id);
-            dvti_fail(DVT_ERR_CONTEXT,
-                      "%s: all arguments must live on one context, but %s is %s and %s is %s; copy "
-                      "one first, for example with dvt_as_in_ctx(%s, %s)",
-                      function, dvti_input_name(0, n), dvti_describe(in[0]), dvti_input_name(i, n),
-                      dvti_describe(in[i]), dvti_input_name(i, n), where);
+            dvti_fail_mixed(function, in, names, i);
             return false;
         }
     return true;
+}
+
+DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n) {
+    static const char *const one[] = {"x"}, *const several[] = {"a", "b", "c", "d"};
+    return dvti_check_named(function, in, n, n == 1 ? one : several);
 }
 
 DVTI_FN bool dvti_optional(const char *function, const char *what, const dvt_array *x) {
@@ -18484,13 +18521,15 @@ static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *con
     return out;
 }
 
+static const char *const dvti_conv2d_names[] = {"x", "w", "bias"};
+
 DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr) {
     dvt_array *in[3];
     dvt_shape shape;
     in[0] = x;
     in[1] = w;
     in[2] = bias;
-    if (!dvti_check("dvt_conv2d", in, bias ? 3 : 2) ||
+    if (!dvti_check_named("dvt_conv2d", in, bias ? 3 : 2, dvti_conv2d_names) ||
         !dvti_conv2d_shape("dvt_conv2d", x->shape, w->shape, dvti_describe(x), dvti_describe(w),
                            attr, &shape))
         return NULL;
@@ -18498,13 +18537,12 @@ DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, cons
 }
 
 static bool dvti_conv2d_floats(dvt_array *const *in, int n) {
-    static const char *const name[] = {"x", "w", "bias"};
     int i;
     for (i = 0; i < n; i++)
         if (!dvt_dtype_is_float(in[i]->dtype)) {
             dvti_fail(DVT_ERR_DTYPE,
-                      "dvt_conv2d: %s is %s; expected floats: convert it with dvt_astype", name[i],
-                      dvti_describe(in[i]));
+                      "dvt_conv2d: %s is %s; expected floats: convert it with dvt_astype",
+                      dvti_conv2d_names[i], dvti_describe(in[i]));
             return false;
         }
     return true;
@@ -18633,8 +18671,10 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
     dvt_array *from = src;
     dvti_node *node;
     dvt_status status;
-    if (!dvti_check("dvt_copy_into", &dst, 1) || !dvti_check("dvt_copy_into", &src, 1))
+    if (!dst || !src) {
+        dvti_null("dvt_copy_into", dst ? "src" : "dst");
         return NULL;
+    }
     if (dst == src) {
         dvti_log(DVT_LOG_WARNING,
                  "dvt_copy_into: an array is copied onto itself (%s); nothing is done",
@@ -19091,6 +19131,7 @@ DVTI_BINARY_TABLE(DVTI_ROW)
 
 /* ---- select ---- */
 DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
+    static const char *const names[] = {"condition", "a", "b"};
     dvti_launch launch = dvti_launch_begin("dvt_where", DVTI_K_ELEMENTWISE, DVTI_OP_where);
     dvt_array *in[3], *operand[3], *out;
     dvt_shape shape;
@@ -19098,7 +19139,7 @@ DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
     in[0] = condition;
     in[1] = a;
     in[2] = b;
-    if (!dvti_check("dvt_where", in, 3) ||
+    if (!dvti_check_named("dvt_where", in, 3, names) ||
         !dvti_broadcast("dvt_where", a->shape, b->shape, &shape) ||
         !dvti_broadcast("dvt_where", shape, condition->shape, &shape))
         return NULL;
@@ -19221,7 +19262,7 @@ static bool dvti_several(const char *name, dvt_array *const *arrays, int n) {
         dvti_null(name, "arrays");
         return false;
     }
-    return dvti_check(name, arrays, n);
+    return dvti_check_named(name, arrays, n, NULL);
 }
 
 DVT_API dvt_array *dvt_concat(dvt_array *const *arrays, int n, int axis) {
@@ -19297,6 +19338,8 @@ DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array
 }
 
 /* ---- indices ---- */
+static const char *const dvti_index_names[] = {"x", "indices"};
+
 /* int64 and contiguous, and in range where that can be looked at without waiting or copying: in main memory. */
 static dvt_array *dvti_index_ready(const char *name, dvt_array *indices, int64_t extent, int axis) {
     dvt_array *index = NULL;
@@ -19318,9 +19361,9 @@ static dvt_array *dvti_index_ready(const char *name, dvt_array *indices, int64_t
         if (value[i] < -extent || value[i] >= extent) {
             dvti_fail(DVT_ERR_RANGE,
                       "%s: index %lld (number %lld) is out of range for axis %d with extent %lld; "
-                      "expected %lld to %lld",
+                      "expected %s",
                       name, (long long)value[i], (long long)i, axis, (long long)extent,
-                      (long long)-extent, (long long)extent - 1);
+                      dvti_range_text(-extent, extent - 1));
             return NULL;
         }
     return index;
@@ -19407,7 +19450,8 @@ DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis) {
     dvt_shape shape;
     in[0] = x;
     in[1] = indices;
-    if (!dvti_check("dvt_take", in, 2) || !dvti_axis("dvt_take", &axis, x->shape.ndim) ||
+    if (!dvti_check_named("dvt_take", in, 2, dvti_index_names) ||
+        !dvti_axis("dvt_take", &axis, x->shape.ndim) ||
         !dvti_replace_axis("dvt_take", x, axis, 1, indices->shape, &shape))
         return NULL;
     scope = dvt_scope_begin();
@@ -19484,7 +19528,8 @@ static dvt_array *dvti_take_along_checked(const char *name, dvt_array *x, dvt_ar
     dvt_shape shape;
     in[0] = x;
     in[1] = indices;
-    if (!dvti_check(name, in, 2) || !dvti_axis(name, &axis, x->shape.ndim) ||
+    if (!dvti_check_named(name, in, 2, dvti_index_names) ||
+        !dvti_axis(name, &axis, x->shape.ndim) ||
         !dvti_along_shape(name, x, indices, axis,
                           axis < indices->shape.ndim ? indices->shape.dim[axis] : 0, &shape))
         return NULL;
@@ -19521,7 +19566,8 @@ DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool kee
     bool flat;
     in[0] = x;
     in[1] = indices;
-    if (!dvti_check("dvt_pick", in, 2) || !dvti_axis("dvt_pick", &axis, x->shape.ndim))
+    if (!dvti_check_named("dvt_pick", in, 2, dvti_index_names) ||
+        !dvti_axis("dvt_pick", &axis, x->shape.ndim))
         return NULL;
     row = x->shape;
     row.dim[axis] = 1;
@@ -19588,12 +19634,13 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 #endif
 
 DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
+    static const char *const names[] = {"x", "w", "bias"};
     dvt_array *in[3], *y;
     dvt_scope_guard scope;
     in[0] = x;
     in[1] = w;
     in[2] = bias;
-    if (!dvti_check("dvt_linear", in, bias ? 3 : 2))
+    if (!dvti_check_named("dvt_linear", in, bias ? 3 : 2, names))
         return NULL;
     if (x->shape.ndim < 1 || w->shape.ndim != 2 ||
         x->shape.dim[x->shape.ndim - 1] != w->shape.dim[1] ||
@@ -19648,8 +19695,11 @@ static dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis) {
     return dvt_reshape(v, shape);
 }
 
+static const char *const dvti_batch_norm_names[] = {"x", "gamma", "beta", "running_mean",
+                                                    "running_var"};
+
 static bool dvti_batch_norm_ok(dvt_array *const *in, int axis) {
-    static const char *const names[] = {"x", "gamma", "beta", "running_mean", "running_var"};
+    const char *const *names = dvti_batch_norm_names;
     dvt_array *x = in[0];
     int i;
     for (i = 1; i < 5; i++)
@@ -19699,7 +19749,7 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
     in[2] = beta;
     in[3] = running_mean;
     in[4] = running_var;
-    if (!dvti_check("dvt_batch_norm", in, 5) ||
+    if (!dvti_check_named("dvt_batch_norm", in, 5, dvti_batch_norm_names) ||
         !dvti_axis("dvt_batch_norm", &axis, x->shape.ndim) || !dvti_batch_norm_ok(in, axis))
         return NULL;
     if (!(momentum >= 0 && momentum <= 1) || !(epsilon >= 0)) {
@@ -19741,14 +19791,18 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon) {
     dvt_array *in[3], *mean, *centred, *variance, *y;
+    const char *names[3] = {"x", "gamma", "beta"};
     dvt_scope_guard scope;
     int n = 1, i;
     in[0] = x;
     if (gamma)
         in[n++] = gamma;
-    if (beta)
+    if (beta) {
+        names[n] = "beta";
         in[n++] = beta;
-    if (!dvti_check("dvt_layer_norm", in, n) || !dvti_optional("dvt_layer_norm", "gamma", gamma) ||
+    }
+    if (!dvti_check_named("dvt_layer_norm", in, n, names) ||
+        !dvti_optional("dvt_layer_norm", "gamma", gamma) ||
         !dvti_optional("dvt_layer_norm", "beta", beta))
         return NULL;
     if (x->shape.ndim < 1 || !(epsilon >= 0)) {
@@ -19761,9 +19815,10 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
     for (i = 1; i < n; i++)
         if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != x->shape.dim[x->shape.ndim - 1]) {
             dvti_fail(DVT_ERR_SHAPE,
-                      "dvt_layer_norm: gamma or beta is %s; expected the shape of the last axis of "
-                      "x (%s)",
-                      dvti_describe(in[i]), dvti_describe(x));
+                      "dvt_layer_norm: %s is %s; expected shape (%lld,), the extent of the last "
+                      "axis of x (%s)",
+                      names[i], dvti_describe(in[i]), (long long)x->shape.dim[x->shape.ndim - 1],
+                      dvti_describe(x));
             return NULL;
         }
     scope = dvt_scope_begin();
@@ -20744,8 +20799,8 @@ DVT_API dvt_array *dvt_index(dvt_array *x, int64_t i) {
     extent = x->shape.dim[0];
     at = i < 0 ? i + extent : i;
     if (at < 0 || at >= extent) {
-        dvti_fail(DVT_ERR_RANGE, "dvt_index: index %lld of x (%s); expected %lld to %lld",
-                  (long long)i, dvti_describe(x), (long long)-extent, (long long)extent - 1);
+        dvti_fail(DVT_ERR_RANGE, "dvt_index: index %lld of x (%s); expected %s", (long long)i,
+                  dvti_describe(x), dvti_range_text(-extent, extent - 1));
         return NULL;
     }
     shape = x->shape;
@@ -20821,7 +20876,12 @@ static bool dvti_reshape_resolve(dvt_array *x, dvt_shape *shape) {
     dvt_shape known = *shape;
     int64_t size = dvt_shape_size(x->shape), rest;
     int free_axis = -1, i;
-    bool good = shape->ndim >= 0 && shape->ndim <= DVT_MAX_DIMS;
+    bool good = true;
+    if (shape->ndim < 0 || shape->ndim > DVT_MAX_DIMS) {
+        dvti_fail(DVT_ERR_SHAPE, "dvt_reshape: x is %s and the new shape %s; expected 0 to %d axes",
+                  dvti_describe(x), dvti_shape_text(*shape), DVT_MAX_DIMS);
+        return false;
+    }
     for (i = 0; good && i < shape->ndim; i++)
         if (shape->dim[i] == -1) {
             good = free_axis < 0;
@@ -22636,6 +22696,10 @@ struct dvt_array_list {
 
 /* A list of n places without arrays, owned by the innermost scope. NULL with HOST_MEMORY set. */
 DVTI_FN dvt_array_list *dvti_array_list_new(const char *function, int n, bool named);
+/* dvt_load_params and dvt_save_params, for the function that is called. */
+DVTI_FN dvt_array_list *dvti_params_load(const char *function, const char *path, dvt_ctx ctx);
+DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
+                                    dvt_array *const *arrays, const char *const *names, int n);
 
 #endif
 /* ==== end src/5_io/dvt_io_internal.h ==== */
@@ -22689,8 +22753,8 @@ static bool dvti_array_list_index(const char *function, const dvt_array_list *li
     }
     if (i >= 0 && i < list->n)
         return true;
-    dvti_fail(DVT_ERR_RANGE, "%s: i is %d; expected 0 to %d, the list has %d arrays", function, i,
-              list->n - 1, list->n);
+    dvti_fail(DVT_ERR_RANGE, "%s: index %d of a list of %d arrays; expected %s", function, i,
+              list->n, dvti_range_text(0, list->n - 1));
     return false;
 }
 
@@ -24829,15 +24893,19 @@ DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx 
     return dvti_params_read("dvt_read_params", "the data", data, bytes, ctx);
 }
 
-DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx) {
+DVTI_FN dvt_array_list *dvti_params_load(const char *function, const char *path, dvt_ctx ctx) {
     void *bytes;
     size_t size;
     dvt_array_list *list;
-    if (!dvti_file_read("dvt_load_params", path, &bytes, &size))
+    if (!dvti_file_read(function, path, &bytes, &size))
         return NULL;
-    list = dvti_params_read("dvt_load_params", path, bytes, size, ctx);
+    list = dvti_params_read(function, path, bytes, size, ctx);
     dvti_free(bytes);
     return list;
+}
+
+DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx) {
+    return dvti_params_load("dvt_load_params", path, ctx);
 }
 
 /* ---- writing ---- */
@@ -24885,18 +24953,18 @@ static int dvti_params_compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool dvti_params_check_names(const char *const *names, int n) {
+static bool dvti_params_check_names(const char *function, const char *const *names, int n) {
     const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
     bool ok = true;
     int i;
     if (!sorted) {
-        dvti_fail_memory("dvt_save_params", (int64_t)sizeof *sorted * n);
+        dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
         return false;
     }
     for (i = 0; i < n && ok; i++) {
         sorted[i] = names[i];
         if (!names[i]) {
-            dvti_null("dvt_save_params", "a name");
+            dvti_null(function, "a name");
             ok = false;
         }
     }
@@ -24904,29 +24972,28 @@ static bool dvti_params_check_names(const char *const *names, int n) {
         qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_params_compare_names);
     for (i = 1; i < n && ok; i++)
         if (strcmp(sorted[i - 1], sorted[i]) == 0) {
-            dvti_fail(DVT_ERR_NAME,
-                      "dvt_save_params: two arrays are named \"%.100s\"; give each its own name",
-                      sorted[i]);
+            dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
+                      function, sorted[i]);
             ok = false;
         }
     dvti_free((void *)sorted);
     return ok;
 }
 
-DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
-                                   const char *const *names, int n) {
+DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
+                                    dvt_array *const *arrays, const char *const *names, int n) {
     dvti_file_out out;
     bool ok = true;
     int i;
     if (n < 0)
-        return dvti_fail(DVT_ERR_RANGE, "dvt_save_params: n is %d; expected 0 or more arrays", n);
+        return dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected 0 or more arrays", function, n);
     if (n && !arrays)
-        return dvti_null("dvt_save_params", "arrays");
+        return dvti_null(function, "arrays");
     for (i = 0; i < n; i++)
         if (!arrays[i])
-            return dvti_null("dvt_save_params", "an array");
-    if ((names && n && !dvti_params_check_names(names, n)) ||
-        !dvti_file_begin(&out, "dvt_save_params", path))
+            return dvti_null(function, "an array");
+    if ((names && n && !dvti_params_check_names(function, names, n)) ||
+        !dvti_file_begin(&out, function, path))
         return dvti_failure();
     dvti_params_write_number(&out, DVTI_PARAMS_LIST);
     dvti_params_write_number(&out, 0);
@@ -24939,6 +25006,11 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
         dvti_file_write(&out, names[i], strlen(names[i]));
     }
     return dvti_file_end(&out, ok);
+}
+
+DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
+                                   const char *const *names, int n) {
+    return dvti_params_save("dvt_save_params", path, arrays, names, n);
 }
 
 #undef DVTI_PARAMS_LIST
@@ -26990,9 +27062,8 @@ DVT_API dvt_block *dvt_block_at(dvt_block *net, int i) {
     at = i < 0 ? i + n : i;
     if (at >= 0 && at < n)
         return net->child[at];
-    dvti_fail(DVT_ERR_RANGE,
-              "dvt_block_at: index %d of a %s with %lld children; expected %lld to %lld", i,
-              net->desc.kind, (long long)n, (long long)-n, (long long)n - 1);
+    dvti_fail(DVT_ERR_RANGE, "dvt_block_at: index %d of a %s with %lld children; expected %s", i,
+              net->desc.kind, (long long)n, dvti_range_text(-n, n - 1));
     return NULL;
 }
 
@@ -27844,14 +27915,11 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 
 /* Both there, on one context, and a prediction with a first axis to keep. */
 static bool dvti_loss_check(const char *name, dvt_array *prediction, dvt_array *label) {
+    static const char *const names[] = {"prediction", "label"};
     dvt_array *in[2];
     in[0] = prediction;
     in[1] = label;
-    if (!prediction || !label) {
-        dvti_null(name, prediction ? "label" : "prediction");
-        return false;
-    }
-    if (!dvti_check(name, in, 2))
+    if (!dvti_check_named(name, in, 2, names))
         return false;
     if (prediction->shape.ndim > 0)
         return true;
@@ -27927,10 +27995,10 @@ static bool dvti_classes_in_range(const char *name, dvt_array *prediction, dvt_a
             good = low && high;
             if (good && !(dvt_item(low) >= 0 && dvt_item(high) < (double)classes)) {
                 dvti_fail(DVT_ERR_RANGE,
-                          "%s: label (%s) has class numbers from %g to %g; expected 0 to %lld, for "
+                          "%s: label (%s) has class numbers from %g to %g; expected %s, for "
                           "the last axis of prediction (%s)",
                           name, dvti_describe(label), dvt_item(low), dvt_item(high),
-                          (long long)classes - 1, dvti_describe(prediction));
+                          dvti_range_text(0, classes - 1), dvti_describe(prediction));
                 good = false;
             }
         }
@@ -28617,7 +28685,8 @@ static void dvti_param_not_ready(const char *function, const dvt_param *p) {
             DVT_ERR_UNINITIALIZED,
             "%s: Parameter '%s' has not been initialized yet because initialization was deferred "
             "(its shape is %s): its values are set during the first forward pass. Pass one batch "
-            "of data through the network before reading parameters, or give in_units, in_channels "
+            "of data through the network before its parameters are used, or give in_units, "
+            "in_channels "
             "and the like when making the layers",
             function, dvti_param_name(p), dvti_shape_text(p->shape));
     else
@@ -28986,8 +29055,9 @@ DVT_API dvt_param *dvt_params_at(dvt_params *params, int i) {
         return NULL;
     }
     if (i < 0 || (size_t)i >= params->count) {
-        dvti_fail(DVT_ERR_RANGE, "dvt_params_at: index %d of %llu parameters; expected 0 to %lld",
-                  i, (unsigned long long)params->count, (long long)params->count - 1);
+        dvti_fail(DVT_ERR_RANGE, "dvt_params_at: index %d of %llu parameters; expected %s", i,
+                  (unsigned long long)params->count,
+                  dvti_range_text(0, (int64_t)params->count - 1));
         return NULL;
     }
     return params->item[i];
@@ -29272,7 +29342,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
    name. How names of a file find their parameters is in dvt_load_match.c. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/6_nn/dvt_save_load.c"
+#line 4 "src/6_nn/dvt_save_load.c"
 #endif
 
 /* ---- structural names ---- */
@@ -29343,7 +29413,7 @@ static dvt_status dvti_save_named(const dvti_named_list *list, const char *path)
             status = dvti_failure();
     }
     if (status == DVT_OK)
-        status = dvt_save_params(path, array, name, (int)list->count);
+        status = dvti_params_save("dvt_save_parameters", path, array, name, (int)list->count);
     dvti_free(array);
     dvti_free((void *)name);
     return status;
@@ -29434,7 +29504,7 @@ static dvt_status dvti_load_apply(const dvti_load *load) {
 }
 
 static dvt_status dvti_load_run(dvti_load *load, dvt_block *net) {
-    load->file = dvt_load_params(load->path, dvt_cpu());
+    load->file = dvti_params_load("dvt_load_parameters", load->path, dvt_cpu());
     if (!load->file || !dvti_load_match(load, net))
         return dvti_failure();
     return dvti_load_apply(load);
@@ -31163,12 +31233,13 @@ static dvt_array *dvti_metric_right_in_k(dvt_array *labels, dvt_array *predictio
 }
 
 static dvt_status dvti_metric_count(dvt_metric *metric, dvt_array *labels, dvt_array *predictions) {
+    static const char *const names[] = {"labels", "predictions"};
     dvt_array *in[2], *right;
     int64_t correct = 0;
     dvt_status status;
     in[0] = labels;
     in[1] = predictions;
-    if (!dvti_check("dvt_metric_update", in, 2))
+    if (!dvti_check_named("dvt_metric_update", in, 2, names))
         return dvti_failure();
     status = dvti_metric_shapes(labels, predictions, metric->kind == DVTI_METRIC_ACCURACY);
     if (status != DVT_OK)
@@ -31743,13 +31814,13 @@ static dvt_status dvti_trainer_place(const char *function, dvt_trainer *t,
 }
 
 /* Weight and gradient of every copy; parameters without gradients are not taken. */
-static dvt_status dvti_trainer_find(dvt_trainer *t, int i) {
+static dvt_status dvti_trainer_find(const char *function, dvt_trainer *t, int i) {
     dvti_trained *trained = &t->trained[i];
     int k;
     trained->taken = trained->summed = false;
     for (k = 0; k < t->ctxs.n; k++) {
         dvti_replica *at = dvti_trainer_at(t, i, k);
-        at->weight = dvt_param_data(trained->param, t->ctxs.ctx[k]);
+        at->weight = dvti_param_on(function, trained->param, t->ctxs.ctx[k]);
         if (!at->weight)
             return dvti_failure();
         at->gradient = at->weight->grad;
@@ -31766,11 +31837,12 @@ DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t) {
     int i;
     /* Nothing is initialised at all: the first parameter says so. */
     if (status == DVT_OK && t->n && ctxs.n < 1)
-        return dvt_param_data(t->trained[0].param, dvt_default_ctx()) ? DVT_OK : dvti_failure();
+        return dvti_param_on(function, t->trained[0].param, dvt_default_ctx()) ? DVT_OK
+                                                                               : dvti_failure();
     if (status == DVT_OK)
         status = dvti_trainer_place(function, t, &ctxs);
     for (i = 0; i < t->n && status == DVT_OK; i++)
-        status = dvti_trainer_find(t, i);
+        status = dvti_trainer_find(function, t, i);
     return status;
 }
 

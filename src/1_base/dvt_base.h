@@ -65,7 +65,9 @@ DVTI_FN void dvti_text_char(dvti_text *text, char c, int64_t times);
 /* Small texts for messages: a ring of 16 buffers per thread. */
 #define DVTI_NAME_SIZE 160
 DVTI_FN char *dvti_name_buffer(void);
-/* "(2, 3)", "(3,)", "()". */
+/* "0 to 9", or that there is nothing when high is below low. */
+DVTI_FN const char *dvti_range_text(int64_t low, int64_t high);
+/* "(2, 3)", "(3,)", "()"; of a shape that cannot be, what is known of it: "(2, 2, 2, 2, 2, 2, 2, 2, ...: 9 axes)". */
 DVTI_FN const char *dvti_shape_text(dvt_shape shape);
 
 /* ---- environment ---- */

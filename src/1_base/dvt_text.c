@@ -38,6 +38,15 @@ DVTI_FN char *dvti_name_buffer(void) {
     return ring[next++ % 16];
 }
 
+DVTI_FN const char *dvti_range_text(int64_t low, int64_t high) {
+    char *buffer;
+    if (high < low)
+        return "none, since it is empty";
+    buffer = dvti_name_buffer();
+    snprintf(buffer, DVTI_NAME_SIZE, "%lld to %lld", (long long)low, (long long)high);
+    return buffer;
+}
+
 DVTI_FN const char *dvti_shape_text(dvt_shape shape) {
     char *buffer = dvti_name_buffer();
     dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
@@ -45,7 +54,10 @@ DVTI_FN const char *dvti_shape_text(dvt_shape shape) {
     dvti_text_add(&text, "(");
     for (i = 0; i < shape.ndim && i < DVT_MAX_DIMS; i++)
         dvti_text_add(&text, "%s%lld", i ? ", " : "", (long long)shape.dim[i]);
-    dvti_text_add(&text, shape.ndim == 1 ? ",)" : ")");
+    if (shape.ndim < 0 || shape.ndim > DVT_MAX_DIMS)
+        dvti_text_add(&text, "%s...: %d axes)", shape.ndim < 0 ? "" : ", ", shape.ndim);
+    else
+        dvti_text_add(&text, shape.ndim == 1 ? ",)" : ")");
     return buffer;
 }
 

@@ -237,10 +237,9 @@ DVT_API double dvt_item_at(dvt_array *x, dvt_shape index) {
         int64_t extent = x->shape.dim[i],
                 at = index.dim[i] < 0 ? index.dim[i] + extent : index.dim[i];
         if (at < 0 || at >= extent) {
-            dvti_fail(DVT_ERR_RANGE,
-                      "dvt_item_at: index %lld on axis %d of x (%s); expected %lld to %lld",
-                      (long long)index.dim[i], i, dvti_describe(x), (long long)-extent,
-                      (long long)extent - 1);
+            dvti_fail(DVT_ERR_RANGE, "dvt_item_at: index %lld on axis %d of x (%s); expected %s",
+                      (long long)index.dim[i], i, dvti_describe(x),
+                      dvti_range_text(-extent, extent - 1));
             return value;
         }
         offset += at * x->stride[i];

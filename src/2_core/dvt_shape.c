@@ -78,8 +78,8 @@ DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype,
         return false;
     }
     if (shape.ndim < 0 || shape.ndim > DVT_MAX_DIMS) {
-        dvti_fail(DVT_ERR_SHAPE, "%s: a shape of %d dimensions; expected 0 to %d", function,
-                  shape.ndim, DVT_MAX_DIMS);
+        dvti_fail(DVT_ERR_SHAPE, "%s: shape %s; expected 0 to %d axes", function,
+                  dvti_shape_text(shape), DVT_MAX_DIMS);
         return false;
     }
     for (i = 0; i < shape.ndim; i++)

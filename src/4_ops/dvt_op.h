@@ -45,8 +45,11 @@ DVTI_FN void dvti_node_use_up(dvti_node *node);
 
 DVTI_FN dvti_attr dvti_attr_none(void);
 
-/* All inputs are there and live on one context. Otherwise false, with the error set. */
+/* All inputs are there and live on one context. Otherwise false, with the error set. They are called x, or a, b, ... */
 DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n);
+/* The same for inputs of those names (NULL: "array 0", "array 1", ...). */
+DVTI_FN bool dvti_check_named(const char *function, dvt_array *const *in, int n,
+                              const char *const *names);
 /* false for a NULL while this thread keeps an error: then it may be a failed call's result, and is no "none". Calls in which
    NULL was written by hand do not ask: blocks, gradients. */
 DVTI_FN bool dvti_optional(const char *function, const char *what, const dvt_array *x);

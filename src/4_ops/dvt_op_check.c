@@ -1,42 +1,54 @@
 /* Checks that every operation shares, and their messages. */
 #include "4_ops/dvt_op.h"
 
-static const char *dvti_input_name(int i, int n) {
-    static const char *const names[] = {"a", "b", "c", "d"};
+static const char *dvti_input_name(const char *const *names, int i) {
     char *buffer;
-    if (n == 1)
-        return "x";
-    if (n <= 4)
+    if (names)
         return names[i];
     buffer = dvti_name_buffer();
     snprintf(buffer, DVTI_NAME_SIZE, "array %d", i);
     return buffer;
 }
 
-DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n) {
+static void dvti_fail_mixed(const char *function, dvt_array *const *in, const char *const *names,
+                            int i) {
+    dvt_ctx home = in[0]->storage->ctx;
+    char *where = dvti_name_buffer(), at[40];
+    if (names)
+        snprintf(at, sizeof at, "%s", names[i]);
+    else
+        snprintf(at, sizeof at, "arrays[%d]", i);
+    if (home.type == DVT_DEVICE_CPU && home.id == 0)
+        snprintf(where, DVTI_NAME_SIZE, "dvt_cpu()");
+    else
+        snprintf(where, DVTI_NAME_SIZE, "dvt_%s(%d)",
+                 home.type == DVT_DEVICE_GPU ? "gpu" : "cpu_id", home.id);
+    dvti_fail(DVT_ERR_CONTEXT,
+              "%s: all arguments must live on one context, but %s is %s and %s is %s; copy one "
+              "first, for example with dvt_as_in_ctx(%s, %s)",
+              function, dvti_input_name(names, 0), dvti_describe(in[0]), dvti_input_name(names, i),
+              dvti_describe(in[i]), at, where);
+}
+
+DVTI_FN bool dvti_check_named(const char *function, dvt_array *const *in, int n,
+                              const char *const *names) {
     int i;
     for (i = 0; i < n; i++)
         if (!in[i]) {
-            dvti_null(function, dvti_input_name(i, n));
+            dvti_null(function, dvti_input_name(names, i));
             return false;
         }
     for (i = 1; i < n; i++)
         if (!dvt_ctx_equal(in[0]->storage->ctx, in[i]->storage->ctx)) {
-            dvt_ctx home = in[0]->storage->ctx;
-            char *where = dvti_name_buffer();
-            if (home.type == DVT_DEVICE_CPU && home.id == 0)
-                snprintf(where, DVTI_NAME_SIZE, "dvt_cpu()");
-            else
-                snprintf(where, DVTI_NAME_SIZE, "dvt_%s(%d)",
-                         home.type == DVT_DEVICE_GPU ? "gpu" : "cpu_id", home.id);
-            dvti_fail(DVT_ERR_CONTEXT,
-                      "%s: all arguments must live on one context, but %s is %s and %s is %s; copy "
-                      "one first, for example with dvt_as_in_ctx(%s, %s)",
-                      function, dvti_input_name(0, n), dvti_describe(in[0]), dvti_input_name(i, n),
-                      dvti_describe(in[i]), dvti_input_name(i, n), where);
+            dvti_fail_mixed(function, in, names, i);
             return false;
         }
     return true;
+}
+
+DVTI_FN bool dvti_check(const char *function, dvt_array *const *in, int n) {
+    static const char *const one[] = {"x"}, *const several[] = {"a", "b", "c", "d"};
+    return dvti_check_named(function, in, n, n == 1 ? one : several);
 }
 
 DVTI_FN bool dvti_optional(const char *function, const char *what, const dvt_array *x) {

@@ -127,13 +127,15 @@ static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *con
     return out;
 }
 
+static const char *const dvti_conv2d_names[] = {"x", "w", "bias"};
+
 DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr) {
     dvt_array *in[3];
     dvt_shape shape;
     in[0] = x;
     in[1] = w;
     in[2] = bias;
-    if (!dvti_check("dvt_conv2d", in, bias ? 3 : 2) ||
+    if (!dvti_check_named("dvt_conv2d", in, bias ? 3 : 2, dvti_conv2d_names) ||
         !dvti_conv2d_shape("dvt_conv2d", x->shape, w->shape, dvti_describe(x), dvti_describe(w),
                            attr, &shape))
         return NULL;
@@ -141,13 +143,12 @@ DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, cons
 }
 
 static bool dvti_conv2d_floats(dvt_array *const *in, int n) {
-    static const char *const name[] = {"x", "w", "bias"};
     int i;
     for (i = 0; i < n; i++)
         if (!dvt_dtype_is_float(in[i]->dtype)) {
             dvti_fail(DVT_ERR_DTYPE,
-                      "dvt_conv2d: %s is %s; expected floats: convert it with dvt_astype", name[i],
-                      dvti_describe(in[i]));
+                      "dvt_conv2d: %s is %s; expected floats: convert it with dvt_astype",
+                      dvti_conv2d_names[i], dvti_describe(in[i]));
             return false;
         }
     return true;

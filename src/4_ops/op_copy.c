@@ -42,8 +42,10 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
     dvt_array *from = src;
     dvti_node *node;
     dvt_status status;
-    if (!dvti_check("dvt_copy_into", &dst, 1) || !dvti_check("dvt_copy_into", &src, 1))
+    if (!dst || !src) {
+        dvti_null("dvt_copy_into", dst ? "src" : "dst");
         return NULL;
+    }
     if (dst == src) {
         dvti_log(DVT_LOG_WARNING,
                  "dvt_copy_into: an array is copied onto itself (%s); nothing is done",

@@ -209,6 +209,7 @@ DVTI_BINARY_TABLE(DVTI_ROW)
 
 /* ---- select ---- */
 DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
+    static const char *const names[] = {"condition", "a", "b"};
     dvti_launch launch = dvti_launch_begin("dvt_where", DVTI_K_ELEMENTWISE, DVTI_OP_where);
     dvt_array *in[3], *operand[3], *out;
     dvt_shape shape;
@@ -216,7 +217,7 @@ DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
     in[0] = condition;
     in[1] = a;
     in[2] = b;
-    if (!dvti_check("dvt_where", in, 3) ||
+    if (!dvti_check_named("dvt_where", in, 3, names) ||
         !dvti_broadcast("dvt_where", a->shape, b->shape, &shape) ||
         !dvti_broadcast("dvt_where", shape, condition->shape, &shape))
         return NULL;

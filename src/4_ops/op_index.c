@@ -72,7 +72,7 @@ static bool dvti_several(const char *name, dvt_array *const *arrays, int n) {
         dvti_null(name, "arrays");
         return false;
     }
-    return dvti_check(name, arrays, n);
+    return dvti_check_named(name, arrays, n, NULL);
 }
 
 DVT_API dvt_array *dvt_concat(dvt_array *const *arrays, int n, int axis) {
@@ -148,6 +148,8 @@ DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, bool even, dvt_array
 }
 
 /* ---- indices ---- */
+static const char *const dvti_index_names[] = {"x", "indices"};
+
 /* int64 and contiguous, and in range where that can be looked at without waiting or copying: in main memory. */
 static dvt_array *dvti_index_ready(const char *name, dvt_array *indices, int64_t extent, int axis) {
     dvt_array *index = NULL;
@@ -169,9 +171,9 @@ static dvt_array *dvti_index_ready(const char *name, dvt_array *indices, int64_t
         if (value[i] < -extent || value[i] >= extent) {
             dvti_fail(DVT_ERR_RANGE,
                       "%s: index %lld (number %lld) is out of range for axis %d with extent %lld; "
-                      "expected %lld to %lld",
+                      "expected %s",
                       name, (long long)value[i], (long long)i, axis, (long long)extent,
-                      (long long)-extent, (long long)extent - 1);
+                      dvti_range_text(-extent, extent - 1));
             return NULL;
         }
     return index;
@@ -258,7 +260,8 @@ DVT_API dvt_array *dvt_take(dvt_array *x, dvt_array *indices, int axis) {
     dvt_shape shape;
     in[0] = x;
     in[1] = indices;
-    if (!dvti_check("dvt_take", in, 2) || !dvti_axis("dvt_take", &axis, x->shape.ndim) ||
+    if (!dvti_check_named("dvt_take", in, 2, dvti_index_names) ||
+        !dvti_axis("dvt_take", &axis, x->shape.ndim) ||
         !dvti_replace_axis("dvt_take", x, axis, 1, indices->shape, &shape))
         return NULL;
     scope = dvt_scope_begin();
@@ -335,7 +338,8 @@ static dvt_array *dvti_take_along_checked(const char *name, dvt_array *x, dvt_ar
     dvt_shape shape;
     in[0] = x;
     in[1] = indices;
-    if (!dvti_check(name, in, 2) || !dvti_axis(name, &axis, x->shape.ndim) ||
+    if (!dvti_check_named(name, in, 2, dvti_index_names) ||
+        !dvti_axis(name, &axis, x->shape.ndim) ||
         !dvti_along_shape(name, x, indices, axis,
                           axis < indices->shape.ndim ? indices->shape.dim[axis] : 0, &shape))
         return NULL;
@@ -372,7 +376,8 @@ DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool kee
     bool flat;
     in[0] = x;
     in[1] = indices;
-    if (!dvti_check("dvt_pick", in, 2) || !dvti_axis("dvt_pick", &axis, x->shape.ndim))
+    if (!dvti_check_named("dvt_pick", in, 2, dvti_index_names) ||
+        !dvti_axis("dvt_pick", &axis, x->shape.ndim))
         return NULL;
     row = x->shape;
     row.dim[axis] = 1;

@@ -2,12 +2,13 @@
 #include "4_ops/dvt_op.h"
 
 DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
+    static const char *const names[] = {"x", "w", "bias"};
     dvt_array *in[3], *y;
     dvt_scope_guard scope;
     in[0] = x;
     in[1] = w;
     in[2] = bias;
-    if (!dvti_check("dvt_linear", in, bias ? 3 : 2))
+    if (!dvti_check_named("dvt_linear", in, bias ? 3 : 2, names))
         return NULL;
     if (x->shape.ndim < 1 || w->shape.ndim != 2 ||
         x->shape.dim[x->shape.ndim - 1] != w->shape.dim[1] ||
@@ -62,8 +63,11 @@ static dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis) {
     return dvt_reshape(v, shape);
 }
 
+static const char *const dvti_batch_norm_names[] = {"x", "gamma", "beta", "running_mean",
+                                                    "running_var"};
+
 static bool dvti_batch_norm_ok(dvt_array *const *in, int axis) {
-    static const char *const names[] = {"x", "gamma", "beta", "running_mean", "running_var"};
+    const char *const *names = dvti_batch_norm_names;
     dvt_array *x = in[0];
     int i;
     for (i = 1; i < 5; i++)
@@ -113,7 +117,7 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
     in[2] = beta;
     in[3] = running_mean;
     in[4] = running_var;
-    if (!dvti_check("dvt_batch_norm", in, 5) ||
+    if (!dvti_check_named("dvt_batch_norm", in, 5, dvti_batch_norm_names) ||
         !dvti_axis("dvt_batch_norm", &axis, x->shape.ndim) || !dvti_batch_norm_ok(in, axis))
         return NULL;
     if (!(momentum >= 0 && momentum <= 1) || !(epsilon >= 0)) {
@@ -155,14 +159,18 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon) {
     dvt_array *in[3], *mean, *centred, *variance, *y;
+    const char *names[3] = {"x", "gamma", "beta"};
     dvt_scope_guard scope;
     int n = 1, i;
     in[0] = x;
     if (gamma)
         in[n++] = gamma;
-    if (beta)
+    if (beta) {
+        names[n] = "beta";
         in[n++] = beta;
-    if (!dvti_check("dvt_layer_norm", in, n) || !dvti_optional("dvt_layer_norm", "gamma", gamma) ||
+    }
+    if (!dvti_check_named("dvt_layer_norm", in, n, names) ||
+        !dvti_optional("dvt_layer_norm", "gamma", gamma) ||
         !dvti_optional("dvt_layer_norm", "beta", beta))
         return NULL;
     if (x->shape.ndim < 1 || !(epsilon >= 0)) {
@@ -175,9 +183,10 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
     for (i = 1; i < n; i++)
         if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != x->shape.dim[x->shape.ndim - 1]) {
             dvti_fail(DVT_ERR_SHAPE,
-                      "dvt_layer_norm: gamma or beta is %s; expected the shape of the last axis of "
-                      "x (%s)",
-                      dvti_describe(in[i]), dvti_describe(x));
+                      "dvt_layer_norm: %s is %s; expected shape (%lld,), the extent of the last "
+                      "axis of x (%s)",
+                      names[i], dvti_describe(in[i]), (long long)x->shape.dim[x->shape.ndim - 1],
+                      dvti_describe(x));
             return NULL;
         }
     scope = dvt_scope_begin();

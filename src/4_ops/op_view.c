@@ -113,8 +113,8 @@ DVT_API dvt_array *dvt_index(dvt_array *x, int64_t i) {
     extent = x->shape.dim[0];
     at = i < 0 ? i + extent : i;
     if (at < 0 || at >= extent) {
-        dvti_fail(DVT_ERR_RANGE, "dvt_index: index %lld of x (%s); expected %lld to %lld",
-                  (long long)i, dvti_describe(x), (long long)-extent, (long long)extent - 1);
+        dvti_fail(DVT_ERR_RANGE, "dvt_index: index %lld of x (%s); expected %s", (long long)i,
+                  dvti_describe(x), dvti_range_text(-extent, extent - 1));
         return NULL;
     }
     shape = x->shape;
@@ -190,7 +190,12 @@ static bool dvti_reshape_resolve(dvt_array *x, dvt_shape *shape) {
     dvt_shape known = *shape;
     int64_t size = dvt_shape_size(x->shape), rest;
     int free_axis = -1, i;
-    bool good = shape->ndim >= 0 && shape->ndim <= DVT_MAX_DIMS;
+    bool good = true;
+    if (shape->ndim < 0 || shape->ndim > DVT_MAX_DIMS) {
+        dvti_fail(DVT_ERR_SHAPE, "dvt_reshape: x is %s and the new shape %s; expected 0 to %d axes",
+                  dvti_describe(x), dvti_shape_text(*shape), DVT_MAX_DIMS);
+        return false;
+    }
     for (i = 0; good && i < shape->ndim; i++)
         if (shape->dim[i] == -1) {
             good = free_axis < 0;

@@ -47,8 +47,8 @@ static bool dvti_array_list_index(const char *function, const dvt_array_list *li
     }
     if (i >= 0 && i < list->n)
         return true;
-    dvti_fail(DVT_ERR_RANGE, "%s: i is %d; expected 0 to %d, the list has %d arrays", function, i,
-              list->n - 1, list->n);
+    dvti_fail(DVT_ERR_RANGE, "%s: index %d of a list of %d arrays; expected %s", function, i,
+              list->n, dvti_range_text(0, list->n - 1));
     return false;
 }
 

@@ -181,5 +181,9 @@ struct dvt_array_list {
 
 /* A list of n places without arrays, owned by the innermost scope. NULL with HOST_MEMORY set. */
 DVTI_FN dvt_array_list *dvti_array_list_new(const char *function, int n, bool named);
+/* dvt_load_params and dvt_save_params, for the function that is called. */
+DVTI_FN dvt_array_list *dvti_params_load(const char *function, const char *path, dvt_ctx ctx);
+DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
+                                    dvt_array *const *arrays, const char *const *names, int n);
 
 #endif

@@ -282,15 +282,19 @@ DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx 
     return dvti_params_read("dvt_read_params", "the data", data, bytes, ctx);
 }
 
-DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx) {
+DVTI_FN dvt_array_list *dvti_params_load(const char *function, const char *path, dvt_ctx ctx) {
     void *bytes;
     size_t size;
     dvt_array_list *list;
-    if (!dvti_file_read("dvt_load_params", path, &bytes, &size))
+    if (!dvti_file_read(function, path, &bytes, &size))
         return NULL;
-    list = dvti_params_read("dvt_load_params", path, bytes, size, ctx);
+    list = dvti_params_read(function, path, bytes, size, ctx);
     dvti_free(bytes);
     return list;
+}
+
+DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx) {
+    return dvti_params_load("dvt_load_params", path, ctx);
 }
 
 /* ---- writing ---- */
@@ -338,18 +342,18 @@ static int dvti_params_compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool dvti_params_check_names(const char *const *names, int n) {
+static bool dvti_params_check_names(const char *function, const char *const *names, int n) {
     const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
     bool ok = true;
     int i;
     if (!sorted) {
-        dvti_fail_memory("dvt_save_params", (int64_t)sizeof *sorted * n);
+        dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
         return false;
     }
     for (i = 0; i < n && ok; i++) {
         sorted[i] = names[i];
         if (!names[i]) {
-            dvti_null("dvt_save_params", "a name");
+            dvti_null(function, "a name");
             ok = false;
         }
     }
@@ -357,29 +361,28 @@ static bool dvti_params_check_names(const char *const *names, int n) {
         qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_params_compare_names);
     for (i = 1; i < n && ok; i++)
         if (strcmp(sorted[i - 1], sorted[i]) == 0) {
-            dvti_fail(DVT_ERR_NAME,
-                      "dvt_save_params: two arrays are named \"%.100s\"; give each its own name",
-                      sorted[i]);
+            dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
+                      function, sorted[i]);
             ok = false;
         }
     dvti_free((void *)sorted);
     return ok;
 }
 
-DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
-                                   const char *const *names, int n) {
+DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
+                                    dvt_array *const *arrays, const char *const *names, int n) {
     dvti_file_out out;
     bool ok = true;
     int i;
     if (n < 0)
-        return dvti_fail(DVT_ERR_RANGE, "dvt_save_params: n is %d; expected 0 or more arrays", n);
+        return dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected 0 or more arrays", function, n);
     if (n && !arrays)
-        return dvti_null("dvt_save_params", "arrays");
+        return dvti_null(function, "arrays");
     for (i = 0; i < n; i++)
         if (!arrays[i])
-            return dvti_null("dvt_save_params", "an array");
-    if ((names && n && !dvti_params_check_names(names, n)) ||
-        !dvti_file_begin(&out, "dvt_save_params", path))
+            return dvti_null(function, "an array");
+    if ((names && n && !dvti_params_check_names(function, names, n)) ||
+        !dvti_file_begin(&out, function, path))
         return dvti_failure();
     dvti_params_write_number(&out, DVTI_PARAMS_LIST);
     dvti_params_write_number(&out, 0);
@@ -392,6 +395,11 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
         dvti_file_write(&out, names[i], strlen(names[i]));
     }
     return dvti_file_end(&out, ok);
+}
+
+DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
+                                   const char *const *names, int n) {
+    return dvti_params_save("dvt_save_params", path, arrays, names, n);
 }
 
 #undef DVTI_PARAMS_LIST

@@ -275,9 +275,8 @@ DVT_API dvt_block *dvt_block_at(dvt_block *net, int i) {
     at = i < 0 ? i + n : i;
     if (at >= 0 && at < n)
         return net->child[at];
-    dvti_fail(DVT_ERR_RANGE,
-              "dvt_block_at: index %d of a %s with %lld children; expected %lld to %lld", i,
-              net->desc.kind, (long long)n, (long long)-n, (long long)n - 1);
+    dvti_fail(DVT_ERR_RANGE, "dvt_block_at: index %d of a %s with %lld children; expected %s", i,
+              net->desc.kind, (long long)n, dvti_range_text(-n, n - 1));
     return NULL;
 }
 

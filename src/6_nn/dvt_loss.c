@@ -4,14 +4,11 @@
 
 /* Both there, on one context, and a prediction with a first axis to keep. */
 static bool dvti_loss_check(const char *name, dvt_array *prediction, dvt_array *label) {
+    static const char *const names[] = {"prediction", "label"};
     dvt_array *in[2];
     in[0] = prediction;
     in[1] = label;
-    if (!prediction || !label) {
-        dvti_null(name, prediction ? "label" : "prediction");
-        return false;
-    }
-    if (!dvti_check(name, in, 2))
+    if (!dvti_check_named(name, in, 2, names))
         return false;
     if (prediction->shape.ndim > 0)
         return true;
@@ -87,10 +84,10 @@ static bool dvti_classes_in_range(const char *name, dvt_array *prediction, dvt_a
             good = low && high;
             if (good && !(dvt_item(low) >= 0 && dvt_item(high) < (double)classes)) {
                 dvti_fail(DVT_ERR_RANGE,
-                          "%s: label (%s) has class numbers from %g to %g; expected 0 to %lld, for "
+                          "%s: label (%s) has class numbers from %g to %g; expected %s, for "
                           "the last axis of prediction (%s)",
                           name, dvti_describe(label), dvt_item(low), dvt_item(high),
-                          (long long)classes - 1, dvti_describe(prediction));
+                          dvti_range_text(0, classes - 1), dvti_describe(prediction));
                 good = false;
             }
         }

@@ -111,7 +111,8 @@ static void dvti_param_not_ready(const char *function, const dvt_param *p) {
             DVT_ERR_UNINITIALIZED,
             "%s: Parameter '%s' has not been initialized yet because initialization was deferred "
             "(its shape is %s): its values are set during the first forward pass. Pass one batch "
-            "of data through the network before reading parameters, or give in_units, in_channels "
+            "of data through the network before its parameters are used, or give in_units, "
+            "in_channels "
             "and the like when making the layers",
             function, dvti_param_name(p), dvti_shape_text(p->shape));
     else

@@ -81,8 +81,9 @@ DVT_API dvt_param *dvt_params_at(dvt_params *params, int i) {
         return NULL;
     }
     if (i < 0 || (size_t)i >= params->count) {
-        dvti_fail(DVT_ERR_RANGE, "dvt_params_at: index %d of %llu parameters; expected 0 to %lld",
-                  i, (unsigned long long)params->count, (long long)params->count - 1);
+        dvti_fail(DVT_ERR_RANGE, "dvt_params_at: index %d of %llu parameters; expected %s", i,
+                  (unsigned long long)params->count,
+                  dvti_range_text(0, (int64_t)params->count - 1));
         return NULL;
     }
     return params->item[i];

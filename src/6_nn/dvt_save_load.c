@@ -1,5 +1,6 @@
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
    name. How names of a file find their parameters is in dvt_load_match.c. */
+#include "5_io/dvt_io_internal.h"
 #include "6_nn/dvt_nn_internal.h"
 
 /* ---- structural names ---- */
@@ -70,7 +71,7 @@ static dvt_status dvti_save_named(const dvti_named_list *list, const char *path)
             status = dvti_failure();
     }
     if (status == DVT_OK)
-        status = dvt_save_params(path, array, name, (int)list->count);
+        status = dvti_params_save("dvt_save_parameters", path, array, name, (int)list->count);
     dvti_free(array);
     dvti_free((void *)name);
     return status;
@@ -161,7 +162,7 @@ static dvt_status dvti_load_apply(const dvti_load *load) {
 }
 
 static dvt_status dvti_load_run(dvti_load *load, dvt_block *net) {
-    load->file = dvt_load_params(load->path, dvt_cpu());
+    load->file = dvti_params_load("dvt_load_parameters", load->path, dvt_cpu());
     if (!load->file || !dvti_load_match(load, net))
         return dvti_failure();
     return dvti_load_apply(load);

@@ -125,12 +125,13 @@ static dvt_array *dvti_metric_right_in_k(dvt_array *labels, dvt_array *predictio
 }
 
 static dvt_status dvti_metric_count(dvt_metric *metric, dvt_array *labels, dvt_array *predictions) {
+    static const char *const names[] = {"labels", "predictions"};
     dvt_array *in[2], *right;
     int64_t correct = 0;
     dvt_status status;
     in[0] = labels;
     in[1] = predictions;
-    if (!dvti_check("dvt_metric_update", in, 2))
+    if (!dvti_check_named("dvt_metric_update", in, 2, names))
         return dvti_failure();
     status = dvti_metric_shapes(labels, predictions, metric->kind == DVTI_METRIC_ACCURACY);
     if (status != DVT_OK)

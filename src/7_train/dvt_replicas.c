@@ -105,13 +105,13 @@ static dvt_status dvti_trainer_place(const char *function, dvt_trainer *t,
 }
 
 /* Weight and gradient of every copy; parameters without gradients are not taken. */
-static dvt_status dvti_trainer_find(dvt_trainer *t, int i) {
+static dvt_status dvti_trainer_find(const char *function, dvt_trainer *t, int i) {
     dvti_trained *trained = &t->trained[i];
     int k;
     trained->taken = trained->summed = false;
     for (k = 0; k < t->ctxs.n; k++) {
         dvti_replica *at = dvti_trainer_at(t, i, k);
-        at->weight = dvt_param_data(trained->param, t->ctxs.ctx[k]);
+        at->weight = dvti_param_on(function, trained->param, t->ctxs.ctx[k]);
         if (!at->weight)
             return dvti_failure();
         at->gradient = at->weight->grad;
@@ -128,11 +128,12 @@ DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t) {
     int i;
     /* Nothing is initialised at all: the first parameter says so. */
     if (status == DVT_OK && t->n && ctxs.n < 1)
-        return dvt_param_data(t->trained[0].param, dvt_default_ctx()) ? DVT_OK : dvti_failure();
+        return dvti_param_on(function, t->trained[0].param, dvt_default_ctx()) ? DVT_OK
+                                                                               : dvti_failure();
     if (status == DVT_OK)
         status = dvti_trainer_place(function, t, &ctxs);
     for (i = 0; i < t->n && status == DVT_OK; i++)
-        status = dvti_trainer_find(t, i);
+        status = dvti_trainer_find(function, t, i);
     return status;
 }
 

@@ -1,0 +1,187 @@
+/* What errors say: the function that was called, the arguments under their own names, and bounds that exist. */
+#include "parameter_files.h"
+
+/* The latest call has failed with that status, in a sentence that begins and goes on like this; NULL: anything. */
+static void check_message(dvt_status status, const char *begin, const char *a, const char *b) {
+    const char *text = dvt_error();
+    CHECK_INT(dvt_error_code(), status);
+    if (strncmp(text, begin, strlen(begin)) != 0 || (a && !strstr(text, a)) ||
+        (b && !strstr(text, b))) {
+        CHECK_STR(text, begin);
+        CHECK(!a || strstr(text, a));
+        CHECK(!b || strstr(text, b));
+    }
+    dvt_clear_error();
+}
+
+static dvt_array *here(dvt_shape shape) {
+    return dvt_ones(shape, DVT_F32, dvt_cpu());
+}
+
+static dvt_array *there(dvt_shape shape) {
+    return dvt_ones(shape, DVT_F32, dvt_cpu_id(1));
+}
+
+/* Mixed contexts: both arguments under their names, and a fix that compiles. */
+#define CHECK_MIXED(call, function, first, second)                                                 \
+    do {                                                                                           \
+        dvt_clear_error();                                                                         \
+        (void)(call);                                                                              \
+        check_message(DVT_ERR_CONTEXT, function ": ", ", but " first " is ",                       \
+                      "dvt_as_in_ctx(" second ", dvt_cpu())");                                     \
+    } while (0)
+
+DVT_TEST(messages_name_arguments_of_operations) {
+    dvt_array *x = here(DVT_SHAPE(2, 2)), *y = there(DVT_SHAPE(2, 2)), *v = here(DVT_SHAPE(2));
+    dvt_array *picture = here(DVT_SHAPE(1, 1, 4, 4)), *kernel = there(DVT_SHAPE(1, 1, 2, 2));
+    dvt_array *index = dvt_zeros(DVT_SHAPE(2), DVT_I64, dvt_cpu_id(1));
+    CHECK_MIXED(dvt_add(x, y), "dvt_add", "a", "b");
+    CHECK_MIXED(dvt_where(x, x, y), "dvt_where", "condition", "b");
+    CHECK_MIXED(dvt_linear(x, y, NULL), "dvt_linear", "x", "w");
+    CHECK_MIXED(dvt_linear(x, x, there(DVT_SHAPE(2))), "dvt_linear", "x", "bias");
+    CHECK_MIXED(dvt_conv2d(picture, kernel, NULL, NULL), "dvt_conv2d", "x", "w");
+    CHECK_MIXED(dvt_take(x, index, 0), "dvt_take", "x", "indices");
+    CHECK_MIXED(dvt_take_along_axis(x, index, 0), "dvt_take_along_axis", "x", "indices");
+    CHECK_MIXED(dvt_pick(x, index, 0, false), "dvt_pick", "x", "indices");
+    CHECK_MIXED(dvt_layer_norm(x, NULL, there(DVT_SHAPE(2)), 1e-5), "dvt_layer_norm", "x", "beta");
+    CHECK_MIXED(dvt_layer_norm(x, v, there(DVT_SHAPE(2)), 1e-5), "dvt_layer_norm", "x", "beta");
+    CHECK_MIXED(dvt_batch_norm(x, v, v, v, there(DVT_SHAPE(2)), 1, 0.9, 1e-5), "dvt_batch_norm",
+                "x", "running_var");
+    dvt_layer_norm(x, NULL, here(DVT_SHAPE(3)), 1e-5);
+    check_message(DVT_ERR_SHAPE, "dvt_layer_norm: beta is ", "(2,)", NULL);
+    dvt_copy_into(NULL, x);
+    check_message(DVT_ERR_NULL_ARGUMENT, "dvt_copy_into: dst is NULL", NULL, NULL);
+    dvt_copy_into(x, NULL);
+    check_message(DVT_ERR_NULL_ARGUMENT, "dvt_copy_into: src is NULL", NULL, NULL);
+    dvt_take(x, NULL, 0);
+    check_message(DVT_ERR_NULL_ARGUMENT, "dvt_take: indices is NULL", NULL, NULL);
+}
+
+DVT_TEST(messages_number_joined_arrays) {
+    dvt_array *list[3];
+    int k;
+    for (k = 1; k < 3; k++) {
+        list[0] = list[1] = list[2] = here(DVT_SHAPE(2));
+        list[k] = there(DVT_SHAPE(2));
+        dvt_concat(list, 3, 0);
+        check_message(DVT_ERR_CONTEXT, "dvt_concat: ", "but array 0 is ",
+                      k == 1 ? "dvt_as_in_ctx(arrays[1], " : "dvt_as_in_ctx(arrays[2], ");
+        dvt_stack(list, k + 1, 0);
+        check_message(DVT_ERR_CONTEXT, "dvt_stack: ", "but array 0 is ",
+                      k == 1 ? "and array 1 is " : "and array 2 is ");
+        list[k] = NULL;
+        dvt_concat(list, 3, 0);
+        check_message(DVT_ERR_NULL_ARGUMENT,
+                      k == 1 ? "dvt_concat: array 1 is NULL" : "dvt_concat: array 2 is NULL", NULL,
+                      NULL);
+    }
+    list[0] = NULL;
+    dvt_stack(list, 1, 0);
+    check_message(DVT_ERR_NULL_ARGUMENT, "dvt_stack: array 0 is NULL", NULL, NULL);
+}
+
+/* No "expected 0 to -1". */
+DVT_TEST(messages_of_empty_ranges) {
+    dvt_array *empty = here(DVT_SHAPE(0, 3)), *index = dvt_zeros(DVT_SHAPE(1), DVT_I64, dvt_cpu());
+    dvt_take(empty, index, 0);
+    check_message(DVT_ERR_RANGE, "dvt_take: ", "extent 0", "; expected none, since it is empty");
+    dvt_pick(here(DVT_SHAPE(1, 0)), index, 1, false);
+    check_message(DVT_ERR_RANGE, "dvt_pick: ", "extent 0", "; expected none, since it is empty");
+    dvt_index(empty, 0);
+    check_message(DVT_ERR_RANGE, "dvt_index: index 0", NULL, "; expected none, since it is empty");
+    dvt_item_at(empty, DVT_SHAPE(0, 0));
+    check_message(DVT_ERR_RANGE, "dvt_item_at: index 0 on axis 0", NULL,
+                  "; expected none, since it is empty");
+    dvt_take(here(DVT_SHAPE(4)), dvt_full(DVT_SHAPE(1), 4, DVT_I64, dvt_cpu()), 0);
+    check_message(DVT_ERR_RANGE, "dvt_take: index 4", NULL, "; expected -4 to 3");
+}
+
+/* A shape has room for eight extents; what was asked for is said all the same. */
+DVT_TEST(messages_of_shapes_with_too_many_axes) {
+    dvt_shape nine = DVT_SHAPE(1, 2, 1, 1, 1, 1, 1, 3, 5), negative = DVT_SHAPE(1);
+    negative.ndim = -2;
+    dvt_zeros(nine, DVT_F32, dvt_cpu());
+    check_message(DVT_ERR_SHAPE,
+                  "dvt_zeros: shape (1, 2, 1, 1, 1, 1, 1, 3, ...: 9 axes); expected 0 to 8 axes",
+                  NULL, NULL);
+    dvt_reshape(here(DVT_SHAPE(30)), nine);
+    check_message(DVT_ERR_SHAPE, "dvt_reshape: x is float32 (30,)", "3, ...: 9 axes)",
+                  "expected 0 to 8 axes");
+    dvt_broadcast_to(here(DVT_SHAPE(5)), nine);
+    check_message(DVT_ERR_SHAPE, "dvt_broadcast_to: ", "3, ...: 9 axes)", NULL);
+    dvt_reshape(here(DVT_SHAPE(1)), negative);
+    check_message(DVT_ERR_SHAPE, "dvt_reshape: ", "(...: -2 axes)", NULL);
+}
+
+#if !defined(DEVTENSOR_NO_NN)
+DVT_TEST(messages_name_arguments_of_losses_and_metrics) {
+    dvt_array *x = here(DVT_SHAPE(2, 2)), *y = there(DVT_SHAPE(2, 2));
+    dvt_array *labels = dvt_zeros(DVT_SHAPE(2), DVT_I64, dvt_cpu());
+    CHECK_MIXED(dvt_l2_loss(x, y), "dvt_l2_loss", "prediction", "label");
+    CHECK_MIXED(dvt_softmax_cross_entropy(x, y), "dvt_softmax_cross_entropy", "prediction",
+                "label");
+    CHECK_MIXED(dvt_metric_update(dvt_accuracy(), labels, y), "dvt_metric_update", "labels",
+                "predictions");
+    CHECK_MIXED(dvt_metric_update(dvt_top_k_accuracy(2), labels, y), "dvt_metric_update", "labels",
+                "predictions");
+    dvt_l1_loss(NULL, x);
+    check_message(DVT_ERR_NULL_ARGUMENT, "dvt_l1_loss: prediction is NULL", NULL, NULL);
+    dvt_softmax_cross_entropy(here(DVT_SHAPE(2, 0)), labels);
+    check_message(DVT_ERR_RANGE, "dvt_softmax_cross_entropy: ", NULL, "expected none");
+    dvt_block_at(dvt_sequential(), 0);
+    check_message(DVT_ERR_RANGE, "dvt_block_at: ", NULL, "; expected none, since it is empty");
+    dvt_params_at(dvt_collect_params(dvt_sequential(), NULL), 0);
+    check_message(DVT_ERR_RANGE, "dvt_params_at: ", NULL, "; expected none, since it is empty");
+}
+
+/* The call that failed, the parameter, and what to do. */
+DVT_TEST(messages_of_trainers_without_values) {
+    dvt_block *net = dvt_dense(2, DVT_LINEAR);
+    dvt_params *params = dvt_collect_params(net, NULL);
+    dvt_trainer *t = dvt_trainer_new(params, dvt_sgd(1));
+    const char *name = dvt_param_name(dvt_params_at(params, 0)), *fix = "call dvt_initialize";
+    int round;
+    for (round = 0; round < 2; round++) {
+        dvt_trainer_step(t, 1);
+        check_message(DVT_ERR_UNINITIALIZED, "dvt_trainer_step: ", name, fix);
+        dvt_trainer_step_partial(t, 1);
+        check_message(DVT_ERR_UNINITIALIZED, "dvt_trainer_step_partial: ", name, fix);
+        dvt_trainer_allreduce(t);
+        check_message(DVT_ERR_UNINITIALIZED, "dvt_trainer_allreduce: ", name, fix);
+        dvt_trainer_update(t, 1);
+        check_message(DVT_ERR_UNINITIALIZED, "dvt_trainer_update: ", name, fix);
+        dvt_trainer_clip_global_norm(t, 1);
+        check_message(DVT_ERR_UNINITIALIZED, "dvt_trainer_clip_global_norm: ", name, fix);
+        CHECK_INT(dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+        fix = "Pass one batch of data";
+    }
+}
+
+#if !defined(DEVTENSOR_NO_FILES)
+DVT_TEST(messages_of_parameter_files_name_the_call) {
+    const char *nowhere = "/no folder of this name/net.params";
+    dvt_block *dense = dvt_dense(2, DVT_LINEAR);
+    dvt_ctx_list none = no_contexts();
+    FILE *file;
+    open_file("messages.params");
+    dvt_load_parameters(dense, nowhere, none, NULL);
+    check_message(DVT_ERR_IO, "dvt_load_parameters: ", nowhere, NULL);
+    dvt_load_params(nowhere, dvt_cpu());
+    check_message(DVT_ERR_IO, "dvt_load_params: ", nowhere, NULL);
+    CHECK((file = fopen(path, "wb")) != NULL);
+    fputs("no parameters at all", file);
+    fclose(file);
+    dvt_load_parameters(dense, path, none, NULL);
+    check_message(DVT_ERR_FORMAT, "dvt_load_parameters: ", path, NULL);
+    remove_file();
+    dvt_save_parameters(dense, nowhere);
+    check_message(DVT_ERR_UNINITIALIZED, "dvt_save_parameters: ", "dense", NULL);
+    CHECK_INT(dvt_initialize(dense, dvt_init_one(), none, false), DVT_OK);
+    dvt_forward(dense, here(DVT_SHAPE(1, 3)));
+    dvt_save_parameters(dense, nowhere);
+    check_message(DVT_ERR_IO, "dvt_save_parameters: ", nowhere, NULL);
+    dvt_save_params(nowhere, NULL, NULL, 0);
+    check_message(DVT_ERR_IO, "dvt_save_params: ", nowhere, NULL);
+}
+#endif
+#endif
