@@ -630,8 +630,14 @@ DVT_API bool dvt_shares_memory(const dvt_array *a, const dvt_array *b);
 /* Where the call stands that made x, "main.c:42"; "" when unknown. */
 DVT_API const char *dvt_made_at(const dvt_array *x);
 /* The elements in main memory, to read or write in place, following the strides; valid while x
-   lives. Waits: for x.  Errors: CONTEXT for arrays on a GPU (use dvt_to_host or dvt_copyto). */
+   lives. The library does not see what is written there: a backward pass that needs a value
+   recorded before uses the new one without a word, unless dvt_mark_written is called after the
+   write. Waits: for x.  Errors: CONTEXT for arrays on a GPU (use dvt_to_host or dvt_copyto). */
 DVT_API void *dvt_data(dvt_array *x);
+/* Says that x's elements, or those of an array that shares its memory, were written through
+   dvt_data: a backward pass that needs the values before fails with GRAD, as after dvt_fill or
+   dvt_copy_into. Waits: no.  Errors: NULL_ARGUMENT. */
+DVT_API dvt_status dvt_mark_written(dvt_array *x);
 
 /* ---- reading values ---- */
 
@@ -1682,6 +1688,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_arange
 #undef dvt_linspace
 #undef dvt_from_host
+#undef dvt_mark_written
 #undef dvt_to_host
 #undef dvt_set_from_host
 #undef dvt_slice
@@ -18895,6 +18902,13 @@ DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dt
     return dvti_write_host("dvt_from_host", x, data) == DVT_OK ? x : NULL;
 }
 
+DVT_API dvt_status dvt_mark_written(dvt_array *x) {
+    if (!x)
+        return dvti_null("dvt_mark_written", "x");
+    dvti_written(x);
+    return DVT_OK;
+}
+
 DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t bytes) {
     dvt_status status;
     if (!x)
@@ -32721,6 +32735,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_arange(...) dvt_note_site(dvt_arange(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_linspace(...) dvt_note_site(dvt_linspace(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_from_host(...) dvt_note_site(dvt_from_host(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_mark_written(...) dvt_note_status(dvt_mark_written(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_to_host(...) dvt_note_status(dvt_to_host(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_from_host(...) dvt_note_status(dvt_set_from_host(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_slice(...) dvt_note_site(dvt_slice(__VA_ARGS__), __FILE__, __LINE__)

@@ -91,8 +91,14 @@ DVT_API bool dvt_shares_memory(const dvt_array *a, const dvt_array *b);
 /* Where the call stands that made x, "main.c:42"; "" when unknown. */
 DVT_API const char *dvt_made_at(const dvt_array *x);
 /* The elements in main memory, to read or write in place, following the strides; valid while x
-   lives. Waits: for x.  Errors: CONTEXT for arrays on a GPU (use dvt_to_host or dvt_copyto). */
+   lives. The library does not see what is written there: a backward pass that needs a value
+   recorded before uses the new one without a word, unless dvt_mark_written is called after the
+   write. Waits: for x.  Errors: CONTEXT for arrays on a GPU (use dvt_to_host or dvt_copyto). */
 DVT_API void *dvt_data(dvt_array *x);
+/* Says that x's elements, or those of an array that shares its memory, were written through
+   dvt_data: a backward pass that needs the values before fails with GRAD, as after dvt_fill or
+   dvt_copy_into. Waits: no.  Errors: NULL_ARGUMENT. */
+DVT_API dvt_status dvt_mark_written(dvt_array *x);
 
 /* ---- reading values ---- */
 

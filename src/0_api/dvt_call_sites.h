@@ -14,6 +14,7 @@
 #define dvt_arange(...) dvt_note_site(dvt_arange(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_linspace(...) dvt_note_site(dvt_linspace(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_from_host(...) dvt_note_site(dvt_from_host(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_mark_written(...) dvt_note_status(dvt_mark_written(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_to_host(...) dvt_note_status(dvt_to_host(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_from_host(...) dvt_note_status(dvt_set_from_host(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_slice(...) dvt_note_site(dvt_slice(__VA_ARGS__), __FILE__, __LINE__)

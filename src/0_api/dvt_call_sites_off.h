@@ -13,6 +13,7 @@
 #undef dvt_arange
 #undef dvt_linspace
 #undef dvt_from_host
+#undef dvt_mark_written
 #undef dvt_to_host
 #undef dvt_set_from_host
 #undef dvt_slice

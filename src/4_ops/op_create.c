@@ -169,6 +169,13 @@ DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dt
     return dvti_write_host("dvt_from_host", x, data) == DVT_OK ? x : NULL;
 }
 
+DVT_API dvt_status dvt_mark_written(dvt_array *x) {
+    if (!x)
+        return dvti_null("dvt_mark_written", "x");
+    dvti_written(x);
+    return DVT_OK;
+}
+
 DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t bytes) {
     dvt_status status;
     if (!x)

@@ -1,4 +1,4 @@
-/* What a recorded graph keeps alive, and when that ends. */
+/* What a recorded graph keeps alive, and when that ends; writes that it is told of. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_THREADS)
 #include <pthread.h>
@@ -79,6 +79,31 @@ DVT_TEST(autograd_ends_of_an_array_before_its_graph) {
     CHECK_INT(alive() - before, 4);
     CHECK_INT(dvt_backward(y), DVT_OK);
     CHECK_INT(alive() - before, 3); /* the graph is used up */
+}
+
+/* Writes through a pointer are seen when they are said, on any window; and only by gradients that read the value. */
+DVT_TEST(autograd_written_through_a_pointer) {
+    int said, k;
+    for (said = 0; said < 3; said++) {
+        dvt_array *x = leaf(2), *y = NULL, *z = NULL;
+        dvt_array *last = dvt_slice(x, 0, 2, 3, 1);
+        DVT_RECORD {
+            y = dvt_square(x);
+            z = dvt_add(x, x);
+        }
+        for (k = 0; k < 3; k++)
+            ((double *)dvt_data(x))[k] = 5;
+        if (said)
+            CHECK_INT(dvt_mark_written(said == 1 ? x : last), DVT_OK);
+        CHECK_INT(dvt_backward(y), said ? DVT_ERR_GRAD : DVT_OK);
+        CHECK_INT(dvt_error_code(), said ? DVT_ERR_GRAD : DVT_OK);
+        dvt_clear_error();
+        if (!said)
+            CHECK_VALUES(dvt_grad(x), 0, 10, 10, 10); /* of the new values, as dvt_data says */
+        CHECK_INT(dvt_backward(z), DVT_OK);
+        CHECK_VALUES(dvt_grad(x), 0, 2, 2, 2);
+    }
+    CHECK_ERROR(dvt_mark_written(NULL), DVT_ERR_NULL_ARGUMENT);
 }
 
 /* A graph that leads to nothing but such arrays. */
