@@ -3955,6 +3955,13 @@ typedef struct dvti_launch {
 
 typedef struct dvti_device dvti_device;
 
+/* An array of an all-reduce: of one dtype and size, contiguous, once on each device. */
+typedef struct dvti_reduce_part {
+    dvt_dtype dtype;
+    int64_t count;
+    void *at[DVT_MAX_GPUS];
+} dvti_reduce_part;
+
 /* Every function up to `wait` is required. Statuses other than DVT_OK come with dvti_fail's message. */
 typedef struct dvti_backend {
     const char *name;
@@ -3978,6 +3985,11 @@ typedef struct dvti_backend {
     /* Gives back memory that is kept for later, and says how much is. NULL: none is ever kept. */
     int64_t (*trim)(dvti_device *device);
     void (*memory)(dvti_device *device, dvt_memory_stats *out);
+    /* Every array becomes the sum over the n devices, formed in their order, with the same bits on all of them; in order after what their
+       queues hold now. can_all_reduce: the devices reach each other's memory. NULL: the library copies and adds. */
+    bool (*can_all_reduce)(dvti_device *const *device, int n);
+    dvt_status (*all_reduce)(const char *name, dvti_device *const *device, int n,
+                             const dvti_reduce_part *part, int n_parts);
 } dvti_backend;
 
 /* What the library keeps per device; `impl` is the backend's. */
@@ -4141,6 +4153,10 @@ DVTI_FN void dvti_note_launches(const char *file, int line);
 DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op);
 /* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between contexts. Does not record. */
 DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src);
+/* Sums over devices (see dvti_backend); at most DVT_MAX_GPUS different ones. */
+DVTI_FN bool dvti_can_all_reduce(dvti_device *const *device, int n);
+DVTI_FN dvt_status dvti_all_reduce(const char *function, dvti_device *const *device, int n,
+                                   const dvti_reduce_part *part, int n_parts);
 /* Elements of x's dtype in C order from host memory into x, on any context. Does not record. */
 DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const void *src);
 /* Reads all elements in C order, converted to `dtype`, into host memory. Waits. An implicit read (see dvt_transfer_guard). */
@@ -4921,6 +4937,33 @@ DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_
     if (status == DVT_OK && landed != dst)
         status = dvti_copy_on_device(function, dst, landed);
     dvt_scope_end(&scope);
+    return status;
+}
+
+DVTI_FN bool dvti_can_all_reduce(dvti_device *const *device, int n) {
+    int i;
+    if (n < 2 || n > DVT_MAX_GPUS || !device[0]->backend->can_all_reduce)
+        return false;
+    for (i = 1; i < n; i++)
+        if (device[i]->backend != device[0]->backend)
+            return false;
+    return device[0]->backend->can_all_reduce(device, n);
+}
+
+DVTI_FN dvt_status dvti_all_reduce(const char *function, dvti_device *const *device, int n,
+                                   const dvti_reduce_part *part, int n_parts) {
+    dvti_counters *c = dvti_stats();
+    dvt_status status;
+    int64_t bytes = 0;
+    int i;
+    for (i = 0; i < n_parts; i++)
+        bytes += part[i].count * dvt_dtype_size(part[i].dtype);
+    status = device[0]->backend->all_reduce(function, device, n, part, n_parts);
+    if (status ==
+        DVT_OK) { /* all but one device's share crosses, once to be summed and once to be spread */
+        dvti_atomic_add(&c->between_count, (int64_t)2 * (n - 1) * n_parts);
+        dvti_atomic_add(&c->between_bytes, 2 * (n - 1) * bytes);
+    }
     return status;
 }
 
@@ -6045,6 +6088,8 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
                                          dvti_cpu_wait,
                                          NULL,
                                          NULL,
+                                         NULL,
+                                         NULL,
                                          NULL};
     return &backend;
 }
@@ -6498,6 +6543,8 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
                                          dvti_cpu_workspace,
                                          dvti_virtual_launch,
                                          dvti_virtual_wait,
+                                         NULL,
+                                         NULL,
                                          NULL,
                                          NULL,
                                          NULL};
@@ -10984,6 +11031,16 @@ typedef struct dvti_koptimizer {
     double f[8]; /* as in 2_core/dvt_backend.h */
 } dvti_koptimizer;
 
+/* all_reduce.cu */
+#define DVTI_KALL_POINTERS 192
+#define DVTI_KALL_PARTS 64
+
+typedef struct dvti_kall {
+    void *at[DVTI_KALL_POINTERS]; /* [part][device] */
+    int64_t count[DVTI_KALL_PARTS];
+    int64_t devices, self; /* self: which of the devices computes; -1: one for all */
+} dvti_kall;
+
 #endif
 /* ==== end src/3_cuda/kernels/args.h ==== */
 #ifdef DEVTENSOR_LINES
@@ -11044,7 +11101,8 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
     X(pool, false)                                                                                 \
     X(index, false)                                                                                \
     X(random, false)                                                                               \
-    X(optimizer, false)
+    X(optimizer, false)                                                                            \
+    X(all_reduce, false)
 #define DVTI_CUDA_FAMILY_ENUM(name, fuse) DVTI_CUDA_FAMILY_##name,
 
 typedef enum dvti_cuda_family {
@@ -11507,11 +11565,11 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #ifdef DEVTENSOR_LINES
 #line 47 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
-/* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
-   their own, filling one chunk while the card moves another. */
+/* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
+/* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
+   each waits for what the others have queued, so nothing is read before it is there, nor written while it is read. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cuda/device/dvt_cuda_copy.c"
+#line 2 "src/3_cuda/device/dvt_cuda_all_reduce.c"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.h ==== */
 /* What one gpu(i) is made of. Everything below is touched with the gpu's lock held and its card's context current, unless said
@@ -11693,8 +11751,237 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_device *from,
                                        const void *src, int64_t bytes);
 
+/* Whether kernels on one of the two reach the other's memory. Both locked. */
+DVTI_FN bool dvti_cuda_reaches(dvti_cuda_gpu *a, dvti_cuda_gpu *b);
+DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n);
+DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
+                                        const dvti_reduce_part *part, int n_parts);
+
 #endif
 /* ==== end src/3_cuda/device/dvt_cuda_device.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/device/dvt_cuda_all_reduce.c"
+#endif
+
+#define DVTI_ONE_STAGE_BYTES ((int64_t)256 << 10)
+
+DVTI_FN void dvti_cuda_describe_all_reduce(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define D %d\n", (int)variant);
+}
+
+typedef struct dvti_cuda_group {
+    dvti_cuda_gpu *gpu[DVT_MAX_GPUS]; /* in the order of the sum */
+    int by_number[DVT_MAX_GPUS];      /* in the order of locking */
+    int n;
+} dvti_cuda_group;
+
+/* ---- all at once ---- */
+static void dvti_cuda_group_end(dvti_cuda_group *group, int locked) {
+    while (locked > 0)
+        dvti_mutex_unlock(&group->gpu[group->by_number[--locked]]->lock);
+}
+
+static bool dvti_cuda_group_begin(dvti_cuda_group *group, const char *function,
+                                  dvti_device *const *device, int n) {
+    bool pushed;
+    int i, j;
+    group->n = n;
+    for (i = 0; i < n; i++) {
+        group->gpu[i] = dvti_cuda_gpu_of(device[i]);
+        for (j = i; j > 0 && group->gpu[group->by_number[j - 1]]->ctx.id > group->gpu[i]->ctx.id;
+             j--)
+            group->by_number[j] = group->by_number[j - 1];
+        group->by_number[j] = i;
+    }
+    for (i = 0; i < n; i++) {
+        if (!dvti_cuda_begin(group->gpu[group->by_number[i]], function, &pushed)) {
+            dvti_cuda_group_end(group, i);
+            return false;
+        }
+        dvti_cuda_leave(pushed);
+    }
+    return true;
+}
+
+DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n) {
+    dvti_cuda_group group;
+    bool can = true;
+    int i, j;
+    if (!dvti_cuda_group_begin(&group, "all-reduce", device, n))
+        return false;
+    for (i = 0; i < n && can; i++)
+        for (j = i + 1; j < n && can; j++)
+            can = dvti_cuda_reaches(group.gpu[i], group.gpu[j]);
+    dvti_cuda_group_end(&group, n);
+    return can;
+}
+
+/* ---- meeting ---- */
+/* The compute stream of `late` waits for what that of `early` has now. */
+static dvti_cu_result dvti_cuda_await(dvti_cuda_gpu *late, dvti_cuda_gpu *early) {
+    dvti_cu_result result;
+    bool pushed;
+    if (late == early)
+        return DVTI_CU_OK;
+    result = dvti_cuda_enter(early->card, &pushed);
+    if (result != DVTI_CU_OK)
+        return result;
+    result = dvti_cuda_after_compute(early, late->compute);
+    dvti_cuda_leave(pushed);
+    return result;
+}
+
+static dvti_cu_result dvti_cuda_gather_at(dvti_cuda_group *group, int k) {
+    dvti_cu_result result = DVTI_CU_OK;
+    int j;
+    for (j = 0; j < group->n && result == DVTI_CU_OK; j++)
+        result = dvti_cuda_await(group->gpu[k], group->gpu[j]);
+    return result;
+}
+
+/* All marks are set before any stream waits, so that no stream waits for another one's waiting. */
+static dvti_cu_result dvti_cuda_meet(dvti_cuda_group *group) {
+    dvti_cu_result result = DVTI_CU_OK;
+    int k;
+    for (k = 0; k < group->n && result == DVTI_CU_OK; k++) {
+        bool pushed;
+        result = dvti_cuda_enter(group->gpu[k]->card, &pushed);
+        if (result == DVTI_CU_OK)
+            result = dvti_cuda_after_compute(group->gpu[k], group->gpu[k]->compute);
+        dvti_cuda_leave(pushed);
+    }
+    for (k = 0; k < group->n && result == DVTI_CU_OK; k++)
+        result = dvti_cuda_gather_at(group, k);
+    for (k = 0; k < group->n; k++)
+        group->gpu[k]->position++;
+    return result;
+}
+
+/* ---- launching ---- */
+static dvti_cu_result dvti_cuda_touch_parts(dvti_cuda_group *group, const dvti_reduce_part *part,
+                                            int n_parts) {
+    dvti_cu_result result = DVTI_CU_OK;
+    int k, i;
+    for (k = 0; k < group->n && result == DVTI_CU_OK; k++) {
+        bool pushed;
+        result = dvti_cuda_enter(group->gpu[k]->card, &pushed);
+        if (result != DVTI_CU_OK)
+            break;
+        for (i = 0; i < n_parts && result == DVTI_CU_OK; i++)
+            result = dvti_cuda_touch(group->gpu[k], part[i].at[k],
+                                     part[i].count * dvt_dtype_size(part[i].dtype), true);
+        dvti_cuda_leave(pushed);
+    }
+    return result;
+}
+
+static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char *name,
+                                       const char *entry, dvt_dtype dtype, dvti_kall *args,
+                                       int n_parts, int64_t longest) {
+    dvti_cuda_gpu *gpu = group->gpu[k];
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_COUNT, DVTI_OP_add);
+    dvti_cuda_program program;
+    dvti_cuda_grid grid = dvti_cuda_grid_for(gpu, longest, 256, 1);
+    dvti_cu_result result;
+    dvt_status status;
+    bool pushed;
+    result = dvti_cuda_enter(gpu->card, &pushed);
+    if (result != DVTI_CU_OK)
+        return dvti_cuda_failed(gpu, name, "cuCtxPushCurrent_v2", result);
+    program.family = DVTI_CUDA_FAMILY_all_reduce;
+    program.variant = (uint64_t)dtype;
+    grid.y = n_parts;
+    dvti_cuda_remember(gpu, name);
+    status = dvti_cuda_start(gpu, &launch, program, entry, grid, args, sizeof *args);
+    dvti_cuda_leave(pushed);
+    return status;
+}
+
+static dvt_status dvti_cuda_met(dvti_cuda_group *group, const char *name, dvti_cu_result result) {
+    return dvti_cuda_failed(group->gpu[0], name, "cuStreamWaitEvent", result);
+}
+
+static dvt_status dvti_cuda_one_stage(dvti_cuda_group *group, const char *name, dvt_dtype dtype,
+                                      dvti_kall *args, int n_parts, int64_t longest) {
+    dvt_status status = dvti_cuda_met(group, name, dvti_cuda_gather_at(group, 0));
+    dvti_cu_result result = DVTI_CU_OK;
+    int k;
+    args->self = -1;
+    if (status == DVT_OK)
+        status =
+            dvti_cuda_all_launch(group, 0, name, "dvti_all_sum", dtype, args, n_parts, longest);
+    for (k = 1; k < group->n && status == DVT_OK && result == DVTI_CU_OK; k++) {
+        result = dvti_cuda_await(group->gpu[k], group->gpu[0]);
+        group->gpu[k]->position++;
+    }
+    return status == DVT_OK ? dvti_cuda_met(group, name, result) : status;
+}
+
+static dvt_status dvti_cuda_two_stages(dvti_cuda_group *group, const char *name, dvt_dtype dtype,
+                                       dvti_kall *args, int n_parts, int64_t longest) {
+    static const char *const entry[] = {"dvti_all_sum", "dvti_all_spread"};
+    dvt_status status = dvti_cuda_met(group, name, dvti_cuda_meet(group));
+    int stage, k;
+    for (stage = 0; stage < 2; stage++) {
+        for (k = 0; k < group->n && status == DVT_OK; k++) {
+            args->self = k;
+            status =
+                dvti_cuda_all_launch(group, k, name, entry[stage], dtype, args, n_parts, longest);
+        }
+        if (status == DVT_OK)
+            status = dvti_cuda_met(group, name, dvti_cuda_meet(group));
+    }
+    return status;
+}
+
+/* Parts of one dtype, as many as the arguments hold, in one go. Returns how many. */
+static int dvti_cuda_take_parts(const dvti_cuda_group *group, const dvti_reduce_part *part,
+                                int n_parts, dvti_kall *args, int64_t *bytes, int64_t *longest) {
+    int most = DVTI_MIN(DVTI_KALL_PARTS, DVTI_KALL_POINTERS / group->n), taken = 0, k;
+    memset(args, 0, sizeof *args);
+    args->devices = group->n;
+    *bytes = *longest = 0;
+    while (taken < n_parts && taken < most && part[taken].dtype == part[0].dtype) {
+        for (k = 0; k < group->n; k++)
+            args->at[taken * group->n + k] = part[taken].at[k];
+        args->count[taken] = part[taken].count;
+        *longest = DVTI_MAX(*longest, part[taken].count);
+        *bytes += part[taken].count * dvt_dtype_size(part[0].dtype);
+        taken++;
+    }
+    return taken;
+}
+
+DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
+                                        const dvti_reduce_part *part, int n_parts) {
+    dvti_cuda_group group;
+    dvti_kall args;
+    int64_t bytes, longest;
+    dvt_status status;
+    int taken;
+    if (!dvti_cuda_group_begin(&group, name, device, n))
+        return dvti_failure();
+    status = dvti_cuda_met(&group, name, dvti_cuda_touch_parts(&group, part, n_parts));
+    for (; n_parts > 0 && status == DVT_OK; part += taken, n_parts -= taken) {
+        taken = dvti_cuda_take_parts(&group, part, n_parts, &args, &bytes, &longest);
+        if (longest == 0)
+            continue;
+        status = bytes <= DVTI_ONE_STAGE_BYTES
+                     ? dvti_cuda_one_stage(&group, name, part[0].dtype, &args, taken, longest)
+                     : dvti_cuda_two_stages(&group, name, part[0].dtype, &args, taken, longest);
+    }
+    dvti_cuda_group_end(&group, n);
+    return status;
+}
+
+#undef DVTI_ONE_STAGE_BYTES
+/* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 48 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
+/* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
+   their own, filling one chunk while the card moves another. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cuda/device/dvt_cuda_copy.c"
 #endif
@@ -11846,7 +12133,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, making their context current, what can be asked. */
@@ -12055,7 +12342,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -12228,7 +12515,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -12502,7 +12789,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -12723,7 +13010,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -12840,6 +13127,11 @@ static dvti_cuda_way dvti_cuda_way_between(dvti_cuda_gpu *to, dvti_cuda_gpu *fro
     return found;
 }
 
+DVTI_FN bool dvti_cuda_reaches(dvti_cuda_gpu *a, dvti_cuda_gpu *b) {
+    return dvti_cuda_way_between(a, b) == DVTI_WAY_PEER &&
+           dvti_cuda_way_between(b, a) == DVTI_WAY_PEER;
+}
+
 /* ---- the copy ---- */
 static dvti_cu_result dvti_cuda_queue_copy(dvti_cuda_gpu *to, void *dst, dvti_cuda_gpu *from,
                                            const void *src, int64_t bytes) {
@@ -12927,7 +13219,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -13008,7 +13300,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -13321,7 +13613,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -13334,6 +13626,62 @@ static const char *const dvti_cuda_lines[] = {
 /* GENERATED from src/ by tools/amalgamate.py: do not edit. Edit src/3_cuda/kernels/, then run `make header`. */
 /* SPDX-License-Identifier: MIT OR Unlicense */
 /* The CUDA source: a table of lines, ended by NULL. Include it inside an initialiser. */
+"#line 1 \"all_reduce.cu\"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#if D == 1\n",
+"typedef double dvti_sum_type;\n",
+"#elif D == 0 || D == 2 || D == 3\n",
+"typedef float dvti_sum_type;\n",
+"#else\n",
+"typedef int64_t dvti_sum_type;\n",
+"#endif\n",
+"\n",
+"\n",
+"__device__ inline int64_t dvti_slice(int64_t count, int64_t devices, int64_t k) {\n",
+"    const int64_t size = ((count + devices - 1) / devices + 63) / 64 * 64;\n",
+"    return k * size < count ? k * size : count;\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void dvti_all_sum(const dvti_kall p) {\n",
+"    void *const *at = p.at + blockIdx.y * p.devices;\n",
+"    const int64_t count = p.count[blockIdx.y], n = p.devices;\n",
+"    const int64_t begin = p.self < 0 ? 0 : dvti_slice(count, n, p.self);\n",
+"    const int64_t end = p.self < 0 ? count : dvti_slice(count, n, p.self + 1);\n",
+"    for (int64_t i = begin + dvti_thread(); i < end; i += dvti_threads()) {\n",
+"        dvti_sum_type sum = dvti_load<D, dvti_sum_type>(at[0], i);\n",
+"        for (int64_t k = 1; k < n; k++)\n",
+"            sum += dvti_load<D, dvti_sum_type>(at[k], i);\n",
+"        if (p.self >= 0)\n",
+"            dvti_store<D>(at[p.self], i, sum);\n",
+"        else\n",
+"            for (int64_t k = 0; k < n; k++)\n",
+"                dvti_store<D>(at[k], i, sum);\n",
+"    }\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void dvti_all_spread(const dvti_kall p) {\n",
+"    typedef dvti_stored<D>::type T;\n",
+"    void *const *at = p.at + blockIdx.y * p.devices;\n",
+"    const int64_t count = p.count[blockIdx.y], size = dvti_slice(count, p.devices, 1);\n",
+"    for (int64_t i = dvti_thread(); i < count; i += dvti_threads()) {\n",
+"        const int64_t owner = i / size;\n",
+"        if (owner != p.self)\n",
+"            ((T *)at[p.self])[i] = ((const T *)at[owner])[i];\n",
+"    }\n",
+"}\n",
 "#line 1 \"args.h\"\n",
 "\n",
 "\n",
@@ -13459,6 +13807,16 @@ static const char *const dvti_cuda_lines[] = {
 "    int64_t n;\n",
 "    double f[8];\n",
 "} dvti_koptimizer;\n",
+"\n",
+"\n",
+"#define DVTI_KALL_POINTERS 192\n",
+"#define DVTI_KALL_PARTS 64\n",
+"\n",
+"typedef struct dvti_kall {\n",
+"    void *at[DVTI_KALL_POINTERS];\n",
+"    int64_t count[DVTI_KALL_PARTS];\n",
+"    int64_t devices, self;\n",
+"} dvti_kall;\n",
 "\n",
 "#endif\n",
 "#line 1 \"base.cu\"\n",
@@ -15453,7 +15811,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -15579,7 +15937,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -15812,7 +16170,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels, and what the families share. */
@@ -15951,7 +16309,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -16226,7 +16584,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* conv_mma. */
@@ -16239,7 +16597,7 @@ DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
 }
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -16605,7 +16963,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -16640,7 +16998,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* index. */
@@ -16664,7 +17022,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -16997,7 +17355,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* matmul_mma. */
@@ -17018,7 +17376,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -17078,7 +17436,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -17218,7 +17576,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* random. */
@@ -17242,7 +17600,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 }
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* reduce. */
@@ -17266,7 +17624,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 }
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* softmax. */
@@ -17284,7 +17642,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 }
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -17462,12 +17820,14 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          dvti_cuda_wait,
                                          dvti_cuda_note,
                                          dvti_cuda_trim_device,
-                                         dvti_cuda_memory_stats};
+                                         dvti_cuda_memory_stats,
+                                         dvti_cuda_can_all_reduce,
+                                         dvti_cuda_all_reduce};
     return &backend;
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -17546,7 +17906,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -17790,7 +18150,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -17939,7 +18299,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -18229,7 +18589,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -18394,7 +18754,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -18629,7 +18989,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -18726,7 +19086,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -18929,7 +19289,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -19197,7 +19557,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -19639,7 +19999,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -19850,7 +20210,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -20071,7 +20431,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -20278,7 +20638,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -20477,7 +20837,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -20693,7 +21053,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -21054,7 +21414,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -21333,7 +21693,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -21706,7 +22066,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -21953,7 +22313,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -22017,7 +22377,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -22191,7 +22551,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -22228,7 +22588,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -22272,7 +22632,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -22311,7 +22671,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -22462,7 +22822,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -22514,7 +22874,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -22802,7 +23162,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -23168,7 +23528,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -23505,7 +23865,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -23685,7 +24045,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -23846,7 +24206,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -24266,7 +24626,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -24618,7 +24978,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -25033,7 +25393,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -25501,7 +25861,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -25777,7 +26137,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -26315,7 +26675,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -26593,7 +26953,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -26794,7 +27154,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -27192,7 +27552,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -27433,7 +27793,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -27666,7 +28026,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -27918,7 +28278,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -28114,7 +28474,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -28514,7 +28874,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -28581,7 +28941,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -28981,7 +29341,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -29186,7 +29546,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -29350,7 +29710,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -29547,14 +29907,12 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/7_train/dvt_batch.c ==== */
-/* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
-   array, or pixels that a table maps to floats, are written straight into the batch; everything else is asked for sample by
-   sample and stacked. May be called from several threads at once. */
+/* ==== begin src/7_train/dvt_all_reduce.c ==== */
+/* The sum of the gradients over the contexts, where their devices make it themselves. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/7_train/dvt_batch.c"
+#line 1 "src/7_train/dvt_all_reduce.c"
 #endif
 /* ==== begin src/7_train/dvt_train_internal.h ==== */
 /* Training from the inside: what the files of this room share. */
@@ -29618,6 +29976,11 @@ DVTI_FN dvt_status dvti_trainer_make_states(dvt_trainer *t, int i);
 DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i);
 /* Finds what is summed already. A gradient that would be counted twice is refused with VALUE. fresh_only: as below. */
 DVTI_FN dvt_status dvti_trainer_check_sums(const char *function, dvt_trainer *t, bool fresh_only);
+/* The gradient of copy k takes part in the sum of parameter i. */
+DVTI_FN bool dvti_trainer_counts(const dvt_trainer *t, int i, int k, bool fresh_only);
+/* The sum, made by the devices where they can; false: they cannot, and nothing has changed. */
+DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t, bool fresh_only,
+                                     dvt_status *status);
 /* Sums the gradients of all that is taken and not summed yet over the contexts, in their order, and gives every copy the sum.
    fresh_only: stale ones count as 0. */
 DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only);
@@ -29675,6 +30038,69 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 
 #endif
 /* ==== end src/7_train/dvt_train_internal.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/7_train/dvt_all_reduce.c"
+#endif
+
+/* The devices of the contexts; false when two contexts share one. */
+static bool dvti_reduce_devices(const dvt_trainer *t, int i, dvti_device **device) {
+    int k, j;
+    if (t->ctxs.n < 2 || t->ctxs.n > DVT_MAX_GPUS)
+        return false;
+    for (k = 0; k < t->ctxs.n; k++) {
+        device[k] = dvti_trainer_at(t, i, k)->gradient->storage->device;
+        for (j = 0; j < k; j++)
+            if (device[j] == device[k])
+                return false;
+    }
+    return true;
+}
+
+/* Every copy takes part, and lies in one piece. */
+static bool dvti_reduce_part_of(const dvt_trainer *t, int i, bool fresh_only,
+                                dvti_reduce_part *part) {
+    int k;
+    for (k = 0; k < t->ctxs.n; k++) {
+        dvt_array *gradient = dvti_trainer_at(t, i, k)->gradient;
+        if (!dvti_trainer_counts(t, i, k, fresh_only) || !dvt_is_contiguous(gradient))
+            return false;
+        part->dtype = gradient->dtype;
+        part->count = dvt_size(gradient);
+        part->at[k] = dvti_view_of(gradient).data;
+    }
+    return true;
+}
+
+DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t, bool fresh_only,
+                                     dvt_status *status) {
+    dvti_device *device[DVT_MAX_GPUS];
+    dvti_reduce_part *part;
+    int first = 0, n = 0, i;
+    bool fits = true;
+    while (first < t->n && !dvti_trainer_counts(t, first, 0, false))
+        first++;
+    if (first == t->n || !dvti_reduce_devices(t, first, device) ||
+        !dvti_can_all_reduce(device, t->ctxs.n))
+        return false;
+    part = (dvti_reduce_part *)dvti_alloc((size_t)t->n * sizeof *part);
+    if (!part) /* the other way needs no memory */
+        return false;
+    for (i = first; i < t->n && fits; i++)
+        if (dvti_trainer_counts(t, i, 0, false))
+            fits = dvti_reduce_part_of(t, i, fresh_only, &part[n++]);
+    if (fits)
+        *status = dvti_all_reduce(function, device, t->ctxs.n, part, n);
+    dvti_free(part);
+    return fits;
+}
+/* ==== end src/7_train/dvt_all_reduce.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 126 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/7_train/dvt_batch.c ==== */
+/* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
+   array, or pixels that a table maps to floats, are written straight into the batch; everything else is asked for sample by
+   sample and stacked. May be called from several threads at once. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/7_train/dvt_batch.c"
 #endif
@@ -29908,7 +30334,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -30038,7 +30464,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -30418,7 +30844,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -30680,7 +31106,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -31115,7 +31541,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -31304,7 +31730,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -31468,7 +31894,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -31716,7 +32142,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -31917,7 +32343,7 @@ DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i) {
 }
 
 /* ---- the sum ---- */
-static bool dvti_counts(const dvt_trainer *t, int i, int k, bool fresh_only) {
+DVTI_FN bool dvti_trainer_counts(const dvt_trainer *t, int i, int k, bool fresh_only) {
     return t->trained[i].taken && !t->trained[i].summed &&
            (!fresh_only || dvti_trainer_at(t, i, k)->weight->grad_fresh);
 }
@@ -31930,7 +32356,7 @@ DVTI_FN dvt_status dvti_trainer_check_sums(const char *function, dvt_trainer *t,
             if (dvti_trainer_at(t, i, k)->weight->grad_holds != DVTI_GRAD_SUM)
                 t->trained[i].summed = false;
         for (k = 0; k < t->ctxs.n; k++)
-            if (dvti_counts(t, i, k, fresh_only) &&
+            if (dvti_trainer_counts(t, i, k, fresh_only) &&
                 (dvti_trainer_at(t, i, k)->weight->grad_holds & DVTI_GRAD_SUM))
                 return dvti_fail(
                     DVT_ERR_VALUE,
@@ -31965,7 +32391,8 @@ static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) 
     dvt_status status = DVT_OK;
     int i;
     for (i = 0; i < t->n && status == DVT_OK; i++)
-        if (t->trained[i].taken && !t->trained[i].summed && !dvti_counts(t, i, 0, fresh_only) &&
+        if (t->trained[i].taken && !t->trained[i].summed &&
+            !dvti_trainer_counts(t, i, 0, fresh_only) &&
             !dvt_fill(dvti_trainer_at(t, i, 0)->gradient, 0))
             status = dvti_failure();
     return status;
@@ -31979,7 +32406,8 @@ static dvt_status dvti_trainer_clear_way(const dvt_trainer *t, int k) {
 }
 
 /* Context by context, and within one first all copies, then all sums: the queues wait once and not at every parameter. */
-DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only) {
+static dvt_status dvti_trainer_copy_and_add(const char *function, const dvt_trainer *t,
+                                            bool fresh_only) {
     dvt_status status = dvti_trainer_start_sum(t, fresh_only);
     int i, k;
     for (k = 1; k < t->ctxs.n; k++) {
@@ -31987,20 +32415,28 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
             status = dvti_trainer_clear_way(t, k);
         for (i = 0; i < t->n && status == DVT_OK; i++) {
             dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
-            if (dvti_counts(t, i, k, fresh_only) && t->trained[i].landing &&
+            if (dvti_trainer_counts(t, i, k, fresh_only) && t->trained[i].landing &&
                 other->storage->device != t->trained[i].landing->storage->device)
                 status = dvti_copy_elements(function, t->trained[i].landing, other);
         }
         for (i = 0; i < t->n && status == DVT_OK; i++)
-            if (dvti_counts(t, i, k, fresh_only))
+            if (dvti_trainer_counts(t, i, k, fresh_only))
                 status = dvti_trainer_add(function, t, i, k);
     }
     for (i = 0; i < t->n && status == DVT_OK; i++)
-        for (k = 1; k < t->ctxs.n && dvti_counts(t, i, k, false) && status == DVT_OK; k++)
+        for (k = 1; k < t->ctxs.n && dvti_trainer_counts(t, i, k, false) && status == DVT_OK; k++)
             status = dvti_copy_elements(function, dvti_trainer_at(t, i, k)->gradient,
                                         dvti_trainer_at(t, i, 0)->gradient);
+    return status;
+}
+
+DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only) {
+    dvt_status status = DVT_OK;
+    int i, k;
+    if (!dvti_trainer_all_reduce(function, t, fresh_only, &status))
+        status = dvti_trainer_copy_and_add(function, t, fresh_only);
     for (i = 0; i < t->n; i++)
-        for (k = 0; k < t->ctxs.n && dvti_counts(t, i, k, false); k++) {
+        for (k = 0; k < t->ctxs.n && dvti_trainer_counts(t, i, k, false); k++) {
             dvti_written(dvti_trainer_at(t, i, k)->gradient);
             if (status == DVT_OK)
                 dvti_trainer_at(t, i, k)->weight->grad_holds = DVTI_GRAD_SUM;
@@ -32009,7 +32445,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -32147,7 +32583,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -32208,7 +32644,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -32484,7 +32920,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -32709,7 +33145,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -33012,7 +33448,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

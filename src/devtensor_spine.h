@@ -45,6 +45,7 @@
 #if !defined(DEVTENSOR_NO_CUDA)
 #include "3_cuda/driver/dvt_cuda_driver.c"
 #include "3_cuda/driver/dvt_cuda_nvrtc.c"
+#include "3_cuda/device/dvt_cuda_all_reduce.c"
 #include "3_cuda/device/dvt_cuda_copy.c"
 #include "3_cuda/device/dvt_cuda_device.c"
 #include "3_cuda/device/dvt_cuda_error.c"
@@ -122,6 +123,7 @@
 #include "6_nn/dvt_param_list.c"
 #include "6_nn/dvt_param_plan.c"
 #include "6_nn/dvt_save_load.c"
+#include "7_train/dvt_all_reduce.c"
 #include "7_train/dvt_batch.c"
 #include "7_train/dvt_clip.c"
 #include "7_train/dvt_curve.c"

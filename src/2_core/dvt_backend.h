@@ -108,6 +108,13 @@ typedef struct dvti_launch {
 
 typedef struct dvti_device dvti_device;
 
+/* An array of an all-reduce: of one dtype and size, contiguous, once on each device. */
+typedef struct dvti_reduce_part {
+    dvt_dtype dtype;
+    int64_t count;
+    void *at[DVT_MAX_GPUS];
+} dvti_reduce_part;
+
 /* Every function up to `wait` is required. Statuses other than DVT_OK come with dvti_fail's message. */
 typedef struct dvti_backend {
     const char *name;
@@ -131,6 +138,11 @@ typedef struct dvti_backend {
     /* Gives back memory that is kept for later, and says how much is. NULL: none is ever kept. */
     int64_t (*trim)(dvti_device *device);
     void (*memory)(dvti_device *device, dvt_memory_stats *out);
+    /* Every array becomes the sum over the n devices, formed in their order, with the same bits on all of them; in order after what their
+       queues hold now. can_all_reduce: the devices reach each other's memory. NULL: the library copies and adds. */
+    bool (*can_all_reduce)(dvti_device *const *device, int n);
+    dvt_status (*all_reduce)(const char *name, dvti_device *const *device, int n,
+                             const dvti_reduce_part *part, int n_parts);
 } dvti_backend;
 
 /* What the library keeps per device; `impl` is the backend's. */

@@ -134,6 +134,33 @@ DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_
     return status;
 }
 
+DVTI_FN bool dvti_can_all_reduce(dvti_device *const *device, int n) {
+    int i;
+    if (n < 2 || n > DVT_MAX_GPUS || !device[0]->backend->can_all_reduce)
+        return false;
+    for (i = 1; i < n; i++)
+        if (device[i]->backend != device[0]->backend)
+            return false;
+    return device[0]->backend->can_all_reduce(device, n);
+}
+
+DVTI_FN dvt_status dvti_all_reduce(const char *function, dvti_device *const *device, int n,
+                                   const dvti_reduce_part *part, int n_parts) {
+    dvti_counters *c = dvti_stats();
+    dvt_status status;
+    int64_t bytes = 0;
+    int i;
+    for (i = 0; i < n_parts; i++)
+        bytes += part[i].count * dvt_dtype_size(part[i].dtype);
+    status = device[0]->backend->all_reduce(function, device, n, part, n_parts);
+    if (status ==
+        DVT_OK) { /* all but one device's share crosses, once to be summed and once to be spread */
+        dvti_atomic_add(&c->between_count, (int64_t)2 * (n - 1) * n_parts);
+        dvti_atomic_add(&c->between_bytes, 2 * (n - 1) * bytes);
+    }
+    return status;
+}
+
 DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const void *src) {
     dvti_device *device = x->storage->device;
     int64_t bytes = dvt_nbytes(x);

@@ -148,6 +148,10 @@ DVTI_FN void dvti_note_launches(const char *file, int line);
 DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op);
 /* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between contexts. Does not record. */
 DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src);
+/* Sums over devices (see dvti_backend); at most DVT_MAX_GPUS different ones. */
+DVTI_FN bool dvti_can_all_reduce(dvti_device *const *device, int n);
+DVTI_FN dvt_status dvti_all_reduce(const char *function, dvti_device *const *device, int n,
+                                   const dvti_reduce_part *part, int n_parts);
 /* Elements of x's dtype in C order from host memory into x, on any context. Does not record. */
 DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const void *src);
 /* Reads all elements in C order, converted to `dtype`, into host memory. Waits. An implicit read (see dvt_transfer_guard). */

@@ -136,6 +136,8 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
                                          dvti_cpu_wait,
                                          NULL,
                                          NULL,
+                                         NULL,
+                                         NULL,
                                          NULL};
     return &backend;
 }

@@ -443,6 +443,8 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
                                          dvti_virtual_wait,
                                          NULL,
                                          NULL,
+                                         NULL,
+                                         NULL,
                                          NULL};
     return &backend;
 }

@@ -67,7 +67,8 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
     X(pool, false)                                                                                 \
     X(index, false)                                                                                \
     X(random, false)                                                                               \
-    X(optimizer, false)
+    X(optimizer, false)                                                                            \
+    X(all_reduce, false)
 #define DVTI_CUDA_FAMILY_ENUM(name, fuse) DVTI_CUDA_FAMILY_##name,
 
 typedef enum dvti_cuda_family {

@@ -194,7 +194,7 @@ DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i) {
 }
 
 /* ---- the sum ---- */
-static bool dvti_counts(const dvt_trainer *t, int i, int k, bool fresh_only) {
+DVTI_FN bool dvti_trainer_counts(const dvt_trainer *t, int i, int k, bool fresh_only) {
     return t->trained[i].taken && !t->trained[i].summed &&
            (!fresh_only || dvti_trainer_at(t, i, k)->weight->grad_fresh);
 }
@@ -207,7 +207,7 @@ DVTI_FN dvt_status dvti_trainer_check_sums(const char *function, dvt_trainer *t,
             if (dvti_trainer_at(t, i, k)->weight->grad_holds != DVTI_GRAD_SUM)
                 t->trained[i].summed = false;
         for (k = 0; k < t->ctxs.n; k++)
-            if (dvti_counts(t, i, k, fresh_only) &&
+            if (dvti_trainer_counts(t, i, k, fresh_only) &&
                 (dvti_trainer_at(t, i, k)->weight->grad_holds & DVTI_GRAD_SUM))
                 return dvti_fail(
                     DVT_ERR_VALUE,
@@ -242,7 +242,8 @@ static dvt_status dvti_trainer_start_sum(const dvt_trainer *t, bool fresh_only) 
     dvt_status status = DVT_OK;
     int i;
     for (i = 0; i < t->n && status == DVT_OK; i++)
-        if (t->trained[i].taken && !t->trained[i].summed && !dvti_counts(t, i, 0, fresh_only) &&
+        if (t->trained[i].taken && !t->trained[i].summed &&
+            !dvti_trainer_counts(t, i, 0, fresh_only) &&
             !dvt_fill(dvti_trainer_at(t, i, 0)->gradient, 0))
             status = dvti_failure();
     return status;
@@ -256,7 +257,8 @@ static dvt_status dvti_trainer_clear_way(const dvt_trainer *t, int k) {
 }
 
 /* Context by context, and within one first all copies, then all sums: the queues wait once and not at every parameter. */
-DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only) {
+static dvt_status dvti_trainer_copy_and_add(const char *function, const dvt_trainer *t,
+                                            bool fresh_only) {
     dvt_status status = dvti_trainer_start_sum(t, fresh_only);
     int i, k;
     for (k = 1; k < t->ctxs.n; k++) {
@@ -264,20 +266,28 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
             status = dvti_trainer_clear_way(t, k);
         for (i = 0; i < t->n && status == DVT_OK; i++) {
             dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
-            if (dvti_counts(t, i, k, fresh_only) && t->trained[i].landing &&
+            if (dvti_trainer_counts(t, i, k, fresh_only) && t->trained[i].landing &&
                 other->storage->device != t->trained[i].landing->storage->device)
                 status = dvti_copy_elements(function, t->trained[i].landing, other);
         }
         for (i = 0; i < t->n && status == DVT_OK; i++)
-            if (dvti_counts(t, i, k, fresh_only))
+            if (dvti_trainer_counts(t, i, k, fresh_only))
                 status = dvti_trainer_add(function, t, i, k);
     }
     for (i = 0; i < t->n && status == DVT_OK; i++)
-        for (k = 1; k < t->ctxs.n && dvti_counts(t, i, k, false) && status == DVT_OK; k++)
+        for (k = 1; k < t->ctxs.n && dvti_trainer_counts(t, i, k, false) && status == DVT_OK; k++)
             status = dvti_copy_elements(function, dvti_trainer_at(t, i, k)->gradient,
                                         dvti_trainer_at(t, i, 0)->gradient);
+    return status;
+}
+
+DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only) {
+    dvt_status status = DVT_OK;
+    int i, k;
+    if (!dvti_trainer_all_reduce(function, t, fresh_only, &status))
+        status = dvti_trainer_copy_and_add(function, t, fresh_only);
     for (i = 0; i < t->n; i++)
-        for (k = 0; k < t->ctxs.n && dvti_counts(t, i, k, false); k++) {
+        for (k = 0; k < t->ctxs.n && dvti_trainer_counts(t, i, k, false); k++) {
             dvti_written(dvti_trainer_at(t, i, k)->gradient);
             if (status == DVT_OK)
                 dvti_trainer_at(t, i, k)->weight->grad_holds = DVTI_GRAD_SUM;

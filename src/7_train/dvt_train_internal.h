@@ -54,6 +54,11 @@ DVTI_FN dvt_status dvti_trainer_make_states(dvt_trainer *t, int i);
 DVTI_FN dvt_status dvti_trainer_make_landing(dvt_trainer *t, int i);
 /* Finds what is summed already. A gradient that would be counted twice is refused with VALUE. fresh_only: as below. */
 DVTI_FN dvt_status dvti_trainer_check_sums(const char *function, dvt_trainer *t, bool fresh_only);
+/* The gradient of copy k takes part in the sum of parameter i. */
+DVTI_FN bool dvti_trainer_counts(const dvt_trainer *t, int i, int k, bool fresh_only);
+/* The sum, made by the devices where they can; false: they cannot, and nothing has changed. */
+DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t, bool fresh_only,
+                                     dvt_status *status);
 /* Sums the gradients of all that is taken and not summed yet over the contexts, in their order, and gives every copy the sum.
    fresh_only: stale ones count as 0. */
 DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only);

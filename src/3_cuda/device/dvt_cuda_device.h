@@ -172,4 +172,10 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_device *from,
                                        const void *src, int64_t bytes);
 
+/* Whether kernels on one of the two reach the other's memory. Both locked. */
+DVTI_FN bool dvti_cuda_reaches(dvti_cuda_gpu *a, dvti_cuda_gpu *b);
+DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n);
+DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
+                                        const dvti_reduce_part *part, int n_parts);
+
 #endif

@@ -110,6 +110,11 @@ static dvti_cuda_way dvti_cuda_way_between(dvti_cuda_gpu *to, dvti_cuda_gpu *fro
     return found;
 }
 
+DVTI_FN bool dvti_cuda_reaches(dvti_cuda_gpu *a, dvti_cuda_gpu *b) {
+    return dvti_cuda_way_between(a, b) == DVTI_WAY_PEER &&
+           dvti_cuda_way_between(b, a) == DVTI_WAY_PEER;
+}
+
 /* ---- the copy ---- */
 static dvti_cu_result dvti_cuda_queue_copy(dvti_cuda_gpu *to, void *dst, dvti_cuda_gpu *from,
                                            const void *src, int64_t bytes) {

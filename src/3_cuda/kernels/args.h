@@ -123,4 +123,14 @@ typedef struct dvti_koptimizer {
     double f[8]; /* as in 2_core/dvt_backend.h */
 } dvti_koptimizer;
 
+/* all_reduce.cu */
+#define DVTI_KALL_POINTERS 192
+#define DVTI_KALL_PARTS 64
+
+typedef struct dvti_kall {
+    void *at[DVTI_KALL_POINTERS]; /* [part][device] */
+    int64_t count[DVTI_KALL_PARTS];
+    int64_t devices, self; /* self: which of the devices computes; -1: one for all */
+} dvti_kall;
+
 #endif

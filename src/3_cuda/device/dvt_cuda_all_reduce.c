@@ -1,0 +1,216 @@
+/* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
+   each waits for what the others have queued, so nothing is read before it is there, nor written while it is read. */
+#include "3_cuda/device/dvt_cuda_device.h"
+
+#define DVTI_ONE_STAGE_BYTES ((int64_t)256 << 10)
+
+DVTI_FN void dvti_cuda_describe_all_reduce(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define D %d\n", (int)variant);
+}
+
+typedef struct dvti_cuda_group {
+    dvti_cuda_gpu *gpu[DVT_MAX_GPUS]; /* in the order of the sum */
+    int by_number[DVT_MAX_GPUS];      /* in the order of locking */
+    int n;
+} dvti_cuda_group;
+
+/* ---- all at once ---- */
+static void dvti_cuda_group_end(dvti_cuda_group *group, int locked) {
+    while (locked > 0)
+        dvti_mutex_unlock(&group->gpu[group->by_number[--locked]]->lock);
+}
+
+static bool dvti_cuda_group_begin(dvti_cuda_group *group, const char *function,
+                                  dvti_device *const *device, int n) {
+    bool pushed;
+    int i, j;
+    group->n = n;
+    for (i = 0; i < n; i++) {
+        group->gpu[i] = dvti_cuda_gpu_of(device[i]);
+        for (j = i; j > 0 && group->gpu[group->by_number[j - 1]]->ctx.id > group->gpu[i]->ctx.id;
+             j--)
+            group->by_number[j] = group->by_number[j - 1];
+        group->by_number[j] = i;
+    }
+    for (i = 0; i < n; i++) {
+        if (!dvti_cuda_begin(group->gpu[group->by_number[i]], function, &pushed)) {
+            dvti_cuda_group_end(group, i);
+            return false;
+        }
+        dvti_cuda_leave(pushed);
+    }
+    return true;
+}
+
+DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n) {
+    dvti_cuda_group group;
+    bool can = true;
+    int i, j;
+    if (!dvti_cuda_group_begin(&group, "all-reduce", device, n))
+        return false;
+    for (i = 0; i < n && can; i++)
+        for (j = i + 1; j < n && can; j++)
+            can = dvti_cuda_reaches(group.gpu[i], group.gpu[j]);
+    dvti_cuda_group_end(&group, n);
+    return can;
+}
+
+/* ---- meeting ---- */
+/* The compute stream of `late` waits for what that of `early` has now. */
+static dvti_cu_result dvti_cuda_await(dvti_cuda_gpu *late, dvti_cuda_gpu *early) {
+    dvti_cu_result result;
+    bool pushed;
+    if (late == early)
+        return DVTI_CU_OK;
+    result = dvti_cuda_enter(early->card, &pushed);
+    if (result != DVTI_CU_OK)
+        return result;
+    result = dvti_cuda_after_compute(early, late->compute);
+    dvti_cuda_leave(pushed);
+    return result;
+}
+
+static dvti_cu_result dvti_cuda_gather_at(dvti_cuda_group *group, int k) {
+    dvti_cu_result result = DVTI_CU_OK;
+    int j;
+    for (j = 0; j < group->n && result == DVTI_CU_OK; j++)
+        result = dvti_cuda_await(group->gpu[k], group->gpu[j]);
+    return result;
+}
+
+/* All marks are set before any stream waits, so that no stream waits for another one's waiting. */
+static dvti_cu_result dvti_cuda_meet(dvti_cuda_group *group) {
+    dvti_cu_result result = DVTI_CU_OK;
+    int k;
+    for (k = 0; k < group->n && result == DVTI_CU_OK; k++) {
+        bool pushed;
+        result = dvti_cuda_enter(group->gpu[k]->card, &pushed);
+        if (result == DVTI_CU_OK)
+            result = dvti_cuda_after_compute(group->gpu[k], group->gpu[k]->compute);
+        dvti_cuda_leave(pushed);
+    }
+    for (k = 0; k < group->n && result == DVTI_CU_OK; k++)
+        result = dvti_cuda_gather_at(group, k);
+    for (k = 0; k < group->n; k++)
+        group->gpu[k]->position++;
+    return result;
+}
+
+/* ---- launching ---- */
+static dvti_cu_result dvti_cuda_touch_parts(dvti_cuda_group *group, const dvti_reduce_part *part,
+                                            int n_parts) {
+    dvti_cu_result result = DVTI_CU_OK;
+    int k, i;
+    for (k = 0; k < group->n && result == DVTI_CU_OK; k++) {
+        bool pushed;
+        result = dvti_cuda_enter(group->gpu[k]->card, &pushed);
+        if (result != DVTI_CU_OK)
+            break;
+        for (i = 0; i < n_parts && result == DVTI_CU_OK; i++)
+            result = dvti_cuda_touch(group->gpu[k], part[i].at[k],
+                                     part[i].count * dvt_dtype_size(part[i].dtype), true);
+        dvti_cuda_leave(pushed);
+    }
+    return result;
+}
+
+static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char *name,
+                                       const char *entry, dvt_dtype dtype, dvti_kall *args,
+                                       int n_parts, int64_t longest) {
+    dvti_cuda_gpu *gpu = group->gpu[k];
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_COUNT, DVTI_OP_add);
+    dvti_cuda_program program;
+    dvti_cuda_grid grid = dvti_cuda_grid_for(gpu, longest, 256, 1);
+    dvti_cu_result result;
+    dvt_status status;
+    bool pushed;
+    result = dvti_cuda_enter(gpu->card, &pushed);
+    if (result != DVTI_CU_OK)
+        return dvti_cuda_failed(gpu, name, "cuCtxPushCurrent_v2", result);
+    program.family = DVTI_CUDA_FAMILY_all_reduce;
+    program.variant = (uint64_t)dtype;
+    grid.y = n_parts;
+    dvti_cuda_remember(gpu, name);
+    status = dvti_cuda_start(gpu, &launch, program, entry, grid, args, sizeof *args);
+    dvti_cuda_leave(pushed);
+    return status;
+}
+
+static dvt_status dvti_cuda_met(dvti_cuda_group *group, const char *name, dvti_cu_result result) {
+    return dvti_cuda_failed(group->gpu[0], name, "cuStreamWaitEvent", result);
+}
+
+static dvt_status dvti_cuda_one_stage(dvti_cuda_group *group, const char *name, dvt_dtype dtype,
+                                      dvti_kall *args, int n_parts, int64_t longest) {
+    dvt_status status = dvti_cuda_met(group, name, dvti_cuda_gather_at(group, 0));
+    dvti_cu_result result = DVTI_CU_OK;
+    int k;
+    args->self = -1;
+    if (status == DVT_OK)
+        status =
+            dvti_cuda_all_launch(group, 0, name, "dvti_all_sum", dtype, args, n_parts, longest);
+    for (k = 1; k < group->n && status == DVT_OK && result == DVTI_CU_OK; k++) {
+        result = dvti_cuda_await(group->gpu[k], group->gpu[0]);
+        group->gpu[k]->position++;
+    }
+    return status == DVT_OK ? dvti_cuda_met(group, name, result) : status;
+}
+
+static dvt_status dvti_cuda_two_stages(dvti_cuda_group *group, const char *name, dvt_dtype dtype,
+                                       dvti_kall *args, int n_parts, int64_t longest) {
+    static const char *const entry[] = {"dvti_all_sum", "dvti_all_spread"};
+    dvt_status status = dvti_cuda_met(group, name, dvti_cuda_meet(group));
+    int stage, k;
+    for (stage = 0; stage < 2; stage++) {
+        for (k = 0; k < group->n && status == DVT_OK; k++) {
+            args->self = k;
+            status =
+                dvti_cuda_all_launch(group, k, name, entry[stage], dtype, args, n_parts, longest);
+        }
+        if (status == DVT_OK)
+            status = dvti_cuda_met(group, name, dvti_cuda_meet(group));
+    }
+    return status;
+}
+
+/* Parts of one dtype, as many as the arguments hold, in one go. Returns how many. */
+static int dvti_cuda_take_parts(const dvti_cuda_group *group, const dvti_reduce_part *part,
+                                int n_parts, dvti_kall *args, int64_t *bytes, int64_t *longest) {
+    int most = DVTI_MIN(DVTI_KALL_PARTS, DVTI_KALL_POINTERS / group->n), taken = 0, k;
+    memset(args, 0, sizeof *args);
+    args->devices = group->n;
+    *bytes = *longest = 0;
+    while (taken < n_parts && taken < most && part[taken].dtype == part[0].dtype) {
+        for (k = 0; k < group->n; k++)
+            args->at[taken * group->n + k] = part[taken].at[k];
+        args->count[taken] = part[taken].count;
+        *longest = DVTI_MAX(*longest, part[taken].count);
+        *bytes += part[taken].count * dvt_dtype_size(part[0].dtype);
+        taken++;
+    }
+    return taken;
+}
+
+DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
+                                        const dvti_reduce_part *part, int n_parts) {
+    dvti_cuda_group group;
+    dvti_kall args;
+    int64_t bytes, longest;
+    dvt_status status;
+    int taken;
+    if (!dvti_cuda_group_begin(&group, name, device, n))
+        return dvti_failure();
+    status = dvti_cuda_met(&group, name, dvti_cuda_touch_parts(&group, part, n_parts));
+    for (; n_parts > 0 && status == DVT_OK; part += taken, n_parts -= taken) {
+        taken = dvti_cuda_take_parts(&group, part, n_parts, &args, &bytes, &longest);
+        if (longest == 0)
+            continue;
+        status = bytes <= DVTI_ONE_STAGE_BYTES
+                     ? dvti_cuda_one_stage(&group, name, part[0].dtype, &args, taken, longest)
+                     : dvti_cuda_two_stages(&group, name, part[0].dtype, &args, taken, longest);
+    }
+    dvti_cuda_group_end(&group, n);
+    return status;
+}
+
+#undef DVTI_ONE_STAGE_BYTES

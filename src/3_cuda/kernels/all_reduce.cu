@@ -1,0 +1,55 @@
+/* Sums over devices that reach each other's memory. Element i of every device becomes
+
+     (((x0[i] + x1[i]) + x2[i]) + ...)
+
+   always in the order of the devices and rounded once to the dtype (16-bit floats are added in float32), so that all devices
+   have the same bits, whichever way was taken.
+
+   One stage, for little: one device sums and writes everywhere. `self` is -1; the others wait for it.
+   Two stages, for much: the elements are cut into as many slices as there are devices. `sum`: each device sums its own slice into its own
+   memory; nobody else writes there, or reads there but it. `spread`: each fetches the other slices from those who summed them. Between
+   the stages all wait for all.
+
+   Launch: x: blocks of 256 threads over the elements; y: the part. Variant: D the dtype. */
+
+#if D == 1
+typedef double dvti_sum_type;
+#elif D == 0 || D == 2 || D == 3
+typedef float dvti_sum_type;
+#else
+typedef int64_t dvti_sum_type;
+#endif
+
+/* Where slice k begins. Slices are multiples of 64 elements, so that no two devices share a sector. */
+__device__ inline int64_t dvti_slice(int64_t count, int64_t devices, int64_t k) {
+    const int64_t size = ((count + devices - 1) / devices + 63) / 64 * 64;
+    return k * size < count ? k * size : count;
+}
+
+extern "C" __global__ void dvti_all_sum(const dvti_kall p) {
+    void *const *at = p.at + blockIdx.y * p.devices;
+    const int64_t count = p.count[blockIdx.y], n = p.devices;
+    const int64_t begin = p.self < 0 ? 0 : dvti_slice(count, n, p.self);
+    const int64_t end = p.self < 0 ? count : dvti_slice(count, n, p.self + 1);
+    for (int64_t i = begin + dvti_thread(); i < end; i += dvti_threads()) {
+        dvti_sum_type sum = dvti_load<D, dvti_sum_type>(at[0], i);
+        for (int64_t k = 1; k < n; k++)
+            sum += dvti_load<D, dvti_sum_type>(at[k], i);
+        if (p.self >= 0)
+            dvti_store<D>(at[p.self], i, sum);
+        else
+            for (int64_t k = 0; k < n; k++)
+                dvti_store<D>(at[k], i, sum);
+    }
+}
+
+extern "C" __global__ void dvti_all_spread(const dvti_kall p) {
+    typedef dvti_stored<D>::type T;
+    void *const *at = p.at + blockIdx.y * p.devices;
+    const int64_t count = p.count[blockIdx.y], size = dvti_slice(count, p.devices, 1);
+    for (int64_t i = dvti_thread(); i < count; i += dvti_threads()) {
+        const int64_t owner = i / size;
+        if (owner != p.self)
+            ((T *)at[p.self])[i] = ((const T *)at[owner])[i];
+    }
+}
