@@ -134,9 +134,13 @@ static void dvti_param_elsewhere(const char *function, const dvt_param *p, dvt_c
 }
 
 DVTI_FN bool dvti_param_is_on(const char *function, const dvt_param *p, dvt_ctx ctx) {
+    dvt_ctx_list ctxs;
     int i;
-    for (i = 0; i < p->ctxs.n; i++)
-        if (dvt_ctx_equal(p->ctxs.ctx[i], ctx))
+    dvti_params_lock(); /* another thread's first forward may be giving it its values */
+    ctxs = p->ctxs;
+    dvti_params_unlock();
+    for (i = 0; i < ctxs.n; i++)
+        if (dvt_ctx_equal(ctxs.ctx[i], ctx))
             return true;
     dvti_param_elsewhere(function, p, ctx);
     return false;
