@@ -1,0 +1,166 @@
+/* Names of the error codes and a sentence for each. Where no sentence is written, it is the name in words. */
+#include "entry.h"
+#include <ctype.h>
+#include <string.h>
+
+typedef struct error {
+    CUresult code;
+    const char *name, *text;
+} error;
+
+#define NAMED(code)                                                                                \
+    { code, #code, NULL }
+
+static const error errors[] = {
+    {CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
+    {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE",
+     "an argument has a value that is not allowed"},
+    {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY",
+     "the device or the host has no memory left for this"},
+    {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED",
+     "cuInit has not been called in this process"},
+    NAMED(CUDA_ERROR_DEINITIALIZED),
+    NAMED(CUDA_ERROR_PROFILER_DISABLED),
+    NAMED(CUDA_ERROR_PROFILER_NOT_INITIALIZED),
+    NAMED(CUDA_ERROR_PROFILER_ALREADY_STARTED),
+    NAMED(CUDA_ERROR_PROFILER_ALREADY_STOPPED),
+    {CUDA_ERROR_STUB_LIBRARY, "CUDA_ERROR_STUB_LIBRARY",
+     "the library is a stub for linking, not a driver"},
+    NAMED(CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER),
+    NAMED(CUDA_ERROR_DEVICE_UNAVAILABLE),
+    {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA device was found"},
+    {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "there is no device with this number"},
+    NAMED(CUDA_ERROR_DEVICE_NOT_LICENSED),
+    {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE",
+     "the module image is damaged or not for this driver"},
+    {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT",
+     "no context is current, or it is not a context"},
+    NAMED(CUDA_ERROR_CONTEXT_ALREADY_CURRENT),
+    NAMED(CUDA_ERROR_MAP_FAILED),
+    NAMED(CUDA_ERROR_UNMAP_FAILED),
+    NAMED(CUDA_ERROR_ARRAY_IS_MAPPED),
+    NAMED(CUDA_ERROR_ALREADY_MAPPED),
+    {CUDA_ERROR_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU",
+     "the module holds no code for this device"},
+    NAMED(CUDA_ERROR_ALREADY_ACQUIRED),
+    NAMED(CUDA_ERROR_NOT_MAPPED),
+    NAMED(CUDA_ERROR_NOT_MAPPED_AS_ARRAY),
+    NAMED(CUDA_ERROR_NOT_MAPPED_AS_POINTER),
+    NAMED(CUDA_ERROR_ECC_UNCORRECTABLE),
+    NAMED(CUDA_ERROR_UNSUPPORTED_LIMIT),
+    NAMED(CUDA_ERROR_CONTEXT_ALREADY_IN_USE),
+    {CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED",
+     "these devices cannot reach the memory of each other"},
+    {CUDA_ERROR_INVALID_PTX, "CUDA_ERROR_INVALID_PTX", "the PTX could not be compiled"},
+    NAMED(CUDA_ERROR_INVALID_GRAPHICS_CONTEXT),
+    NAMED(CUDA_ERROR_NVLINK_UNCORRECTABLE),
+    NAMED(CUDA_ERROR_JIT_COMPILER_NOT_FOUND),
+    {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+     "the PTX was written for a newer driver"},
+    NAMED(CUDA_ERROR_JIT_COMPILATION_DISABLED),
+    NAMED(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY),
+    NAMED(CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC),
+    NAMED(CUDA_ERROR_CONTAINED),
+    NAMED(CUDA_ERROR_INVALID_SOURCE),
+    NAMED(CUDA_ERROR_FILE_NOT_FOUND),
+    NAMED(CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND),
+    NAMED(CUDA_ERROR_SHARED_OBJECT_INIT_FAILED),
+    NAMED(CUDA_ERROR_OPERATING_SYSTEM),
+    {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE",
+     "a handle is not valid, or not for this context"},
+    NAMED(CUDA_ERROR_ILLEGAL_STATE),
+    NAMED(CUDA_ERROR_LOSSY_QUERY),
+    {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "a symbol with this name was not found"},
+    {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "the work has not finished yet"},
+    {CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS",
+     "a kernel touched memory that it may not touch"},
+    NAMED(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES),
+    {CUDA_ERROR_LAUNCH_TIMEOUT, "CUDA_ERROR_LAUNCH_TIMEOUT", "a kernel ran for too long"},
+    NAMED(CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING),
+    NAMED(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED),
+    NAMED(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED),
+    NAMED(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE),
+    {CUDA_ERROR_CONTEXT_IS_DESTROYED, "CUDA_ERROR_CONTEXT_IS_DESTROYED",
+     "the current context has been destroyed"},
+    NAMED(CUDA_ERROR_ASSERT),
+    NAMED(CUDA_ERROR_TOO_MANY_PEERS),
+    NAMED(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED),
+    NAMED(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED),
+    NAMED(CUDA_ERROR_HARDWARE_STACK_ERROR),
+    NAMED(CUDA_ERROR_ILLEGAL_INSTRUCTION),
+    {CUDA_ERROR_MISALIGNED_ADDRESS, "CUDA_ERROR_MISALIGNED_ADDRESS",
+     "a kernel touched an address that is not aligned"},
+    NAMED(CUDA_ERROR_INVALID_ADDRESS_SPACE),
+    NAMED(CUDA_ERROR_INVALID_PC),
+    {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "a kernel failed while it ran"},
+    NAMED(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE),
+    NAMED(CUDA_ERROR_TENSOR_MEMORY_LEAK),
+    NAMED(CUDA_ERROR_NOT_PERMITTED),
+    {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "this device or driver cannot do that"},
+    NAMED(CUDA_ERROR_SYSTEM_NOT_READY),
+    NAMED(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH),
+    NAMED(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE),
+    NAMED(CUDA_ERROR_MPS_CONNECTION_FAILED),
+    NAMED(CUDA_ERROR_MPS_RPC_FAILURE),
+    NAMED(CUDA_ERROR_MPS_SERVER_NOT_READY),
+    NAMED(CUDA_ERROR_MPS_MAX_CLIENTS_REACHED),
+    NAMED(CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED),
+    NAMED(CUDA_ERROR_MPS_CLIENT_TERMINATED),
+    NAMED(CUDA_ERROR_CDP_NOT_SUPPORTED),
+    NAMED(CUDA_ERROR_CDP_VERSION_MISMATCH),
+    NAMED(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED),
+    NAMED(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
+    NAMED(CUDA_ERROR_STREAM_CAPTURE_MERGE),
+    NAMED(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED),
+    NAMED(CUDA_ERROR_STREAM_CAPTURE_UNJOINED),
+    NAMED(CUDA_ERROR_STREAM_CAPTURE_ISOLATION),
+    NAMED(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT),
+    NAMED(CUDA_ERROR_CAPTURED_EVENT),
+    NAMED(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD),
+    NAMED(CUDA_ERROR_TIMEOUT),
+    NAMED(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE),
+    NAMED(CUDA_ERROR_EXTERNAL_DEVICE),
+    NAMED(CUDA_ERROR_INVALID_CLUSTER_SIZE),
+    NAMED(CUDA_ERROR_FUNCTION_NOT_LOADED),
+    NAMED(CUDA_ERROR_INVALID_RESOURCE_TYPE),
+    NAMED(CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION),
+    NAMED(CUDA_ERROR_KEY_ROTATION),
+    {CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "an unknown error inside the driver"},
+};
+
+enum { ERRORS = sizeof errors / sizeof *errors };
+
+static const error *find(CUresult code) {
+    for (int i = 0; i < ERRORS; i++)
+        if (errors[i].code == code)
+            return &errors[i];
+    return NULL;
+}
+
+static const char *in_words(const error *e) {
+    static char words[ERRORS][64];
+    char *w = words[e - errors];
+    const char *name = e->name + strlen("CUDA_ERROR_");
+    if (!w[0])
+        for (int i = 0; name[i] && i < 63; i++)
+            w[i] = name[i] == '_' ? ' ' : (char)tolower((unsigned char)name[i]);
+    return w;
+}
+
+CUresult cuGetErrorName(CUresult code, const char **out) {
+    const error *e = find(code);
+    ENTER(NEED_NOTHING);
+    if (!out)
+        return CUDA_ERROR_INVALID_VALUE;
+    *out = e ? e->name : NULL;
+    return e ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuGetErrorString(CUresult code, const char **out) {
+    const error *e = find(code);
+    ENTER(NEED_NOTHING);
+    if (!out)
+        return CUDA_ERROR_INVALID_VALUE;
+    *out = !e ? NULL : e->text ? e->text : in_words(e);
+    return e ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}

@@ -1,0 +1,24 @@
+/* Graphs as capture.c writes them and graph.c runs them: operations with the numbers of those before. */
+#ifndef SIM_GRAPH_H
+#define SIM_GRAPH_H
+
+#include "sim.h"
+
+typedef struct node {
+    op op; /* owns its parameters */
+    int *after;
+    int after_count;
+} node;
+
+struct graph { /* KIND_GRAPH, or KIND_EXEC for an executable one */
+    object object;
+    node **nodes; /* a handle of a node is its address */
+    int count, room;
+};
+
+graph *graph_new(handle_kind kind);
+void graph_destroy(graph *g);
+/* The number of the new node, which takes what the operation owns. */
+int graph_add(graph *g, const op *o, const int *after, int after_count);
+
+#endif

@@ -1,0 +1,57 @@
+/* What a test may ask of the simulated driver beyond CUDA. Found with dlsym in the loaded libcuda.so.1;
+   a real driver has none of these, so a test that does not find them skips. Everything here may be
+   called at any time, from any thread, before cuInit too. */
+#ifndef SIM_CONTROL_H
+#define SIM_CONTROL_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sim_stats {
+    uint64_t launches, blocks, threads; /* kernels run so far, and what they were made of */
+    uint64_t switches;                  /* between fibers */
+    uint64_t accesses;                  /* checked loads and stores */
+    uint64_t copies, copied_bytes;
+    uint64_t device_allocations, device_bytes; /* live now, all devices */
+    uint64_t host_blocks;                      /* pinned or registered, live now */
+    uint64_t streams, events, modules, graphs, pools;
+    uint64_t bugs; /* wrong uses of the API so far: old symbols, dead handles, bad kernels */
+} sim_stats;
+
+/* The nth call from now of the function (`*`: of any) returns code; nth 0: every call. */
+typedef void sim_fail_fn(const char *name, int nth, int code);
+typedef void sim_fail_clear_fn(void);
+/* How often a function has been called; NULL: all functions together. */
+typedef uint64_t sim_calls_fn(const char *name);
+/* The latest sentence about what went wrong, "" when nothing did. Valid until the next call. */
+typedef const char *sim_last_error_fn(void);
+typedef void sim_clear_error_fn(void);
+/* "lazy", "eager" or "random"; the seed matters to random. Returns 0, or 1 for an unknown name. */
+typedef int sim_set_policy_fn(const char *policy, uint64_t seed);
+typedef void sim_get_stats_fn(sim_stats *stats);
+/* Forgets the asynchronous error of a device's primary context: a test goes on after a planted bug. */
+typedef void sim_reset_device_fn(int device);
+/* Writes what is still allocated to stderr and returns how many things there are. */
+typedef int sim_leaks_fn(void);
+
+#ifdef SIM_CONTROL_IMPLEMENTATION
+#define SIM_CONTROL(type, name) __attribute__((visibility("default"))) type name
+SIM_CONTROL(sim_fail_fn, sim_fail);
+SIM_CONTROL(sim_fail_clear_fn, sim_fail_clear);
+SIM_CONTROL(sim_calls_fn, sim_calls);
+SIM_CONTROL(sim_last_error_fn, sim_last_error);
+SIM_CONTROL(sim_clear_error_fn, sim_clear_error);
+SIM_CONTROL(sim_set_policy_fn, sim_set_policy);
+SIM_CONTROL(sim_get_stats_fn, sim_get_stats);
+SIM_CONTROL(sim_reset_device_fn, sim_reset_device);
+SIM_CONTROL(sim_leaks_fn, sim_leaks);
+#undef SIM_CONTROL
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif
