@@ -10938,14 +10938,13 @@ typedef struct dvti_kfill {
 /* elementwise.cu: number 0 is the result, 1.. are the operands */
 typedef struct dvti_kelementwise {
     void *data[4];
-    int64_t kind[4];  /* DVTI_EW_EACH.. */
-    int64_t dtype[4]; /* where the program leaves it open, with its size in bytes */
-    int64_t bytes[4];
-    int64_t stride[4][8];  /* in elements, from one position of an axis to the next */
-    int64_t ndim, n;       /* positions: groups of elements that are accessed at once */
-    dvti_kdivisor axis[8]; /* positions on it */
-    int64_t tail;          /* elements after the last whole group, when all lies in one row */
-    int64_t rows, columns; /* tiles: the last two axes in elements, and their strides */
+    int kind[4];            /* DVTI_EW_EACH.. */
+    int dtype[4], bytes[4]; /* for programs that leave it open: dtype, and size of an element */
+    int64_t stride[4][8];   /* in elements, from one position of an axis to the next */
+    int64_t ndim, n;        /* positions: groups of elements that are accessed at once */
+    dvti_kdivisor axis[8];  /* positions on it */
+    int64_t tail;           /* elements after the last whole group, when all lies in one row */
+    int64_t rows, columns;  /* tiles: the last two axes in elements, and their strides */
     int64_t row_step[4], column_step[4];
     double f, f_low, f_high; /* the scalar operand, the bounds of clip */
     int64_t i, i_low, i_high;
@@ -13715,9 +13714,8 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "typedef struct dvti_kelementwise {\n",
 "    void *data[4];\n",
-"    int64_t kind[4];\n",
-"    int64_t dtype[4];\n",
-"    int64_t bytes[4];\n",
+"    int kind[4];\n",
+"    int dtype[4], bytes[4];\n",
 "    int64_t stride[4][8];\n",
 "    int64_t ndim, n;\n",
 "    dvti_kdivisor axis[8];\n",
@@ -13879,12 +13877,6 @@ static const char *const dvti_cuda_lines[] = {
 "    return f != f ? dvti_half_of_nan(f) : h;\n",
 "}\n",
 "\n",
-"__device__ inline unsigned short dvti_double_to_half(double d) {\n",
-"    unsigned short h;\n",
-"    asm(\"cvt.rn.f16.f64 %0, %1;\" : \"=h\"(h) : \"d\"(d));\n",
-"    return d != d ? dvti_half_of_nan(dvti_double_to_float(d)) : h;\n",
-"}\n",
-"\n",
 "__device__ inline float dvti_bf16_to_float(unsigned short b) {\n",
 "    return __uint_as_float((unsigned)b << 16);\n",
 "}\n",
@@ -13897,11 +13889,19 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "\n",
-"__device__ inline unsigned short dvti_double_to_bf16(double d) {\n",
+"__device__ inline float dvti_double_to_odd(double d) {\n",
 "    float f = d != d ? dvti_double_to_float(d) : __double2float_rz(d);\n",
 "    if (fabs(d) <= 1.7976931348623157e308 && (double)f != d)\n",
 "        f = __uint_as_float(__float_as_uint(f) | 1);\n",
-"    return dvti_float_to_bf16(f);\n",
+"    return f;\n",
+"}\n",
+"\n",
+"__device__ inline unsigned short dvti_double_to_half(double d) {\n",
+"    return dvti_float_to_half(dvti_double_to_odd(d));\n",
+"}\n",
+"\n",
+"__device__ inline unsigned short dvti_double_to_bf16(double d) {\n",
+"    return dvti_float_to_bf16(dvti_double_to_odd(d));\n",
 "}\n",
 "\n",
 "\n",
@@ -14619,8 +14619,7 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "\n",
-"template <int D>\n",
-"__device__ inline T dvti_ew_widen(typename dvti_stored<D>::type raw, int64_t dtype) {\n",
+"template <int D> __device__ inline T dvti_ew_widen(typename dvti_stored<D>::type raw, int dtype) {\n",
 "    if constexpr (D != ANY)\n",
 "        return dvti_widen<D, T>(raw);\n",
 "    else\n",
@@ -14649,7 +14648,7 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "template <int D>\n",
-"__device__ inline T dvti_ew_condition(typename dvti_stored<D>::type raw, int64_t dtype) {\n",
+"__device__ inline T dvti_ew_condition(typename dvti_stored<D>::type raw, int dtype) {\n",
 "    if constexpr (D == ANY) {\n",
 "        if (dtype == DVT_F32)\n",
 "            raw &= 0x7fffffff;\n",
@@ -14661,8 +14660,7 @@ static const char *const dvti_cuda_lines[] = {
 "    return (T)(raw != 0);\n",
 "}\n",
 "\n",
-"template <int D>\n",
-"__device__ inline typename dvti_stored<D>::type dvti_ew_narrow(T v, int64_t dtype) {\n",
+"template <int D> __device__ inline typename dvti_stored<D>::type dvti_ew_narrow(T v, int dtype) {\n",
 "    if constexpr (D != ANY)\n",
 "        return dvti_narrow<D>(v);\n",
 "    else\n",
@@ -14690,7 +14688,7 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "template <int D>\n",
 "__device__ inline typename dvti_stored<D>::type dvti_ew_get(const void *data, int64_t at,\n",
-"                                                            int64_t bytes) {\n",
+"                                                            int bytes) {\n",
 "    if constexpr (D != ANY)\n",
 "        return ((const typename dvti_stored<D>::type *)data)[at];\n",
 "    else\n",
@@ -14702,7 +14700,7 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "template <int D>\n",
 "__device__ inline void dvti_ew_put(void *data, int64_t at, typename dvti_stored<D>::type raw,\n",
-"                                   int64_t bytes) {\n",
+"                                   int bytes) {\n",
 "    if constexpr (D != ANY)\n",
 "        ((typename dvti_stored<D>::type *)data)[at] = raw;\n",
 "    else if (bytes == 8)\n",
@@ -14736,10 +14734,13 @@ static const char *const dvti_cuda_lines[] = {
 "    }\n",
 "\n",
 "    __device__ inline void load(const dvti_kelementwise &p, int u, int64_t at) {\n",
-"        if (N > 1 && p.kind[K] == DVTI_EW_EACH)\n",
-"            group[u].word =\n",
-"                *(decltype(group[u].word) *)((typename dvti_stored<D>::type *)p.data[K] + at);\n",
-"        else if (p.kind[K] < DVTI_EW_SINGLE)\n",
+"        if (p.kind[K] == DVTI_EW_EACH) {\n",
+"            if constexpr (N > 1)\n",
+"                group[u].word =\n",
+"                    *(decltype(group[u].word) *)((typename dvti_stored<D>::type *)p.data[K] + at);\n",
+"            else\n",
+"                group[u].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);\n",
+"        } else if (!FLAT && p.kind[K] == DVTI_EW_GROUP)\n",
 "            group[u].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);\n",
 "    }\n",
 "\n",
@@ -14752,7 +14753,7 @@ static const char *const dvti_cuda_lines[] = {
 "    __device__ inline T value(const dvti_kelementwise &p, int u, int j) const {\n",
 "        if (p.kind[K] >= DVTI_EW_SINGLE)\n",
 "            return single;\n",
-"        return widen(p, N > 1 && p.kind[K] == DVTI_EW_GROUP ? group[u].v[0] : group[u].v[j]);\n",
+"        return widen(p, !FLAT && p.kind[K] == DVTI_EW_GROUP ? group[u].v[0] : group[u].v[j]);\n",
 "    }\n",
 "};\n",
 "\n",
@@ -14789,7 +14790,8 @@ static const char *const dvti_cuda_lines[] = {
 "    int k;\n",
 "    for (k = 0; k < 4; k++)\n",
 "        places.of[k] = 0;\n",
-"    for (int axis = (int)p.ndim - 1; axis > 0; axis--) {\n",
+"#pragma unroll 1\n",
+"    for (int axis = FLAT ? 0 : (int)p.ndim - 1; axis > 0; axis--) {\n",
 "        const dvti_position next = dvti_divide(at, p.axis[axis]);\n",
 "        const dvti_position index = at - next * (dvti_position)p.axis[axis].divisor;\n",
 "        for (k = 0; k <= N_IN; k++)\n",
@@ -14808,11 +14810,17 @@ static const char *const dvti_cuda_lines[] = {
 "    typename dvti_stored<D>::type cell[32][33];\n",
 "\n",
 "    __device__ inline void fill(const dvti_kelementwise &p, int64_t from, int rows, int columns) {\n",
-"        const int row = threadIdx.x & 31;\n",
-"        for (int column = threadIdx.x >> 5; column < columns; column += 8)\n",
-"            if (row < rows)\n",
-"                cell[column][row] = dvti_ew_get<D>(\n",
-"                    p.data[K], from + row * p.row_step[K] + column * p.column_step[K], p.bytes[K]);\n",
+"        const int row = threadIdx.x & 31, first = threadIdx.x >> 5;\n",
+"        typename dvti_stored<D>::type raw[4];\n",
+"        int i;\n",
+"        for (i = 0; i < 4; i++)\n",
+"            if (row < rows && first + 8 * i < columns)\n",
+"                raw[i] = dvti_ew_get<D>(\n",
+"                    p.data[K], from + row * p.row_step[K] + (first + 8 * i) * p.column_step[K],\n",
+"                    p.bytes[K]);\n",
+"        for (i = 0; i < 4; i++)\n",
+"            if (row < rows && first + 8 * i < columns)\n",
+"                cell[first + 8 * i][row] = raw[i];\n",
 "    }\n",
 "};\n",
 "\n",
@@ -16603,7 +16611,7 @@ DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
 
    Variant, from the lowest bit: 8 op, 2 class, 4 x 4 dtypes (result, operands), 3 log2 of N, 3 log2 of U, 1 wide, 1 tile,
-   3 operands that are across. */
+   3 operands that are across, 1 flat. */
 #ifdef DEVTENSOR_LINES
 #line 5 "src/3_cuda/launch/cuda_elementwise.c"
 #endif
@@ -16636,6 +16644,7 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define WIDE %d\n", (int)(variant >> 32 & 1));
     dvti_text_add(text, "#define TILE %d\n", (int)(variant >> 33 & 1));
     dvti_text_add(text, "#define ACROSS %d\n", (int)(variant >> 34 & 7));
+    dvti_text_add(text, "#define FLAT %d\n", (int)(variant >> 37 & 1));
     dvti_text_add(text, "#define CONDITION %d\n", op == DVTI_OP_where);
     dvti_text_add(text, "#define TEXT %s\n",
                   row                   ? row
@@ -16650,7 +16659,7 @@ typedef struct dvti_cuda_ew {
     dvt_dtype dtype[4];
     int64_t dim[DVT_MAX_DIMS], stride[4][DVT_MAX_DIMS];
     void *data[4];
-    int64_t kind[4];
+    int kind[4];
     int64_t group; /* elements per position; 0: positions are tiles */
     int across;    /* tiles: bit k - 1 for operand k */
     bool wide;
@@ -16913,8 +16922,8 @@ static dvti_kelementwise dvti_cuda_ew_args(const dvti_cuda_ew *ew, const dvti_la
     for (k = 0; k < ew->count; k++) {
         args.data[k] = ew->data[k];
         args.kind[k] = ew->kind[k];
-        args.dtype[k] = ew->dtype[k];
-        args.bytes[k] = dvt_dtype_size(ew->dtype[k]);
+        args.dtype[k] = (int)ew->dtype[k];
+        args.bytes[k] = (int)dvt_dtype_size(ew->dtype[k]);
     }
     args.f = launch->f[0];
     args.i = launch->i[1];
@@ -16951,6 +16960,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
     program.variant |= (uint64_t)dvti_cuda_ew_log2(DVTI_MAX(ew.group, 1)) << 26;
     program.variant |= (uint64_t)dvti_cuda_ew_log2(each) << 29 | (uint64_t)ew.wide << 32;
     program.variant |= (uint64_t)(ew.group == 0) << 33 | (uint64_t)ew.across << 34;
+    program.variant |= (uint64_t)(ew.ndim == 1) << 37;
     grid = dvti_cuda_grid_for(gpu, DVTI_MAX(args.n, 1), 256, each);
     if (ew.group == 0) /* a block for each tile */
         grid = dvti_cuda_grid_for(gpu, args.n * 256, 256, 1);

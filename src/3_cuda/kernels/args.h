@@ -30,14 +30,13 @@ typedef struct dvti_kfill {
 /* elementwise.cu: number 0 is the result, 1.. are the operands */
 typedef struct dvti_kelementwise {
     void *data[4];
-    int64_t kind[4];  /* DVTI_EW_EACH.. */
-    int64_t dtype[4]; /* where the program leaves it open, with its size in bytes */
-    int64_t bytes[4];
-    int64_t stride[4][8];  /* in elements, from one position of an axis to the next */
-    int64_t ndim, n;       /* positions: groups of elements that are accessed at once */
-    dvti_kdivisor axis[8]; /* positions on it */
-    int64_t tail;          /* elements after the last whole group, when all lies in one row */
-    int64_t rows, columns; /* tiles: the last two axes in elements, and their strides */
+    int kind[4];            /* DVTI_EW_EACH.. */
+    int dtype[4], bytes[4]; /* for programs that leave it open: dtype, and size of an element */
+    int64_t stride[4][8];   /* in elements, from one position of an axis to the next */
+    int64_t ndim, n;        /* positions: groups of elements that are accessed at once */
+    dvti_kdivisor axis[8];  /* positions on it */
+    int64_t tail;           /* elements after the last whole group, when all lies in one row */
+    int64_t rows, columns;  /* tiles: the last two axes in elements, and their strides */
     int64_t row_step[4], column_step[4];
     double f, f_low, f_high; /* the scalar operand, the bounds of clip */
     int64_t i, i_low, i_high;

@@ -57,12 +57,6 @@ __device__ inline unsigned short dvti_float_to_half(float f) {
     return f != f ? dvti_half_of_nan(f) : h;
 }
 
-__device__ inline unsigned short dvti_double_to_half(double d) {
-    unsigned short h;
-    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h) : "d"(d));
-    return d != d ? dvti_half_of_nan(dvti_double_to_float(d)) : h;
-}
-
 __device__ inline float dvti_bf16_to_float(unsigned short b) {
     return __uint_as_float((unsigned)b << 16);
 }
@@ -75,11 +69,19 @@ __device__ inline unsigned short dvti_float_to_bf16(float f) {
 }
 
 /* Rounding to odd keeps what a double has beyond a float, so that the second rounding is the only one. */
-__device__ inline unsigned short dvti_double_to_bf16(double d) {
+__device__ inline float dvti_double_to_odd(double d) {
     float f = d != d ? dvti_double_to_float(d) : __double2float_rz(d);
     if (fabs(d) <= 1.7976931348623157e308 && (double)f != d)
         f = __uint_as_float(__float_as_uint(f) | 1);
-    return dvti_float_to_bf16(f);
+    return f;
+}
+
+__device__ inline unsigned short dvti_double_to_half(double d) {
+    return dvti_float_to_half(dvti_double_to_odd(d));
+}
+
+__device__ inline unsigned short dvti_double_to_bf16(double d) {
+    return dvti_float_to_bf16(dvti_double_to_odd(d));
 }
 
 /* ---- numbers of one class from another ---- */

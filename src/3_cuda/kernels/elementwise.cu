@@ -10,7 +10,7 @@
 
    Launch: one-dimensional, 256 threads; blocks loop over what is left.
    Variant: T the class to compute in; N_IN, D0 the result's dtype, D1 .. D3 the operands' (ANY: known at run time, for mixtures
-   that are rare); N, U; WIDE: 64-bit positions; TILE: a position is a tile of 32 by 32 along the last two axes, N is 1 and U
+   that are rare); N, U; WIDE: 64-bit positions; FLAT: one axis; TILE: a position is a tile of 32 by 32 along the last two axes, N is 1 and U
    is 4; ACROSS: bit k - 1 for an operand k that goes through shared memory.
    Numerics: the same operations as on the CPU, each rounded (no contraction); the library's functions within their
    documented errors. in and out may be the same memory: a thread reads its positions before it writes them. */
@@ -79,8 +79,7 @@ __device__ inline T dvti_apply(const dvti_kelementwise &p, T a, T b, T c) {
 }
 
 /* ---- elements ---- */
-template <int D>
-__device__ inline T dvti_ew_widen(typename dvti_stored<D>::type raw, int64_t dtype) {
+template <int D> __device__ inline T dvti_ew_widen(typename dvti_stored<D>::type raw, int dtype) {
     if constexpr (D != ANY)
         return dvti_widen<D, T>(raw);
     else
@@ -109,7 +108,7 @@ __device__ inline T dvti_ew_widen(typename dvti_stored<D>::type raw, int64_t dty
 /* where's condition holds when it is nonzero in its own dtype, also where T would make it 0 (0.5 among integers): every bit
    but a float's sign counts. */
 template <int D>
-__device__ inline T dvti_ew_condition(typename dvti_stored<D>::type raw, int64_t dtype) {
+__device__ inline T dvti_ew_condition(typename dvti_stored<D>::type raw, int dtype) {
     if constexpr (D == ANY) {
         if (dtype == DVT_F32)
             raw &= 0x7fffffff;
@@ -121,8 +120,7 @@ __device__ inline T dvti_ew_condition(typename dvti_stored<D>::type raw, int64_t
     return (T)(raw != 0);
 }
 
-template <int D>
-__device__ inline typename dvti_stored<D>::type dvti_ew_narrow(T v, int64_t dtype) {
+template <int D> __device__ inline typename dvti_stored<D>::type dvti_ew_narrow(T v, int dtype) {
     if constexpr (D != ANY)
         return dvti_narrow<D>(v);
     else
@@ -150,7 +148,7 @@ __device__ inline typename dvti_stored<D>::type dvti_ew_narrow(T v, int64_t dtyp
 
 template <int D>
 __device__ inline typename dvti_stored<D>::type dvti_ew_get(const void *data, int64_t at,
-                                                            int64_t bytes) {
+                                                            int bytes) {
     if constexpr (D != ANY)
         return ((const typename dvti_stored<D>::type *)data)[at];
     else
@@ -162,7 +160,7 @@ __device__ inline typename dvti_stored<D>::type dvti_ew_get(const void *data, in
 
 template <int D>
 __device__ inline void dvti_ew_put(void *data, int64_t at, typename dvti_stored<D>::type raw,
-                                   int64_t bytes) {
+                                   int bytes) {
     if constexpr (D != ANY)
         ((typename dvti_stored<D>::type *)data)[at] = raw;
     else if (bytes == 8)
@@ -196,10 +194,13 @@ template <int K, int D> struct dvti_operand {
     }
 
     __device__ inline void load(const dvti_kelementwise &p, int u, int64_t at) {
-        if (N > 1 && p.kind[K] == DVTI_EW_EACH)
-            group[u].word =
-                *(decltype(group[u].word) *)((typename dvti_stored<D>::type *)p.data[K] + at);
-        else if (p.kind[K] < DVTI_EW_SINGLE)
+        if (p.kind[K] == DVTI_EW_EACH) {
+            if constexpr (N > 1)
+                group[u].word =
+                    *(decltype(group[u].word) *)((typename dvti_stored<D>::type *)p.data[K] + at);
+            else
+                group[u].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);
+        } else if (!FLAT && p.kind[K] == DVTI_EW_GROUP)
             group[u].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);
     }
 
@@ -212,7 +213,7 @@ template <int K, int D> struct dvti_operand {
     __device__ inline T value(const dvti_kelementwise &p, int u, int j) const {
         if (p.kind[K] >= DVTI_EW_SINGLE)
             return single;
-        return widen(p, N > 1 && p.kind[K] == DVTI_EW_GROUP ? group[u].v[0] : group[u].v[j]);
+        return widen(p, !FLAT && p.kind[K] == DVTI_EW_GROUP ? group[u].v[0] : group[u].v[j]);
     }
 };
 
@@ -249,7 +250,8 @@ __device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_posit
     int k;
     for (k = 0; k < 4; k++)
         places.of[k] = 0;
-    for (int axis = (int)p.ndim - 1; axis > 0; axis--) {
+#pragma unroll 1
+    for (int axis = FLAT ? 0 : (int)p.ndim - 1; axis > 0; axis--) {
         const dvti_position next = dvti_divide(at, p.axis[axis]);
         const dvti_position index = at - next * (dvti_position)p.axis[axis].divisor;
         for (k = 0; k <= N_IN; k++)
@@ -268,11 +270,17 @@ template <int K, int D> struct dvti_tile {
     typename dvti_stored<D>::type cell[32][33];
 
     __device__ inline void fill(const dvti_kelementwise &p, int64_t from, int rows, int columns) {
-        const int row = threadIdx.x & 31;
-        for (int column = threadIdx.x >> 5; column < columns; column += 8)
-            if (row < rows)
-                cell[column][row] = dvti_ew_get<D>(
-                    p.data[K], from + row * p.row_step[K] + column * p.column_step[K], p.bytes[K]);
+        const int row = threadIdx.x & 31, first = threadIdx.x >> 5;
+        typename dvti_stored<D>::type raw[4];
+        int i;
+        for (i = 0; i < 4; i++)
+            if (row < rows && first + 8 * i < columns)
+                raw[i] = dvti_ew_get<D>(
+                    p.data[K], from + row * p.row_step[K] + (first + 8 * i) * p.column_step[K],
+                    p.bytes[K]);
+        for (i = 0; i < 4; i++)
+            if (row < rows && first + 8 * i < columns)
+                cell[first + 8 * i][row] = raw[i];
     }
 };
 

@@ -1,7 +1,7 @@
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
 
    Variant, from the lowest bit: 8 op, 2 class, 4 x 4 dtypes (result, operands), 3 log2 of N, 3 log2 of U, 1 wide, 1 tile,
-   3 operands that are across. */
+   3 operands that are across, 1 flat. */
 #include "3_cuda/dvt_cuda.h"
 
 #define DVTI_EW_ANY 15 /* these two as in the kernels' file */
@@ -32,6 +32,7 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define WIDE %d\n", (int)(variant >> 32 & 1));
     dvti_text_add(text, "#define TILE %d\n", (int)(variant >> 33 & 1));
     dvti_text_add(text, "#define ACROSS %d\n", (int)(variant >> 34 & 7));
+    dvti_text_add(text, "#define FLAT %d\n", (int)(variant >> 37 & 1));
     dvti_text_add(text, "#define CONDITION %d\n", op == DVTI_OP_where);
     dvti_text_add(text, "#define TEXT %s\n",
                   row                   ? row
@@ -46,7 +47,7 @@ typedef struct dvti_cuda_ew {
     dvt_dtype dtype[4];
     int64_t dim[DVT_MAX_DIMS], stride[4][DVT_MAX_DIMS];
     void *data[4];
-    int64_t kind[4];
+    int kind[4];
     int64_t group; /* elements per position; 0: positions are tiles */
     int across;    /* tiles: bit k - 1 for operand k */
     bool wide;
@@ -309,8 +310,8 @@ static dvti_kelementwise dvti_cuda_ew_args(const dvti_cuda_ew *ew, const dvti_la
     for (k = 0; k < ew->count; k++) {
         args.data[k] = ew->data[k];
         args.kind[k] = ew->kind[k];
-        args.dtype[k] = ew->dtype[k];
-        args.bytes[k] = dvt_dtype_size(ew->dtype[k]);
+        args.dtype[k] = (int)ew->dtype[k];
+        args.bytes[k] = (int)dvt_dtype_size(ew->dtype[k]);
     }
     args.f = launch->f[0];
     args.i = launch->i[1];
@@ -347,6 +348,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
     program.variant |= (uint64_t)dvti_cuda_ew_log2(DVTI_MAX(ew.group, 1)) << 26;
     program.variant |= (uint64_t)dvti_cuda_ew_log2(each) << 29 | (uint64_t)ew.wide << 32;
     program.variant |= (uint64_t)(ew.group == 0) << 33 | (uint64_t)ew.across << 34;
+    program.variant |= (uint64_t)(ew.ndim == 1) << 37;
     grid = dvti_cuda_grid_for(gpu, DVTI_MAX(args.n, 1), 256, each);
     if (ew.group == 0) /* a block for each tile */
         grid = dvti_cuda_grid_for(gpu, args.n * 256, 256, 1);

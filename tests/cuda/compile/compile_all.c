@@ -1,0 +1,280 @@
+/* Compiles the CUDA kernels for real architectures, with no card: which programs there are comes from the library itself.
+
+     compile_all [-v] [--full] [ARCHITECTURE...]     75 90 120 when none is named; "all": every one that NVRTC knows
+
+   The calls below run on cpu(). Every launch that reaches cpu() also goes to the CUDA backend of cards that do not exist, one for each
+   architecture: their driver accepts all and does nothing. The programs that these launches ask for are compiled by NVRTC to a CUBIN, and
+   what ptxas says is read: registers, shared memory, spills. It fails on an error, a warning, a spill, or a family that no call
+   reached. -v: a line for each kernel. --full: every row of the op table in every class. */
+#define DEVTENSOR_IMPLEMENTATION
+#include "devtensor.h"
+#include <stdio.h>
+
+#define MOST_ARCHS 32
+
+typedef struct card {
+    dvti_cuda_card card;
+    dvti_cuda_gpu gpu;
+    dvti_device device;
+} card;
+
+static card cards[MOST_ARCHS];
+static int n_cards, verbose, full, passed, failed;
+static int reached[DVTI_CUDA_FAMILY_COUNT];
+
+/* ---- the compiler, listened to ---- */
+typedef struct usage {
+    int kernels, registers, shared, stack;
+} usage;
+
+static int(DVTI_CUDA_CALL *real_compile)(dvti_nvrtc_program program, int n,
+                                         const char *const *options);
+static int(DVTI_CUDA_CALL *real_create)(dvti_nvrtc_program *program, const char *source,
+                                        const char *name, int n, const char *const *headers,
+                                        const char *const *names);
+static const dvti_nvrtc *rtc;
+static usage most[DVTI_CUDA_FAMILY_COUNT];
+static int now;               /* the family of the program that is being compiled */
+static char definitions[600]; /* of its variant */
+
+static const char *family_name(int family) {
+#define FAMILY_NAME(name, fuse) #name,
+    static const char *const names[] = {DVTI_CUDA_FAMILY_TABLE(FAMILY_NAME)};
+#undef FAMILY_NAME
+    return names[family];
+}
+
+static void fail(const char *what, const char *text) {
+    failed++;
+    printf("FAIL %s (%s): %s: %s\n", family_name(now), definitions, what, text);
+}
+
+/* A program's source says which family it is of, and its variant: the file behind the lines of #define. */
+static int DVTI_CUDA_CALL listening_create(dvti_nvrtc_program *program, const char *source,
+                                           const char *name, int n, const char *const *headers,
+                                           const char *const *names) {
+    const char *variant = strstr(source, "#line 1 \"variant\"\n"), *file;
+    size_t length = 0;
+    char marker[64];
+    variant = variant ? strchr(variant, '\n') + 1 : source;
+    file = strstr(variant, "#line 1 ");
+    for (now = 0; now < DVTI_CUDA_FAMILY_COUNT && file; now++) {
+        snprintf(marker, sizeof marker, "#line 1 \"%s.cu\"\n", family_name(now));
+        if (strncmp(file, marker, strlen(marker)) == 0)
+            break;
+    }
+    for (; variant < file && length + 2 < sizeof definitions; variant++) {
+        if (strncmp(variant, "#define ", 8) == 0)
+            variant += 8;
+        definitions[length++] = *variant == '\n' ? ';' : *variant;
+    }
+    definitions[length] = 0;
+    reached[now]++;
+    return real_create(program, source, name, n, headers, names);
+}
+
+/* The number that stands before `unit` in a line; 0 when there is none. */
+static int number_before(const char *line, const char *unit) {
+    const char *at = strstr(line, unit);
+    while (at && at > line && (at[-1] < '0' || at[-1] > '9'))
+        at--;
+    while (at && at > line && at[-1] >= '0' && at[-1] <= '9')
+        at--;
+    return at ? atoi(at) : 0;
+}
+
+static void read_line(const char *line, char *entry) {
+    usage *u = &most[now];
+    int registers = number_before(line, " registers"), shared = number_before(line, " bytes smem");
+    if (strstr(line, "warning") || strstr(line, "error"))
+        fail("said", line);
+    if (strstr(line, "Compiling entry function"))
+        snprintf(entry, 200, "%.199s", strchr(line, '\'') ? strchr(line, '\'') : line);
+    if (number_before(line, " bytes spill stores") || number_before(line, " bytes spill loads"))
+        fail(entry, line);
+    u->stack = DVTI_MAX(u->stack, number_before(line, " bytes stack frame"));
+    if (!strstr(line, " registers"))
+        return;
+    u->kernels++;
+    u->registers = DVTI_MAX(u->registers, registers);
+    u->shared = DVTI_MAX(u->shared, shared);
+    if (verbose)
+        printf("%-12s %-44s %3d registers %6d bytes shared (%s)\n", family_name(now), entry,
+               registers, shared, definitions);
+}
+
+/* As nvrtcCompileProgram, and asks ptxas what it did. */
+static int DVTI_CUDA_CALL listening_compile(dvti_nvrtc_program program, int n,
+                                            const char *const *options) {
+    const char *more[16];
+    char entry[200] = "?", *log, *line;
+    size_t size = 0;
+    int result;
+    memcpy(more, options, (size_t)n * sizeof *more);
+    more[n] = "--ptxas-options=-v";
+    result = real_compile(program, n + 1, more);
+    if (rtc->nvrtcGetProgramLogSize(program, &size) != 0 || !(log = (char *)calloc(1, size + 1)))
+        return result;
+    rtc->nvrtcGetProgramLog(program, log);
+    for (line = strtok(log, "\n"); line; line = strtok(NULL, "\n"))
+        read_line(line, entry);
+    free(log);
+    return result;
+}
+
+/* ---- cards that do not exist ---- */
+static dvti_cu_result DVTI_CUDA_CALL accept_module(dvti_cu_module *module, const void *image,
+                                                   unsigned n, int *options, void **values) {
+    (void)image, (void)n, (void)options, (void)values;
+    *module = &cards;
+    return DVTI_CU_OK;
+}
+
+static dvti_cu_result DVTI_CUDA_CALL accept_function(dvti_cu_function *function,
+                                                     dvti_cu_module module, const char *name) {
+    (void)module, (void)name;
+    *function = &cards;
+    return DVTI_CU_OK;
+}
+
+static dvti_cu_result DVTI_CUDA_CALL accept_attribute(dvti_cu_function function, int attribute,
+                                                      int value) {
+    (void)function, (void)attribute, (void)value;
+    return DVTI_CU_OK;
+}
+
+static dvti_cu_result DVTI_CUDA_CALL accept_launch(dvti_cu_function function, unsigned grid_x,
+                                                   unsigned grid_y, unsigned grid_z,
+                                                   unsigned block_x, unsigned block_y,
+                                                   unsigned block_z, unsigned shared,
+                                                   dvti_cu_stream stream, void **parameters,
+                                                   void **extra) {
+    (void)function, (void)block_x, (void)block_y, (void)block_z, (void)shared;
+    (void)stream, (void)parameters, (void)extra;
+    if (grid_x == 0 || grid_y == 0 || grid_z == 0 || grid_y > 65535 || grid_z > 65535)
+        fail("its grid", "an extent that no card accepts");
+    return DVTI_CU_OK;
+}
+
+static void make_card(int arch) {
+    card *c = &cards[n_cards++];
+    c->card.open = true;
+    c->card.cc = arch;
+    c->card.processors = 132;
+    c->card.shared_most = arch == 75                  ? 65536
+                          : arch == 80 || arch == 87  ? 166912
+                          : arch == 90 || arch == 100 ? 232448
+                                                      : 101376;
+    c->gpu.card = &c->card;
+    c->gpu.ctx = dvt_gpu(0);
+    c->gpu.device = &c->device;
+    c->device.ctx = c->gpu.ctx;
+    c->device.impl = &c->gpu;
+}
+
+static void make_driver(void) {
+    dvti_cuda_state *state = &dvti_cuda_the_state;
+    state->tried = state->usable = true;
+    state->driver.cuModuleLoadDataEx = accept_module;
+    state->driver.cuModuleGetFunction = accept_function;
+    state->driver.cuFuncSetAttribute = accept_attribute;
+    state->driver.cuLaunchKernel = accept_launch;
+}
+
+/* ---- launches on cpu() go to all cards as well ---- */
+static const dvti_backend *cpu_backend;
+
+static dvt_status both_launch(dvti_device *device, const dvti_launch *launch) {
+    char text[400];
+    int i;
+    for (i = 0; i < n_cards; i++) {
+        dvti_launch copy = *launch;
+        copy.workspace_bytes = dvti_cuda_workspace(&cards[i].device, launch);
+        copy.workspace = copy.workspace_bytes > 0 ? (void *)&cards : NULL;
+        passed++;
+        if (dvti_cuda_run(&cards[i].gpu, &copy) == DVT_OK)
+            continue;
+        passed--;
+        failed++;
+        snprintf(text, sizeof text, "%s", dvt_error());
+        printf("FAIL %s for %d: %s\n", launch->name, cards[i].card.cc, text);
+        dvt_clear_error();
+    }
+    return cpu_backend->launch(device, launch);
+}
+
+static void listen_to_cpu(void) {
+    static dvti_backend both;
+    dvti_device *cpu;
+    DVT_SCOPE {
+        cpu = dvt_zeros(DVT_SHAPE(1), DVT_F32, dvt_cpu())->storage->device;
+        cpu_backend = cpu->backend;
+        both = *cpu_backend;
+        both.launch = both_launch;
+        cpu->backend = &both;
+    }
+}
+
+static void listen_to_nvrtc(void) {
+    dvti_nvrtc *table = (dvti_nvrtc *)dvti_nvrtc_open("compile_all"); /* ours: no card is open */
+    if (!table)
+        return;
+    rtc = table;
+    real_create = table->nvrtcCreateProgram;
+    real_compile = table->nvrtcCompileProgram;
+    table->nvrtcCreateProgram = listening_create;
+    table->nvrtcCompileProgram = listening_compile;
+}
+
+/* ---- what is computed ---- */
+#include "compile_calls.h"
+
+/* ---- the report ---- */
+static void report(void) {
+    int i;
+    for (i = 0; i < DVTI_CUDA_FAMILY_COUNT; i++) {
+        printf("%-12s %4d programs, %4d kernels, at most %3d registers, %6d bytes shared, %5d "
+               "bytes of stack\n",
+               family_name(i), reached[i], most[i].kernels, most[i].registers, most[i].shared,
+               most[i].stack);
+        if (reached[i] == 0) {
+            failed++;
+            printf("FAIL %s: no call has reached it\n", family_name(i));
+        }
+    }
+    printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+}
+
+static void choose_archs(int argc, char **argv) {
+    int archs[64], n = 0, i;
+    for (i = 1; i < argc; i++) {
+        verbose = verbose || strcmp(argv[i], "-v") == 0;
+        full = full || strcmp(argv[i], "--full") == 0;
+        if (atoi(argv[i]) > 0 && n_cards < MOST_ARCHS)
+            make_card(atoi(argv[i]));
+        if (strcmp(argv[i], "all") == 0 && rtc->nvrtcGetNumSupportedArchs(&n) == 0 && n <= 64 &&
+            rtc->nvrtcGetSupportedArchs(archs) == 0)
+            for (; n > 0 && n_cards < MOST_ARCHS; n--)
+                make_card(archs[n - 1]);
+    }
+    if (n_cards == 0) {
+        make_card(75);
+        make_card(90);
+        make_card(120);
+    }
+}
+
+int main(int argc, char **argv) {
+    setenv("DEVTENSOR_CACHE", "0", 1);
+    listen_to_nvrtc();
+    if (!rtc) {
+        printf("SKIP compile_all: %s\n0 passed, 0 failed, 1 skipped\n", dvt_error());
+        return 0;
+    }
+    choose_archs(argc, argv);
+    make_driver();
+    listen_to_cpu();
+    compute_everything();
+    report();
+    return failed != 0;
+}

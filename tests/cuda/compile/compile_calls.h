@@ -1,0 +1,296 @@
+/* Calls that between them ask for the programs of every family: operations by dtypes, layouts, sizes and alignments, as far as these
+   choose a program. Small arrays: cpu() computes them too. */
+static dvt_array *filled(dvt_shape shape, dvt_dtype dtype) {
+    return dvt_full(shape, 1, dtype, dvt_cpu());
+}
+
+static const dvt_dtype floats[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16};
+
+static void fills(void) {
+    int dtype;
+    for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
+        filled(DVT_SHAPE(3), (dvt_dtype)dtype);
+    dvt_arange(0, 5, 1, DVT_F32, dvt_cpu());
+    dvt_eye(3, 3, 0, DVT_F32, dvt_cpu());
+}
+
+/* ---- elementwise ---- */
+typedef struct unary_row {
+    dvt_array *(*call)(dvt_array *);
+    bool numbers; /* of integers as well */
+} unary_row;
+
+typedef struct binary_row {
+    dvt_array *(*call)(dvt_array *, dvt_array *);
+    bool numbers;
+} binary_row;
+
+#define INTEGERS_SAME true
+#define INTEGERS_NOBOOL true
+#define INTEGERS_BOOL true
+#define INTEGERS_FLOAT false
+#define ROW(name, rule, f, i, g, lo, hi, doc) {dvt_##name, INTEGERS_##rule},
+static const unary_row unary_rows[] = {DVTI_UNARY_TABLE(ROW)};
+#undef ROW
+#define ROW(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) {dvt_##name, INTEGERS_##rule},
+static const binary_row binary_rows[] = {DVTI_BINARY_TABLE(ROW)};
+#undef ROW
+
+/* Every fourth row in float32; --full: all rows in every dtype. */
+static void rows(void) {
+    int i, dtype, step = full ? 1 : 4;
+    for (dtype = 0; dtype < (full ? DVT_BOOL : 1); dtype++)
+        DVT_SCOPE {
+            dvt_array *x = filled(DVT_SHAPE(64), (dvt_dtype)dtype);
+            bool integer = !dvt_dtype_is_float((dvt_dtype)dtype);
+            for (i = 0; i < DVTI_LENGTH(unary_rows); i += step)
+                if (unary_rows[i].numbers || !integer)
+                    unary_rows[i].call(x);
+            for (i = 0; i < DVTI_LENGTH(binary_rows); i += step)
+                if (binary_rows[i].numbers || !integer)
+                    binary_rows[i].call(x, x);
+        }
+}
+
+static void layouts(dvt_dtype dtype) {
+    dvt_array *x = filled(DVT_SHAPE(64, 64), dtype), *y = dvt_slice(x, 1, 1, 63, 2);
+    dvt_add(x, x);
+    dvt_add(y, y);
+    dvt_add(x, dvt_t(x));
+    dvt_add(dvt_t(x), dvt_slice(x, 0, -1, DVT_END, -1));
+    dvt_contiguous(dvt_t(x));
+    dvt_where(dvt_t(filled(DVT_SHAPE(64, 64), DVT_BOOL)), dvt_t(x), x);
+    dvt_where(filled(DVT_SHAPE(64, 64), DVT_BOOL), x, x);
+    dvt_clip(x, 0, 1);
+}
+
+static void mixtures(void) {
+    dvt_array *x = filled(DVT_SHAPE(64, 64), DVT_F32), *i = filled(DVT_SHAPE(64, 64), DVT_I32);
+    int a, b;
+    dvt_mul(x, filled(DVT_SHAPE(64), DVT_BF16));
+    dvt_mul(dvt_t(x), filled(DVT_SHAPE(64), DVT_BF16));
+    dvt_mul(i, filled(DVT_SHAPE(64), DVT_U8));
+    dvt_mul(filled(DVT_SHAPE(64), DVT_F64), x);
+    dvt_pow(i, filled(DVT_SHAPE(64), DVT_F32));
+    dvt_where(x, i, x);
+    for (a = 0; a < DVT_DTYPE_COUNT; a++)
+        for (b = 0; b < DVT_DTYPE_COUNT; b++)
+            if (full || (a + 2 * b) % 9 == 0)
+                dvt_astype(filled(DVT_SHAPE(64), (dvt_dtype)a), (dvt_dtype)b, true);
+}
+
+static void elementwise(void) {
+    rows();
+    layouts(DVT_F32);
+    layouts(DVT_BF16);
+    layouts(DVT_I8);
+    if (full)
+        layouts(DVT_F64);
+    mixtures();
+}
+
+/* ---- along axes ---- */
+static void reductions(dvt_dtype dtype) {
+    dvt_array *x = filled(DVT_SHAPE(8, 600, 5), dtype);
+    dvt_array *one = filled(DVT_SHAPE(200000), dtype);
+    dvt_sum(x, DVT_AXES(1), false);
+    dvt_sum(x, DVT_AXES(2), false);
+    dvt_sum(x, DVT_AXES(0, 2), false);
+    dvt_sum(one, DVT_ALL, false);
+    dvt_mean(x, DVT_AXES(-1), true);
+    dvt_prod(x, DVT_AXES(1), false);
+    dvt_max(x, DVT_AXES(0), false);
+    dvt_min(one, DVT_ALL, false);
+    dvt_any(x, DVT_AXES(1), false);
+    dvt_norm(x, DVT_AXES(1), false);
+    dvt_logsumexp(x, DVT_AXES(1), false);
+    dvt_argmax(x, 1, false);
+    dvt_argmin(one, 0, false);
+}
+
+static void softmaxes(dvt_dtype dtype) {
+    dvt_softmax(filled(DVT_SHAPE(7, 10), dtype), 1);
+    dvt_softmax(filled(DVT_SHAPE(3, 3000), dtype), 1);
+    dvt_log_softmax(filled(DVT_SHAPE(2, 40000), dtype), 1);
+    dvt_log_softmax(filled(DVT_SHAPE(4, 5, 6), dtype), 1);
+}
+
+/* ---- products ---- */
+static void products(dvt_dtype dtype) {
+    static const int64_t sizes[][3] = {{1, 64, 64},  {64, 1, 64},     {5, 7, 3},
+                                       {64, 64, 64}, {128, 128, 256}, {300, 200, 70}};
+    int i;
+    for (i = 0; i < DVTI_LENGTH(sizes); i++) {
+        dvt_array *a = filled(DVT_SHAPE(sizes[i][0], sizes[i][1]), dtype);
+        dvt_array *b = filled(DVT_SHAPE(sizes[i][1], sizes[i][2]), dtype);
+        dvt_matmul(a, b);
+        dvt_matmul(dvt_t(dvt_contiguous(dvt_t(a))), b);
+        dvt_matmul(a, dvt_t(dvt_contiguous(dvt_t(b))));
+    }
+    dvt_matmul(filled(DVT_SHAPE(3, 8, 9), dtype), filled(DVT_SHAPE(9, 4), dtype));
+}
+
+/* The result and the gradients of all. */
+static void with_gradients(dvt_array *(*f)(dvt_array *x, dvt_array *w), dvt_array *x,
+                           dvt_array *w) {
+    dvt_array *y = NULL;
+    dvt_attach_grad(x, DVT_GRAD_WRITE);
+    if (w)
+        dvt_attach_grad(w, DVT_GRAD_WRITE);
+    DVT_RECORD {
+        y = f(x, w);
+    }
+    dvt_backward(y);
+}
+
+static dvt_array *plain_conv(dvt_array *x, dvt_array *w) {
+    dvt_conv2d_params p;
+    memset(&p, 0, sizeof p);
+    p.padding[0] = 1;
+    return dvt_conv2d(x, w, NULL, &p);
+}
+
+static dvt_array *strided_conv(dvt_array *x, dvt_array *w) {
+    dvt_conv2d_params p;
+    memset(&p, 0, sizeof p);
+    p.stride[0] = 2;
+    p.groups = 2;
+    return dvt_conv2d(x, w, filled(DVT_SHAPE(dvt_shape_of(w).dim[0]), dvt_dtype_of(w)), &p);
+}
+
+static void convolutions(dvt_dtype dtype) {
+    with_gradients(plain_conv, filled(DVT_SHAPE(2, 3, 9, 9), dtype),
+                   filled(DVT_SHAPE(4, 3, 3, 3), dtype));
+    with_gradients(plain_conv, filled(DVT_SHAPE(2, 16, 16, 16), dtype),
+                   filled(DVT_SHAPE(32, 16, 3, 3), dtype));
+    with_gradients(plain_conv, filled(DVT_SHAPE(2, 16, 8, 8), dtype),
+                   filled(DVT_SHAPE(8, 16, 1, 1), dtype));
+    with_gradients(strided_conv, filled(DVT_SHAPE(2, 4, 9, 9), dtype),
+                   filled(DVT_SHAPE(6, 2, 3, 3), dtype));
+}
+
+static dvt_array *pools(dvt_array *x, dvt_array *w) {
+    dvt_pool2d_params p;
+    (void)w;
+    memset(&p, 0, sizeof p);
+    p.size[0] = 3;
+    p.stride[0] = 2;
+    return dvt_add(dvt_max_pool2d(x, &p), dvt_avg_pool2d(x, &p));
+}
+
+static void poolings(dvt_dtype dtype) {
+    dvt_pool2d_params p;
+    memset(&p, 0, sizeof p);
+    p.size[0] = 2;
+    with_gradients(pools, filled(DVT_SHAPE(2, 3, 9, 9), dtype), NULL);
+    dvt_max_pool2d(filled(DVT_SHAPE(2, 3, 8, 8), dtype), &p);
+    p.global = true;
+    dvt_avg_pool2d(filled(DVT_SHAPE(2, 3, 8, 8), dtype), &p);
+}
+
+/* ---- by index ---- */
+static dvt_array *taken(dvt_array *x, dvt_array *w) {
+    dvt_array *index = dvt_zeros(DVT_SHAPE(6), DVT_I64, dvt_cpu());
+    (void)w;
+    return dvt_take(x, index, 1);
+}
+
+static dvt_array *taken_along(dvt_array *x, dvt_array *w) {
+    dvt_array *index = dvt_zeros(DVT_SHAPE(5, 6), DVT_I64, dvt_cpu());
+    (void)w;
+    return dvt_take_along_axis(x, index, 1);
+}
+
+static void indices(dvt_dtype dtype) {
+    dvt_array *x = filled(DVT_SHAPE(5, 7), dtype);
+    if (dvt_dtype_is_float(dtype)) {
+        with_gradients(taken, x, NULL);
+        with_gradients(taken_along, filled(DVT_SHAPE(5, 7), dtype), NULL);
+    } else {
+        taken(x, NULL);
+        taken_along(x, NULL);
+    }
+    dvt_one_hot(dvt_zeros(DVT_SHAPE(6), DVT_I64, dvt_cpu()), 4, dtype);
+}
+
+/* ---- random numbers ---- */
+static void random_numbers(void) {
+    int i;
+    for (i = 0; i < 4; i++) {
+        dvt_uniform(0, 1, DVT_SHAPE(100), floats[i], dvt_cpu());
+        dvt_normal(0, 1, DVT_SHAPE(100), floats[i], dvt_cpu());
+    }
+    dvt_randint(0, 10, DVT_SHAPE(100), DVT_I32, dvt_cpu());
+    dvt_randint(0, 10, DVT_SHAPE(100), DVT_I64, dvt_cpu());
+    dvt_bernoulli(0.5, DVT_SHAPE(100), DVT_F32, dvt_cpu());
+    dvt_bernoulli(0.5, DVT_SHAPE(100), DVT_BOOL, dvt_cpu());
+    dvt_permutation(100, dvt_cpu());
+    dvt_permutation(10000, dvt_cpu());
+}
+
+static void keyed_numbers(void) {
+    dvt_key key = dvt_key_new(3);
+    dvt_key_uniform(key, 0, 1, DVT_SHAPE(100), DVT_F32, dvt_cpu());
+    dvt_key_normal(key, 0, 1, DVT_SHAPE(100), DVT_F32, dvt_cpu());
+    dvt_key_randint(key, 0, 9, DVT_SHAPE(100), DVT_I32, dvt_cpu());
+    dvt_key_bernoulli(key, 0.5, DVT_SHAPE(100), DVT_F32, dvt_cpu());
+    dvt_key_permutation(key, 100, dvt_cpu());
+}
+
+/* ---- optimisers ---- */
+static void train(dvt_optimizer optimizer, dvt_dtype dtype) {
+    dvt_block *net = dvt_dense(4, DVT_LINEAR);
+    dvt_array *y = NULL, *x = filled(DVT_SHAPE(2, 3), dtype);
+    dvt_initialize(net, dvt_init_zero(), DVT_CONTEXTS(dvt_cpu()), false);
+    DVT_RECORD {
+        y = dvt_forward(net, x);
+    }
+    dvt_backward(y);
+    dvt_trainer_step(dvt_trainer_new(dvt_collect_params(net, NULL), optimizer), 2);
+}
+
+static void optimizers(void) {
+    dvt_optimizer optimizer = dvt_sgd(0.1), centered = dvt_rmsprop(0.1);
+    train(optimizer, DVT_F32);
+    optimizer.momentum = 0.9;
+    train(optimizer, DVT_F32);
+    optimizer.nesterov = true;
+    train(optimizer, DVT_F32);
+    train(dvt_adam(0.1), DVT_F32);
+    train(dvt_adamw(0.1, 0.1), DVT_F32);
+    train(dvt_rmsprop(0.1), DVT_F32);
+    centered.centered = true;
+    train(centered, DVT_F32);
+    train(dvt_adagrad(0.1), DVT_F32);
+}
+
+static void compute_everything(void) {
+    static const dvt_dtype others[] = {DVT_I32, DVT_I64, DVT_U8, DVT_BOOL};
+    int i;
+    fills();
+    DVT_SCOPE {
+        elementwise();
+    }
+    for (i = 0; i < (full ? 4 : 3); i++) /* float16 stands for both 16-bit ones */
+        DVT_SCOPE {
+            reductions(floats[i]);
+            softmaxes(floats[i]);
+            products(floats[i]);
+            convolutions(floats[i]);
+            poolings(floats[i]);
+            indices(floats[i]);
+        }
+    for (i = 0; i < (full ? 4 : 1); i++)
+        DVT_SCOPE {
+            reductions(others[i]);
+            products(others[i]);
+            indices(others[i]);
+        }
+    DVT_SCOPE {
+        random_numbers();
+        dvt_set_rng_engine(DVT_RNG_JAX);
+        keyed_numbers();
+        dvt_set_rng_engine(DVT_RNG_PHILOX);
+        optimizers();
+    }
+}
