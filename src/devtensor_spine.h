@@ -58,6 +58,7 @@
 #include "3_cuda/jit/dvt_cuda_compile.c"
 #include "3_cuda/jit/dvt_cuda_jit.c"
 #include "3_cuda/launch/dvt_cuda_launch.c"
+#include "3_cuda/launch/dvt_cuda_axes.c"
 #include "3_cuda/launch/cuda_conv.c"
 #include "3_cuda/launch/cuda_conv_mma.c"
 #include "3_cuda/launch/cuda_elementwise.c"

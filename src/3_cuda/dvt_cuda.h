@@ -117,6 +117,15 @@ DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
 /* Beyond 2^31 - 1 the multiplier is 0: such a divisor is for 64-bit positions. Less than 1 counts as 1. */
 DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor);
 
+/* Axes of extent 1 are left out, larger strides come first when `sorts`, and neighbours are merged; at least one axis is left. `along`
+   goes through the same changes, so that positions in both stay the same. */
+DVTI_FN void dvti_cuda_tidy_axes(dvti_kview *view, dvti_kview *along, bool sorts);
+DVTI_FN int64_t dvti_cuda_distance(int64_t stride); /* without its sign */
+/* The most elements between two of a window. */
+DVTI_FN int64_t dvti_cuda_reach(const dvti_kview *view);
+/* The smallest power of two of at least `least`. */
+DVTI_FN int64_t dvti_cuda_power(int64_t least);
+
 DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *launch);
 /* Finds the family; the card's context is current. */
 DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch);

@@ -49,8 +49,27 @@ typedef struct dvti_kelementwise {
 #define DVTI_EW_SCALAR 3
 
 /* reduce.cu */
+typedef struct dvti_kreduce {
+    dvti_kview kept, reduced; /* of in[0]; both have its data */
+    dvti_kview out;
+    void *partial; /* n_kept by n_chunks states */
+    int64_t n_kept, n_reduced;
+    int64_t chunk, n_chunks; /* reduced positions per chunk */
+    int64_t items;           /* what blocks take one after another */
+    int64_t lanes;           /* threads that share a result, or neighbouring results */
+    int64_t vector;          /* groups of 16 bytes never cross an end and are aligned */
+    double count;            /* for mean */
+} dvti_kreduce;
 
 /* softmax.cu */
+typedef struct dvti_ksoftmax {
+    dvti_kview in, out;           /* all axes but the last */
+    int64_t n, in_step, out_step; /* the last one */
+    int64_t rows;
+    int64_t lanes;  /* threads that share a row */
+    int64_t groups; /* of as many rows as a block has at a time */
+    int64_t vector; /* rows are contiguous, of whole groups of 16 bytes, and aligned */
+} dvti_ksoftmax;
 
 /* matmul.cu, matmul_mma.cu */
 typedef struct dvti_kmatmul {

@@ -1,1 +1,329 @@
-/* reduce. */
+/* Reductions: many elements to one, for every result.
+
+   in[0] is seen as kept positions (one for each result) times reduced positions. Both are windows of up to 8 axes that the host has
+   merged, and sorted by stride where order has no meaning (all but argmin and argmax), so that a transposed array is read in the order
+   of its memory.
+
+   Two shapes of a launch, by which axes lie innermost in memory:
+     rows     the reduced ones. `lanes` threads (1 to 32, or a block of 256) share a result; each takes VEC neighbours (16 bytes) at a time,
+              four times before it adds any of them, so that 64 bytes per thread are on their way. Then shuffles, then shared memory.
+     columns  the kept ones. A block is `lanes` neighbouring results times 256 / lanes rows; every thread walks down its column, eight
+              loads at a time, and the rows are joined in shared memory. A warp reads whole sectors without any transposition.
+   A result of many elements is cut into chunks (SPLIT), one block each, whose states go to the workspace; a second kernel
+   joins them. One block per result with an atomic end, the usual alternative, gives other bits on every run.
+
+   Which elements meet in which order depends on the shape (and the dtype) alone: not on the card, nor on the alignment. Sums, products, means
+   and norms are formed in float64 (two double operations per element: hidden behind memory on data-centre cards, and
+   for float32 just so on those with few of them). Extremes are compared in the elements' own type. logsumexp keeps a running maximum
+   with the sum over it; each group of VEC elements needs one test of the maximum and one exponential per element; for
+   floats of up to 32 bits that is expf with the rounding error of the difference put back (dvti_exp_below).
+
+   Variant: D, OUT dtypes; OP; COLUMNS; SPLIT; WIDE: positions of 64 bits, else 32. */
+
+enum { SUM, MEAN, PROD, MIN, MAX, ANY, ALL, NORM, LOGSUMEXP, ARGMIN, ARGMAX };
+
+#define VEC (16 / (int)sizeof(typename dvti_stored<D>::type))
+#define INTEGER (!DVTI_IS_FLOAT(D) && OP != MEAN && OP != NORM && OP != LOGSUMEXP)
+#define SUMS (OP == SUM || OP == MEAN || OP == PROD || OP == NORM)
+#define ARG (OP == ARGMIN || OP == ARGMAX)
+
+template <bool, class A, class B> struct dvti_either { typedef A type; };
+template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };
+
+/* The class that elements are read in. */
+typedef dvti_either<INTEGER, int64_t, dvti_either<SUMS || D == DVT_F64 || !DVTI_IS_FLOAT(D), double, float>::type>::type dvti_value;
+typedef dvti_either<OP == ANY || OP == ALL, int, dvti_value>::type dvti_first;
+typedef dvti_either<ARG, int64_t, double>::type dvti_second;
+typedef dvti_either<INTEGER, double, dvti_value>::type dvti_real;
+#if WIDE
+typedef int64_t dvti_index;
+#else
+typedef int dvti_index;
+#endif
+typedef dvti_stored<D>::type dvti_element;
+
+/* What has been seen so far: `a` the value or the largest; `b` the position, or the sum of exponentials over the largest. */
+struct dvti_state {
+    dvti_first a;
+    dvti_second b;
+};
+
+__device__ inline dvti_value dvti_highest() {
+    if constexpr (INTEGER)
+        return (dvti_value)9223372036854775807LL;
+    else
+        return (dvti_value)__longlong_as_double(0x7ff0000000000000LL);
+}
+
+__device__ inline dvti_state dvti_nothing() {
+    dvti_state s;
+    s.b = 0;
+    if constexpr (OP == PROD || OP == ALL)
+        s.a = 1;
+    else if constexpr (OP == MIN || OP == ARGMIN)
+        s.a = dvti_highest();
+    else if constexpr (OP == MAX || OP == ARGMAX || OP == LOGSUMEXP)
+        s.a = INTEGER ? (dvti_first)(-(dvti_first)dvti_highest() - (dvti_first)1) : (dvti_first)-dvti_highest();
+    else
+        s.a = 0;
+    if constexpr (ARG)
+        s.b = 9223372036854775807LL;
+    return s;
+}
+
+/* NaN before everything, then the extreme, then the first. */
+__device__ inline bool dvti_prefer(dvti_first x, dvti_second at, const dvti_state &s) {
+    if (x != x || s.a != s.a)
+        return x != x && (s.a == s.a || at < s.b);
+    return x == s.a ? at < s.b : OP == ARGMIN ? x < s.a : x > s.a;
+}
+
+__device__ inline dvti_first dvti_extreme(dvti_first a, dvti_first b) {
+    return a != a || (OP == MIN ? a < b : a > b) ? a : b;
+}
+
+/* Sums of exponentials over one maximum as sums over another. */
+__device__ inline double dvti_rescale(double sum, dvti_first from, dvti_first to) {
+    return from == to ? sum : sum * exp((double)from - (double)to);
+}
+
+__device__ inline void dvti_join(dvti_state &s, const dvti_state &t) {
+    if constexpr (OP == PROD) {
+        if constexpr (INTEGER)
+            s.a = (int64_t)((uint64_t)s.a * (uint64_t)t.a);
+        else
+            s.a *= t.a;
+    } else if constexpr (OP == MIN || OP == MAX) {
+        s.a = dvti_extreme(s.a, t.a);
+    } else if constexpr (OP == ANY) {
+        s.a = s.a || t.a;
+    } else if constexpr (OP == ALL) {
+        s.a = s.a && t.a;
+    } else if constexpr (ARG) {
+        if (dvti_prefer(t.a, t.b, s))
+            s = t;
+    } else if constexpr (OP == LOGSUMEXP) {
+        const dvti_first largest = dvti_extreme(s.a, t.a);
+        s.b = dvti_rescale(s.b, s.a, largest) + dvti_rescale(t.b, t.a, largest);
+        s.a = largest;
+    } else if constexpr (INTEGER) {
+        s.a = (int64_t)((uint64_t)s.a + (uint64_t)t.a);
+    } else {
+        s.a += t.a;
+    }
+}
+
+/* N elements, `step` positions apart, the first at position `at`. */
+template <int N> __device__ inline void dvti_take_in(dvti_state &s, const dvti_element *x, int64_t at, int64_t step) {
+    if constexpr (OP == LOGSUMEXP) {
+        dvti_first v[N], largest = s.a;
+        for (int k = 0; k < N; k++) {
+            v[k] = dvti_widen<D, dvti_value>(x[k]);
+            largest = dvti_extreme(largest, v[k]);
+        }
+        s.b = dvti_rescale(s.b, s.a, largest);
+        s.a = largest;
+        /* Minus infinity minus itself would be NaN; over 0 its exponential is 0, as it should be. */
+        const dvti_first base = largest - largest == 0 ? largest : 0;
+        for (int k = 0; k < N; k++)
+            s.b += (double)dvti_exp_below((dvti_real)v[k], (dvti_real)base);
+    } else {
+        for (int k = 0; k < N; k++) {
+            const dvti_value v = dvti_widen<D, dvti_value>(x[k]);
+            dvti_state t;
+            t.b = 0;
+            if constexpr (OP == NORM)
+                t.a = v * v;
+            else if constexpr (OP == ANY || OP == ALL)
+                t.a = v != 0;
+            else
+                t.a = v;
+            if constexpr (ARG)
+                t.b = at + k * step;
+            dvti_join(s, t);
+        }
+    }
+}
+
+__device__ inline void dvti_finish(const dvti_kreduce &p, const dvti_state &s, int64_t result) {
+    const int64_t place = dvti_offset<int64_t>(p.out, result);
+    if constexpr (ARG)
+        dvti_store<OUT>(p.out.data, place, (int64_t)s.b);
+    else if constexpr (OP == ANY || OP == ALL)
+        dvti_store<OUT>(p.out.data, place, (int64_t)s.a);
+    else if constexpr (OP == MEAN)
+        dvti_store<OUT>(p.out.data, place, (double)s.a / p.count);
+    else if constexpr (OP == NORM)
+        dvti_store<OUT>(p.out.data, place, sqrt((double)s.a));
+    else if constexpr (OP == LOGSUMEXP)
+        dvti_store<OUT>(p.out.data, place, s.a - s.a == 0 ? (double)s.a + log((double)s.b) : (double)s.a);
+    else
+        dvti_store<OUT>(p.out.data, place, (dvti_value)s.a);
+}
+
+/* What a thread has found for chunk `chunk` of a result. */
+__device__ inline void dvti_deliver(const dvti_kreduce &p, const dvti_state &s, int64_t result, int64_t chunk) {
+#if SPLIT
+    ((dvti_state *)p.partial)[result * p.n_chunks + chunk] = s;
+#else
+    dvti_finish(p, s, result);
+#endif
+}
+
+/* The states of `lanes` neighbouring threads, 32 at most, in the first of them. All threads of the warp are here. */
+__device__ inline void dvti_join_lanes(dvti_state &s, int lanes) {
+    for (int step = lanes / 2; step > 0; step /= 2) {
+        dvti_state t;
+        t.a = __shfl_down_sync(0xffffffffu, s.a, step, lanes);
+        t.b = 0;
+        if constexpr (ARG || OP == LOGSUMEXP)
+            t.b = __shfl_down_sync(0xffffffffu, s.b, step, lanes);
+        dvti_join(s, t);
+    }
+}
+
+/* The states of the 256 threads of a block in its first one. All threads are here; the shared memory is free when it returns. */
+__device__ inline void dvti_join_block(dvti_state &s) {
+    __shared__ dvti_first first[8];
+    __shared__ dvti_second second[8];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    dvti_join_lanes(s, 32);
+    if (lane == 0) {
+        first[warp] = s.a;
+        second[warp] = s.b;
+    }
+    __syncthreads();
+    s.a = first[lane % 8];
+    s.b = second[lane % 8];
+    dvti_join_lanes(s, 8);
+    __syncthreads();
+}
+
+__device__ inline void dvti_join_group(dvti_state &s, int lanes) {
+    if (lanes == 256)
+        dvti_join_block(s);
+    else
+        dvti_join_lanes(s, lanes);
+}
+
+#if !COLUMNS
+/* VEC elements from reduced position `at` on. */
+__device__ inline void dvti_read(const dvti_kreduce &p, const dvti_element *row, dvti_index at, dvti_element *x) {
+    if (p.vector) {
+        const uint4 whole = *(const uint4 *)(row + dvti_offset<dvti_index>(p.reduced, at));
+        memcpy(x, &whole, 16);
+        return;
+    }
+    const int last = (int)p.reduced.ndim - 1;
+    const dvti_index extent = (dvti_index)p.reduced.dim[last], stride = (dvti_index)p.reduced.stride[last];
+    dvti_index place = dvti_offset<dvti_index>(p.reduced, at), left = extent - at % extent;
+    for (int k = 0; k < VEC; k++) {
+        x[k] = row[place];
+        place += stride;
+        if (--left == 0 && k + 1 < VEC) {
+            place = dvti_offset<dvti_index>(p.reduced, at + k + 1);
+            left = extent;
+        }
+    }
+}
+
+/* Reduced positions begin..end of one result, those of thread number `lane` of `lanes`. */
+__device__ inline dvti_state dvti_walk(const dvti_kreduce &p, const dvti_element *row, dvti_index begin, dvti_index end, int lane,
+                                       int lanes) {
+    const dvti_index group = (dvti_index)lanes * VEC;
+    dvti_index at = begin + (dvti_index)lane * VEC;
+    dvti_state s = dvti_nothing();
+    for (; end - begin >= 4 * group; begin += 4 * group, at += 4 * group) {
+        dvti_element x[4][VEC];
+        for (int u = 0; u < 4; u++)
+            dvti_read(p, row, at + u * group, x[u]);
+        for (int u = 0; u < 4; u++)
+            dvti_take_in<VEC>(s, x[u], at + u * group, 1);
+    }
+    for (; at + VEC <= end; at += group) {
+        dvti_element x[VEC];
+        dvti_read(p, row, at, x);
+        dvti_take_in<VEC>(s, x, at, 1);
+    }
+    for (; at < end; at++)
+        dvti_take_in<1>(s, row + dvti_offset<dvti_index>(p.reduced, at), at, 1);
+    return s;
+}
+
+/* Items are chunks of groups of 256 / lanes results. */
+extern "C" __global__ void __launch_bounds__(256) dvti_reduce_rows(const dvti_kreduce p) {
+    const int lanes = (int)p.lanes, lane = threadIdx.x % lanes;
+    for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {
+        const int64_t chunk = item % p.n_chunks, begin = chunk * p.chunk;
+        const int64_t result = item / p.n_chunks * (256 / lanes) + threadIdx.x / lanes;
+        const int64_t end = begin + p.chunk < p.n_reduced ? begin + p.chunk : p.n_reduced;
+        dvti_state s = dvti_nothing();
+        if (result < p.n_kept)
+            s = dvti_walk(p, (const dvti_element *)p.kept.data + dvti_offset<dvti_index>(p.kept, (dvti_index)result),
+                          (dvti_index)begin, (dvti_index)end, lane, lanes);
+        dvti_join_group(s, lanes);
+        if (lane == 0 && result < p.n_kept)
+            dvti_deliver(p, s, result, chunk);
+    }
+}
+#endif
+
+#if COLUMNS
+/* Items are chunks of tiles of `lanes` results. */
+extern "C" __global__ void __launch_bounds__(256) dvti_reduce_columns(const dvti_kreduce p) {
+    __shared__ dvti_first first[256];
+    __shared__ dvti_second second[256];
+    const int lanes = (int)p.lanes, rows = 256 / lanes, lane = threadIdx.x % lanes, row = threadIdx.x / lanes;
+    for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {
+        const int64_t chunk = item % p.n_chunks, begin = chunk * p.chunk, result = item / p.n_chunks * lanes + lane;
+        const dvti_index end = (dvti_index)(begin + p.chunk < p.n_reduced ? begin + p.chunk : p.n_reduced);
+        dvti_state s = dvti_nothing();
+        if (result < p.n_kept) {
+            const dvti_element *column = (const dvti_element *)p.kept.data + dvti_offset<dvti_index>(p.kept, (dvti_index)result);
+            dvti_index at = (dvti_index)begin + row;
+            for (; at + 7 * rows < end; at += 8 * rows) {
+                dvti_element x[8];
+                for (int u = 0; u < 8; u++)
+                    x[u] = column[dvti_offset<dvti_index>(p.reduced, at + u * rows)];
+                dvti_take_in<8>(s, x, at, rows);
+            }
+            for (; at < end; at += rows)
+                dvti_take_in<1>(s, column + dvti_offset<dvti_index>(p.reduced, at), at, 1);
+        }
+        first[threadIdx.x] = s.a;
+        second[threadIdx.x] = s.b;
+        for (int step = rows / 2; step > 0; step /= 2) {
+            __syncthreads();
+            if (row < step) {
+                dvti_state t;
+                t.a = first[threadIdx.x + step * lanes];
+                t.b = second[threadIdx.x + step * lanes];
+                dvti_join(s, t);
+                first[threadIdx.x] = s.a;
+                second[threadIdx.x] = s.b;
+            }
+        }
+        if (row == 0 && result < p.n_kept)
+            dvti_deliver(p, s, result, chunk);
+        __syncthreads();
+    }
+}
+#endif
+
+#if SPLIT
+/* The chunks of a result, by `lanes` threads. */
+extern "C" __global__ void __launch_bounds__(256) dvti_reduce_chunks(const dvti_kreduce p) {
+    const int lanes = (int)p.lanes, lane = threadIdx.x % lanes;
+    for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {
+        const int64_t result = item * (256 / lanes) + threadIdx.x / lanes;
+        const dvti_state *mine = (const dvti_state *)p.partial + result * p.n_chunks;
+        dvti_state s = dvti_nothing();
+        if (result < p.n_kept)
+            for (int64_t chunk = lane; chunk < p.n_chunks; chunk += lanes)
+                dvti_join(s, mine[chunk]);
+        dvti_join_group(s, lanes);
+        if (lane == 0 && result < p.n_kept)
+            dvti_finish(p, s, result);
+    }
+}
+#endif

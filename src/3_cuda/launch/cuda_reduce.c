@@ -1,17 +1,167 @@
-/* reduce. */
+/* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
+   card gives the same bits. */
 #include "3_cuda/dvt_cuda.h"
 
+#define DVTI_CUDA_BLOCKS 4096 /* as many blocks as keep a large card busy to the end */
+
+typedef struct dvti_cuda_reduction {
+    dvti_kreduce args;
+    int64_t tiles, join_lanes;
+    bool columns, split, wide;
+} dvti_cuda_reduction;
+
+/* ---- geometry ---- */
+/* Groups of 16 bytes lie together and are aligned, wherever a result and its groups begin. */
+static bool dvti_cuda_reduce_vector(const dvti_kreduce *args, int64_t each) {
+    const dvti_kview *kept = &args->kept, *reduced = &args->reduced;
+    int last = (int)reduced->ndim - 1, i;
+    bool good = reduced->stride[last] == 1 && (uintptr_t)kept->data % 16 == 0;
+    for (i = 0; i < (int)kept->ndim; i++)
+        good = good && kept->stride[i] % each == 0;
+    for (i = 0; i < last; i++)
+        good = good && reduced->stride[i] % each == 0;
+    return good && (last == 0 || reduced->dim[last] % each == 0);
+}
+
+/* Cuts results into chunks of whole `step`s where that makes more blocks and each still has enough to do. */
+static void dvti_cuda_reduce_cut(dvti_cuda_reduction *r, int64_t step) {
+    dvti_kreduce *args = &r->args;
+    int64_t chunks = DVTI_MIN(args->n_reduced / (4 * step), DVTI_CUDA_BLOCKS / r->tiles);
+    args->chunk = args->n_reduced;
+    args->n_chunks = 1;
+    if (chunks >= 2) {
+        args->chunk = ((args->n_reduced - 1) / (chunks * step) + 1) * step;
+        args->n_chunks = (args->n_reduced - 1) / args->chunk + 1;
+    }
+    r->split = args->n_chunks > 1;
+    r->join_lanes = args->n_chunks > 128 ? 256 : 32;
+}
+
+static void dvti_cuda_reduce_shape(dvti_cuda_reduction *r, int64_t each) {
+    dvti_kreduce *args = &r->args;
+    const dvti_kview *kept = &args->kept, *reduced = &args->reduced;
+    int64_t inner = kept->stride[kept->ndim - 1], depth = reduced->stride[reduced->ndim - 1];
+    int64_t rows;
+    r->columns = kept->dim[kept->ndim - 1] > 1 && args->n_reduced > 1 &&
+                 dvti_cuda_distance(inner) < dvti_cuda_distance(depth);
+    if (r->columns) {
+        rows = DVTI_MIN(dvti_cuda_power(args->n_reduced / 8 + 1), 8);
+        args->lanes = DVTI_MIN(dvti_cuda_power(args->n_kept), 256 / rows);
+        r->tiles = (args->n_kept - 1) / args->lanes + 1;
+        dvti_cuda_reduce_cut(r, 256 / args->lanes * 8);
+        return;
+    }
+    args->lanes = DVTI_MIN(dvti_cuda_power((args->n_reduced - 1) / each + 1), 32);
+    if (args->n_reduced >= (args->n_kept > 2048 ? 256 : 32) * each * 4)
+        args->lanes = 256;
+    r->tiles = (args->n_kept - 1) / (256 / args->lanes) + 1;
+    dvti_cuda_reduce_cut(r, args->lanes == 256 ? 256 * each * 4 : INT32_MAX);
+    args->vector = dvti_cuda_reduce_vector(args, each);
+}
+
+static dvti_cuda_reduction dvti_cuda_reduce_plan(const dvti_launch *launch) {
+    const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* steps beyond the end still fit */
+    dvti_cuda_reduction r;
+    dvti_kreduce *args = &r.args;
+    dvti_kview none;
+    int kept = (int)launch->i[0], i;
+    bool sorts = launch->op != DVTI_OP_argmin && launch->op != DVTI_OP_argmax;
+    memset(&r, 0, sizeof r);
+    args->out = dvti_cuda_view(&launch->out[0]);
+    args->kept = args->reduced = dvti_cuda_view(&launch->in[0]);
+    args->kept.ndim = kept;
+    args->reduced.ndim = launch->in[0].ndim - kept;
+    args->n_kept = args->n_reduced = 1;
+    for (i = 0; i < kept; i++)
+        args->n_kept *= args->kept.dim[i];
+    for (i = 0; i < (int)args->reduced.ndim; i++) {
+        args->reduced.dim[i] = launch->in[0].dim[kept + i];
+        args->reduced.stride[i] = launch->in[0].stride[kept + i];
+        args->n_reduced *= args->reduced.dim[i];
+    }
+    args->count = launch->f[0];
+    dvti_cuda_tidy_axes(&args->kept, &args->out, true);
+    none = args->reduced;
+    dvti_cuda_tidy_axes(&args->reduced, &none, sorts);
+    r.wide = dvti_cuda_reach(&args->kept) + dvti_cuda_reach(&args->reduced) > narrow ||
+             DVTI_MAX(args->n_kept, args->n_reduced) > narrow;
+    dvti_cuda_reduce_shape(&r, 16 / dvt_dtype_size(launch->in[0].dtype));
+    return r;
+}
+
+/* ---- the program ---- */
+static const char *dvti_cuda_reduce_name(int op) {
+    switch (op) {
+    case DVTI_OP_mean:
+        return "MEAN";
+    case DVTI_OP_prod:
+        return "PROD";
+    case DVTI_OP_min:
+        return "MIN";
+    case DVTI_OP_max:
+        return "MAX";
+    case DVTI_OP_any:
+        return "ANY";
+    case DVTI_OP_all:
+        return "ALL";
+    case DVTI_OP_norm:
+        return "NORM";
+    case DVTI_OP_logsumexp:
+        return "LOGSUMEXP";
+    case DVTI_OP_argmin:
+        return "ARGMIN";
+    case DVTI_OP_argmax:
+        return "ARGMAX";
+    default:
+        return "SUM";
+    }
+}
+
 DVTI_FN void dvti_cuda_describe_reduce(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+    dvti_text_add(text, "#define D %d\n#define OUT %d\n#define OP %s\n", (int)(variant & 15),
+                  (int)(variant >> 4 & 15), dvti_cuda_reduce_name((int)(variant >> 8 & 255)));
+    dvti_text_add(text, "#define COLUMNS %d\n#define SPLIT %d\n#define WIDE %d\n",
+                  (int)(variant >> 16 & 1), (int)(variant >> 17 & 1), (int)(variant >> 18 & 1));
+}
+
+static dvti_cuda_grid dvti_cuda_reduce_grid(int64_t items) {
+    dvti_cuda_grid grid;
+    grid.x = DVTI_MIN(items, INT32_MAX);
+    grid.y = grid.z = 1;
+    grid.threads = 256;
+    grid.shared = 0;
+    return grid;
 }
 
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+    dvti_cuda_reduction r = dvti_cuda_reduce_plan(launch);
+    dvti_kreduce *args = &r.args;
+    dvti_cuda_program program;
+    dvt_status status;
+    program.family = DVTI_CUDA_FAMILY_reduce;
+    program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
+                      (uint64_t)launch->op << 8 | (uint64_t)r.columns << 16 |
+                      (uint64_t)r.split << 17 | (uint64_t)r.wide << 18;
+    args->partial = launch->workspace;
+    args->items = r.tiles * args->n_chunks;
+    status = dvti_cuda_start(gpu, launch, program,
+                             r.columns ? "dvti_reduce_columns" : "dvti_reduce_rows",
+                             dvti_cuda_reduce_grid(args->items), args, sizeof *args);
+    if (status != DVT_OK || !r.split)
+        return status;
+    args->lanes = r.join_lanes;
+    args->items = (args->n_kept - 1) / (256 / args->lanes) + 1;
+    return dvti_cuda_start(gpu, launch, program, "dvti_reduce_chunks",
+                           dvti_cuda_reduce_grid(args->items), args, sizeof *args);
 }
 
 DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    dvti_cuda_reduction r;
     (void)gpu;
-    (void)launch;
-    return 0;
+    if (dvti_cuda_view_size(&launch->out[0]) == 0)
+        return 0;
+    r = dvti_cuda_reduce_plan(launch);
+    return r.split ? r.args.n_kept * r.args.n_chunks * 16 : 0;
 }
+
+#undef DVTI_CUDA_BLOCKS
