@@ -10957,8 +10957,27 @@ typedef struct dvti_kelementwise {
 #define DVTI_EW_SCALAR 3
 
 /* reduce.cu */
+typedef struct dvti_kreduce {
+    dvti_kview kept, reduced; /* of in[0]; both have its data */
+    dvti_kview out;
+    void *partial; /* n_kept by n_chunks states */
+    int64_t n_kept, n_reduced;
+    int64_t chunk, n_chunks; /* reduced positions per chunk */
+    int64_t items;           /* what blocks take one after another */
+    int64_t lanes;           /* threads that share a result, or neighbouring results */
+    int64_t vector;          /* groups of 16 bytes never cross an end and are aligned */
+    double count;            /* for mean */
+} dvti_kreduce;
 
 /* softmax.cu */
+typedef struct dvti_ksoftmax {
+    dvti_kview in, out;           /* all axes but the last */
+    int64_t n, in_step, out_step; /* the last one */
+    int64_t rows;
+    int64_t lanes;  /* threads that share a row */
+    int64_t groups; /* of as many rows as a block has at a time */
+    int64_t vector; /* rows are contiguous, of whole groups of 16 bytes, and aligned */
+} dvti_ksoftmax;
 
 /* matmul.cu, matmul_mma.cu */
 typedef struct dvti_kmatmul {
@@ -11149,6 +11168,15 @@ DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view);
 DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
 /* Beyond 2^31 - 1 the multiplier is 0: such a divisor is for 64-bit positions. Less than 1 counts as 1. */
 DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor);
+
+/* Axes of extent 1 are left out, larger strides come first when `sorts`, and neighbours are merged; at least one axis is left. `along`
+   goes through the same changes, so that positions in both stay the same. */
+DVTI_FN void dvti_cuda_tidy_axes(dvti_kview *view, dvti_kview *along, bool sorts);
+DVTI_FN int64_t dvti_cuda_distance(int64_t stride); /* without its sign */
+/* The most elements between two of a window. */
+DVTI_FN int64_t dvti_cuda_reach(const dvti_kview *view);
+/* The smallest power of two of at least `least`. */
+DVTI_FN int64_t dvti_cuda_power(int64_t least);
 
 DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *launch);
 /* Finds the family; the card's context is current. */
@@ -13733,8 +13761,27 @@ static const char *const dvti_cuda_lines[] = {
 "#define DVTI_EW_SCALAR 3\n",
 "\n",
 "\n",
+"typedef struct dvti_kreduce {\n",
+"    dvti_kview kept, reduced;\n",
+"    dvti_kview out;\n",
+"    void *partial;\n",
+"    int64_t n_kept, n_reduced;\n",
+"    int64_t chunk, n_chunks;\n",
+"    int64_t items;\n",
+"    int64_t lanes;\n",
+"    int64_t vector;\n",
+"    double count;\n",
+"} dvti_kreduce;\n",
 "\n",
 "\n",
+"typedef struct dvti_ksoftmax {\n",
+"    dvti_kview in, out;\n",
+"    int64_t n, in_step, out_step;\n",
+"    int64_t rows;\n",
+"    int64_t lanes;\n",
+"    int64_t groups;\n",
+"    int64_t vector;\n",
+"} dvti_ksoftmax;\n",
 "\n",
 "\n",
 "typedef struct dvti_kmatmul {\n",
@@ -14043,6 +14090,19 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "__device__ inline int64_t dvti_threads() {\n",
 "    return (int64_t)gridDim.x * blockDim.x;\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"__device__ inline double dvti_exp_below(double x, double largest) {\n",
+"    return exp(x - largest);\n",
+"}\n",
+"\n",
+"__device__ inline float dvti_exp_below(float x, float largest) {\n",
+"    const float d = x - largest, b = d - x;\n",
+"    const float error = (x - (d - b)) + (-largest - b), e = expf(d);\n",
+"    return e > 0 && d < 0 ? e + e * error : e;\n",
 "}\n",
 "#line 1 \"conv.cu\"\n",
 "\n",
@@ -15744,8 +15804,547 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "#line 1 \"reduce.cu\"\n",
 "\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"enum { SUM, MEAN, PROD, MIN, MAX, ANY, ALL, NORM, LOGSUMEXP, ARGMIN, ARGMAX };\n",
+"\n",
+"#define VEC (16 / (int)sizeof(typename dvti_stored<D>::type))\n",
+"#define INTEGER (!DVTI_IS_FLOAT(D) && OP != MEAN && OP != NORM && OP != LOGSUMEXP)\n",
+"#define SUMS (OP == SUM || OP == MEAN || OP == PROD || OP == NORM)\n",
+"#define ARG (OP == ARGMIN || OP == ARGMAX)\n",
+"\n",
+"template <bool, class A, class B> struct dvti_either { typedef A type; };\n",
+"template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };\n",
+"\n",
+"\n",
+"typedef dvti_either<INTEGER, int64_t, dvti_either<SUMS || D == DVT_F64 || !DVTI_IS_FLOAT(D), double, float>::type>::type dvti_value;\n",
+"typedef dvti_either<OP == ANY || OP == ALL, int, dvti_value>::type dvti_first;\n",
+"typedef dvti_either<ARG, int64_t, double>::type dvti_second;\n",
+"typedef dvti_either<INTEGER, double, dvti_value>::type dvti_real;\n",
+"#if WIDE\n",
+"typedef int64_t dvti_index;\n",
+"#else\n",
+"typedef int dvti_index;\n",
+"#endif\n",
+"typedef dvti_stored<D>::type dvti_element;\n",
+"\n",
+"\n",
+"struct dvti_state {\n",
+"    dvti_first a;\n",
+"    dvti_second b;\n",
+"};\n",
+"\n",
+"__device__ inline dvti_value dvti_highest() {\n",
+"    if constexpr (INTEGER)\n",
+"        return (dvti_value)9223372036854775807LL;\n",
+"    else\n",
+"        return (dvti_value)__longlong_as_double(0x7ff0000000000000LL);\n",
+"}\n",
+"\n",
+"__device__ inline dvti_state dvti_nothing() {\n",
+"    dvti_state s;\n",
+"    s.b = 0;\n",
+"    if constexpr (OP == PROD || OP == ALL)\n",
+"        s.a = 1;\n",
+"    else if constexpr (OP == MIN || OP == ARGMIN)\n",
+"        s.a = dvti_highest();\n",
+"    else if constexpr (OP == MAX || OP == ARGMAX || OP == LOGSUMEXP)\n",
+"        s.a = INTEGER ? (dvti_first)(-(dvti_first)dvti_highest() - (dvti_first)1) : (dvti_first)-dvti_highest();\n",
+"    else\n",
+"        s.a = 0;\n",
+"    if constexpr (ARG)\n",
+"        s.b = 9223372036854775807LL;\n",
+"    return s;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline bool dvti_prefer(dvti_first x, dvti_second at, const dvti_state &s) {\n",
+"    if (x != x || s.a != s.a)\n",
+"        return x != x && (s.a == s.a || at < s.b);\n",
+"    return x == s.a ? at < s.b : OP == ARGMIN ? x < s.a : x > s.a;\n",
+"}\n",
+"\n",
+"__device__ inline dvti_first dvti_extreme(dvti_first a, dvti_first b) {\n",
+"    return a != a || (OP == MIN ? a < b : a > b) ? a : b;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline double dvti_rescale(double sum, dvti_first from, dvti_first to) {\n",
+"    return from == to ? sum : sum * exp((double)from - (double)to);\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_join(dvti_state &s, const dvti_state &t) {\n",
+"    if constexpr (OP == PROD) {\n",
+"        if constexpr (INTEGER)\n",
+"            s.a = (int64_t)((uint64_t)s.a * (uint64_t)t.a);\n",
+"        else\n",
+"            s.a *= t.a;\n",
+"    } else if constexpr (OP == MIN || OP == MAX) {\n",
+"        s.a = dvti_extreme(s.a, t.a);\n",
+"    } else if constexpr (OP == ANY) {\n",
+"        s.a = s.a || t.a;\n",
+"    } else if constexpr (OP == ALL) {\n",
+"        s.a = s.a && t.a;\n",
+"    } else if constexpr (ARG) {\n",
+"        if (dvti_prefer(t.a, t.b, s))\n",
+"            s = t;\n",
+"    } else if constexpr (OP == LOGSUMEXP) {\n",
+"        const dvti_first largest = dvti_extreme(s.a, t.a);\n",
+"        s.b = dvti_rescale(s.b, s.a, largest) + dvti_rescale(t.b, t.a, largest);\n",
+"        s.a = largest;\n",
+"    } else if constexpr (INTEGER) {\n",
+"        s.a = (int64_t)((uint64_t)s.a + (uint64_t)t.a);\n",
+"    } else {\n",
+"        s.a += t.a;\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"template <int N> __device__ inline void dvti_take_in(dvti_state &s, const dvti_element *x, int64_t at, int64_t step) {\n",
+"    if constexpr (OP == LOGSUMEXP) {\n",
+"        dvti_first v[N], largest = s.a;\n",
+"        for (int k = 0; k < N; k++) {\n",
+"            v[k] = dvti_widen<D, dvti_value>(x[k]);\n",
+"            largest = dvti_extreme(largest, v[k]);\n",
+"        }\n",
+"        s.b = dvti_rescale(s.b, s.a, largest);\n",
+"        s.a = largest;\n",
+"\n",
+"        const dvti_first base = largest - largest == 0 ? largest : 0;\n",
+"        for (int k = 0; k < N; k++)\n",
+"            s.b += (double)dvti_exp_below((dvti_real)v[k], (dvti_real)base);\n",
+"    } else {\n",
+"        for (int k = 0; k < N; k++) {\n",
+"            const dvti_value v = dvti_widen<D, dvti_value>(x[k]);\n",
+"            dvti_state t;\n",
+"            t.b = 0;\n",
+"            if constexpr (OP == NORM)\n",
+"                t.a = v * v;\n",
+"            else if constexpr (OP == ANY || OP == ALL)\n",
+"                t.a = v != 0;\n",
+"            else\n",
+"                t.a = v;\n",
+"            if constexpr (ARG)\n",
+"                t.b = at + k * step;\n",
+"            dvti_join(s, t);\n",
+"        }\n",
+"    }\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_finish(const dvti_kreduce &p, const dvti_state &s, int64_t result) {\n",
+"    const int64_t place = dvti_offset<int64_t>(p.out, result);\n",
+"    if constexpr (ARG)\n",
+"        dvti_store<OUT>(p.out.data, place, (int64_t)s.b);\n",
+"    else if constexpr (OP == ANY || OP == ALL)\n",
+"        dvti_store<OUT>(p.out.data, place, (int64_t)s.a);\n",
+"    else if constexpr (OP == MEAN)\n",
+"        dvti_store<OUT>(p.out.data, place, (double)s.a / p.count);\n",
+"    else if constexpr (OP == NORM)\n",
+"        dvti_store<OUT>(p.out.data, place, sqrt((double)s.a));\n",
+"    else if constexpr (OP == LOGSUMEXP)\n",
+"        dvti_store<OUT>(p.out.data, place, s.a - s.a == 0 ? (double)s.a + log((double)s.b) : (double)s.a);\n",
+"    else\n",
+"        dvti_store<OUT>(p.out.data, place, (dvti_value)s.a);\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_deliver(const dvti_kreduce &p, const dvti_state &s, int64_t result, int64_t chunk) {\n",
+"#if SPLIT\n",
+"    ((dvti_state *)p.partial)[result * p.n_chunks + chunk] = s;\n",
+"#else\n",
+"    dvti_finish(p, s, result);\n",
+"#endif\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_join_lanes(dvti_state &s, int lanes) {\n",
+"    for (int step = lanes / 2; step > 0; step /= 2) {\n",
+"        dvti_state t;\n",
+"        t.a = __shfl_down_sync(0xffffffffu, s.a, step, lanes);\n",
+"        t.b = 0;\n",
+"        if constexpr (ARG || OP == LOGSUMEXP)\n",
+"            t.b = __shfl_down_sync(0xffffffffu, s.b, step, lanes);\n",
+"        dvti_join(s, t);\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_join_block(dvti_state &s) {\n",
+"    __shared__ dvti_first first[8];\n",
+"    __shared__ dvti_second second[8];\n",
+"    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;\n",
+"    dvti_join_lanes(s, 32);\n",
+"    if (lane == 0) {\n",
+"        first[warp] = s.a;\n",
+"        second[warp] = s.b;\n",
+"    }\n",
+"    __syncthreads();\n",
+"    s.a = first[lane % 8];\n",
+"    s.b = second[lane % 8];\n",
+"    dvti_join_lanes(s, 8);\n",
+"    __syncthreads();\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_join_group(dvti_state &s, int lanes) {\n",
+"    if (lanes == 256)\n",
+"        dvti_join_block(s);\n",
+"    else\n",
+"        dvti_join_lanes(s, lanes);\n",
+"}\n",
+"\n",
+"#if !COLUMNS\n",
+"\n",
+"__device__ inline void dvti_read(const dvti_kreduce &p, const dvti_element *row, dvti_index at, dvti_element *x) {\n",
+"    if (p.vector) {\n",
+"        const uint4 whole = *(const uint4 *)(row + dvti_offset<dvti_index>(p.reduced, at));\n",
+"        memcpy(x, &whole, 16);\n",
+"        return;\n",
+"    }\n",
+"    const int last = (int)p.reduced.ndim - 1;\n",
+"    const dvti_index extent = (dvti_index)p.reduced.dim[last], stride = (dvti_index)p.reduced.stride[last];\n",
+"    dvti_index place = dvti_offset<dvti_index>(p.reduced, at), left = extent - at % extent;\n",
+"    for (int k = 0; k < VEC; k++) {\n",
+"        x[k] = row[place];\n",
+"        place += stride;\n",
+"        if (--left == 0 && k + 1 < VEC) {\n",
+"            place = dvti_offset<dvti_index>(p.reduced, at + k + 1);\n",
+"            left = extent;\n",
+"        }\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline dvti_state dvti_walk(const dvti_kreduce &p, const dvti_element *row, dvti_index begin, dvti_index end, int lane,\n",
+"                                       int lanes) {\n",
+"    const dvti_index group = (dvti_index)lanes * VEC;\n",
+"    dvti_index at = begin + (dvti_index)lane * VEC;\n",
+"    dvti_state s = dvti_nothing();\n",
+"    for (; end - begin >= 4 * group; begin += 4 * group, at += 4 * group) {\n",
+"        dvti_element x[4][VEC];\n",
+"        for (int u = 0; u < 4; u++)\n",
+"            dvti_read(p, row, at + u * group, x[u]);\n",
+"        for (int u = 0; u < 4; u++)\n",
+"            dvti_take_in<VEC>(s, x[u], at + u * group, 1);\n",
+"    }\n",
+"    for (; at + VEC <= end; at += group) {\n",
+"        dvti_element x[VEC];\n",
+"        dvti_read(p, row, at, x);\n",
+"        dvti_take_in<VEC>(s, x, at, 1);\n",
+"    }\n",
+"    for (; at < end; at++)\n",
+"        dvti_take_in<1>(s, row + dvti_offset<dvti_index>(p.reduced, at), at, 1);\n",
+"    return s;\n",
+"}\n",
+"\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_reduce_rows(const dvti_kreduce p) {\n",
+"    const int lanes = (int)p.lanes, lane = threadIdx.x % lanes;\n",
+"    for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {\n",
+"        const int64_t chunk = item % p.n_chunks, begin = chunk * p.chunk;\n",
+"        const int64_t result = item / p.n_chunks * (256 / lanes) + threadIdx.x / lanes;\n",
+"        const int64_t end = begin + p.chunk < p.n_reduced ? begin + p.chunk : p.n_reduced;\n",
+"        dvti_state s = dvti_nothing();\n",
+"        if (result < p.n_kept)\n",
+"            s = dvti_walk(p, (const dvti_element *)p.kept.data + dvti_offset<dvti_index>(p.kept, (dvti_index)result),\n",
+"                          (dvti_index)begin, (dvti_index)end, lane, lanes);\n",
+"        dvti_join_group(s, lanes);\n",
+"        if (lane == 0 && result < p.n_kept)\n",
+"            dvti_deliver(p, s, result, chunk);\n",
+"    }\n",
+"}\n",
+"#endif\n",
+"\n",
+"#if COLUMNS\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_reduce_columns(const dvti_kreduce p) {\n",
+"    __shared__ dvti_first first[256];\n",
+"    __shared__ dvti_second second[256];\n",
+"    const int lanes = (int)p.lanes, rows = 256 / lanes, lane = threadIdx.x % lanes, row = threadIdx.x / lanes;\n",
+"    for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {\n",
+"        const int64_t chunk = item % p.n_chunks, begin = chunk * p.chunk, result = item / p.n_chunks * lanes + lane;\n",
+"        const dvti_index end = (dvti_index)(begin + p.chunk < p.n_reduced ? begin + p.chunk : p.n_reduced);\n",
+"        dvti_state s = dvti_nothing();\n",
+"        if (result < p.n_kept) {\n",
+"            const dvti_element *column = (const dvti_element *)p.kept.data + dvti_offset<dvti_index>(p.kept, (dvti_index)result);\n",
+"            dvti_index at = (dvti_index)begin + row;\n",
+"            for (; at + 7 * rows < end; at += 8 * rows) {\n",
+"                dvti_element x[8];\n",
+"                for (int u = 0; u < 8; u++)\n",
+"                    x[u] = column[dvti_offset<dvti_index>(p.reduced, at + u * rows)];\n",
+"                dvti_take_in<8>(s, x, at, rows);\n",
+"            }\n",
+"            for (; at < end; at += rows)\n",
+"                dvti_take_in<1>(s, column + dvti_offset<dvti_index>(p.reduced, at), at, 1);\n",
+"        }\n",
+"        first[threadIdx.x] = s.a;\n",
+"        second[threadIdx.x] = s.b;\n",
+"        for (int step = rows / 2; step > 0; step /= 2) {\n",
+"            __syncthreads();\n",
+"            if (row < step) {\n",
+"                dvti_state t;\n",
+"                t.a = first[threadIdx.x + step * lanes];\n",
+"                t.b = second[threadIdx.x + step * lanes];\n",
+"                dvti_join(s, t);\n",
+"                first[threadIdx.x] = s.a;\n",
+"                second[threadIdx.x] = s.b;\n",
+"            }\n",
+"        }\n",
+"        if (row == 0 && result < p.n_kept)\n",
+"            dvti_deliver(p, s, result, chunk);\n",
+"        __syncthreads();\n",
+"    }\n",
+"}\n",
+"#endif\n",
+"\n",
+"#if SPLIT\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_reduce_chunks(const dvti_kreduce p) {\n",
+"    const int lanes = (int)p.lanes, lane = threadIdx.x % lanes;\n",
+"    for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {\n",
+"        const int64_t result = item * (256 / lanes) + threadIdx.x / lanes;\n",
+"        const dvti_state *mine = (const dvti_state *)p.partial + result * p.n_chunks;\n",
+"        dvti_state s = dvti_nothing();\n",
+"        if (result < p.n_kept)\n",
+"            for (int64_t chunk = lane; chunk < p.n_chunks; chunk += lanes)\n",
+"                dvti_join(s, mine[chunk]);\n",
+"        dvti_join_group(s, lanes);\n",
+"        if (lane == 0 && result < p.n_kept)\n",
+"            dvti_finish(p, s, result);\n",
+"    }\n",
+"}\n",
+"#endif\n",
 "#line 1 \"softmax.cu\"\n",
 "\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"template <bool, class A, class B> struct dvti_either { typedef A type; };\n",
+"template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };\n",
+"\n",
+"typedef dvti_either<DVTI_IS_FLOAT(D) && D != DVT_F64, float, double>::type dvti_real;\n",
+"typedef dvti_either<WIDE, int64_t, int>::type dvti_index;\n",
+"typedef dvti_stored<D>::type dvti_element;\n",
+"typedef dvti_stored<OUT>::type dvti_result;\n",
+"\n",
+"#define VEC (DVTI_IS_FLOAT(D) ? 16 / (int)sizeof(dvti_element) : 1)\n",
+"#define THREADS (LONG ? 1024 : 512)\n",
+"\n",
+"__device__ inline dvti_real dvti_lowest() {\n",
+"    return (dvti_real)-__longlong_as_double(0x7ff0000000000000LL);\n",
+"}\n",
+"\n",
+"\n",
+"struct dvti_spot {\n",
+"    const dvti_element *in;\n",
+"    dvti_result *out;\n",
+"    int lane, lanes;\n",
+"    bool here;\n",
+"};\n",
+"\n",
+"\n",
+"__device__ inline void dvti_tile_load(const dvti_ksoftmax &p, const dvti_spot &spot, dvti_index base, dvti_real *x) {\n",
+"    if (p.vector) {\n",
+"        for (int g = 0; g < PER / VEC; g++) {\n",
+"            const dvti_index at = base + (g * spot.lanes + spot.lane) * VEC;\n",
+"            dvti_element e[VEC];\n",
+"            uint4 whole;\n",
+"            if (spot.here && at < p.n) {\n",
+"                whole = *(const uint4 *)(spot.in + at);\n",
+"                memcpy(e, &whole, sizeof e);\n",
+"            }\n",
+"            for (int k = 0; k < VEC; k++)\n",
+"                x[g * VEC + k] = spot.here && at < p.n ? dvti_widen<D, dvti_real>(e[k]) : dvti_lowest();\n",
+"        }\n",
+"    } else {\n",
+"        for (int k = 0; k < PER; k++) {\n",
+"            const dvti_index at = base + k * spot.lanes + spot.lane;\n",
+"            x[k] = dvti_lowest();\n",
+"            if (spot.here && at < p.n)\n",
+"                x[k] = dvti_widen<D, dvti_real>(spot.in[at * (dvti_index)p.in_step]);\n",
+"        }\n",
+"    }\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_tile_store(const dvti_ksoftmax &p, const dvti_spot &spot, dvti_index base, const dvti_real *x) {\n",
+"    if (p.vector) {\n",
+"        for (int g = 0; g < PER / VEC; g++) {\n",
+"            const dvti_index at = base + (g * spot.lanes + spot.lane) * VEC;\n",
+"            dvti_result e[VEC];\n",
+"            for (int k = 0; k < VEC; k++)\n",
+"                e[k] = dvti_narrow<OUT>(x[g * VEC + k]);\n",
+"            if (spot.here && at < p.n) {\n",
+"                uint4 whole;\n",
+"                memcpy(&whole, e, 16);\n",
+"                *(uint4 *)(spot.out + at) = whole;\n",
+"            }\n",
+"        }\n",
+"    } else {\n",
+"        for (int k = 0; k < PER; k++) {\n",
+"            const dvti_index at = base + k * spot.lanes + spot.lane;\n",
+"            if (spot.here && at < p.n)\n",
+"                spot.out[at * (dvti_index)p.out_step] = dvti_narrow<OUT>(x[k]);\n",
+"        }\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline dvti_real dvti_pair(dvti_real a, dvti_real b, dvti_real) {\n",
+"    return a != a || a > b ? a : b;\n",
+"}\n",
+"\n",
+"__device__ inline double dvti_pair(double a, double b, int) {\n",
+"    return a + b;\n",
+"}\n",
+"\n",
+"\n",
+"template <class V, class W> __device__ inline V dvti_together(V v, int lanes, W which) {\n",
+"#if COLUMNS\n",
+"    __shared__ V all[256];\n",
+"    const int rows = 256 / lanes;\n",
+"    all[threadIdx.x] = v;\n",
+"    __syncthreads();\n",
+"    v = all[threadIdx.x % rows];\n",
+"    for (int k = 1; k < lanes; k++)\n",
+"        v = dvti_pair(v, all[k * rows + threadIdx.x % rows], which);\n",
+"    __syncthreads();\n",
+"#else\n",
+"    __shared__ V all[32];\n",
+"    for (int step = 1; step < lanes && step < 32; step *= 2)\n",
+"        v = dvti_pair(v, __shfl_xor_sync(0xffffffffu, v, step), which);\n",
+"    if (lanes > 32) {\n",
+"        const int warps = lanes / 32;\n",
+"        if (threadIdx.x % 32 == 0)\n",
+"            all[threadIdx.x / 32] = v;\n",
+"        __syncthreads();\n",
+"        v = all[threadIdx.x % warps];\n",
+"        for (int step = 1; step < warps; step *= 2)\n",
+"            v = dvti_pair(v, __shfl_xor_sync(0xffffffffu, v, step), which);\n",
+"        __syncthreads();\n",
+"    }\n",
+"#endif\n",
+"    return v;\n",
+"}\n",
+"\n",
+"__device__ inline bool dvti_finite(dvti_real x) {\n",
+"    return x - x == 0;\n",
+"}\n",
+"\n",
+"#if LONG\n",
+"\n",
+"__device__ inline double dvti_measure(const dvti_ksoftmax &p, const dvti_spot &spot, dvti_real &largest) {\n",
+"    double sum = 0;\n",
+"    dvti_real mine = dvti_lowest();\n",
+"    for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {\n",
+"        dvti_real x[PER], before = mine;\n",
+"        dvti_tile_load(p, spot, base, x);\n",
+"        for (int k = 0; k < PER; k++)\n",
+"            mine = dvti_pair(mine, x[k], mine);\n",
+"        if (mine != before)\n",
+"            sum *= exp((double)before - (double)mine);\n",
+"\n",
+"        const dvti_real over = dvti_finite(mine) ? mine : 0;\n",
+"        for (int k = 0; k < PER; k++)\n",
+"            sum += (double)dvti_exp_below(x[k], over);\n",
+"    }\n",
+"    largest = dvti_together(mine, spot.lanes, mine);\n",
+"    return dvti_together(mine == largest ? sum : sum * exp((double)mine - (double)largest), spot.lanes, 0);\n",
+"}\n",
+"#endif\n",
+"\n",
+"\n",
+"struct dvti_last_step {\n",
+"    dvti_real scale;\n",
+"    dvti_real high, low;\n",
+"};\n",
+"\n",
+"__device__ inline dvti_last_step dvti_prepare(dvti_real largest, double sum) {\n",
+"    const double all = dvti_finite(largest) ? sum : (double)largest - (double)largest, logarithm = log(all);\n",
+"    dvti_last_step last;\n",
+"    last.scale = (dvti_real)(1 / all);\n",
+"    last.high = (dvti_real)((double)largest + logarithm);\n",
+"    last.low = (dvti_real)(((double)largest - (double)last.high) + logarithm);\n",
+"    return last;\n",
+"}\n",
+"\n",
+"__device__ inline dvti_real dvti_value(dvti_real x, const dvti_last_step &last) {\n",
+"    return LOGARITHM ? (x - last.high) - last.low : x * last.scale;\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_row(const dvti_ksoftmax &p, const dvti_spot &spot) {\n",
+"    dvti_real x[PER], largest = dvti_lowest();\n",
+"#if LONG\n",
+"    const double sum = dvti_measure(p, spot, largest);\n",
+"    const dvti_last_step last = dvti_prepare(largest, sum);\n",
+"    for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {\n",
+"        dvti_tile_load(p, spot, base, x);\n",
+"        for (int k = 0; k < PER; k++)\n",
+"            x[k] = dvti_value(LOGARITHM ? x[k] : dvti_exp_below(x[k], largest), last);\n",
+"        dvti_tile_store(p, spot, base, x);\n",
+"    }\n",
+"#else\n",
+"    double sum = 0;\n",
+"    dvti_tile_load(p, spot, 0, x);\n",
+"    for (int k = 0; k < PER; k++)\n",
+"        largest = dvti_pair(largest, x[k], largest);\n",
+"    largest = dvti_together(largest, spot.lanes, largest);\n",
+"    for (int k = 0; k < PER; k++) {\n",
+"        const dvti_real e = dvti_exp_below(x[k], largest);\n",
+"        sum += (double)e;\n",
+"        if (!LOGARITHM)\n",
+"            x[k] = e;\n",
+"    }\n",
+"    sum = dvti_together(sum, spot.lanes, 0);\n",
+"    const dvti_last_step last = dvti_prepare(largest, sum);\n",
+"    for (int k = 0; k < PER; k++)\n",
+"        x[k] = dvti_value(x[k], last);\n",
+"    dvti_tile_store(p, spot, 0, x);\n",
+"#endif\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(THREADS) dvti_softmax(const dvti_ksoftmax p) {\n",
+"    const int lanes = (int)p.lanes, rows = (int)blockDim.x / lanes;\n",
+"    for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {\n",
+"        const int64_t row = group * rows + (COLUMNS ? threadIdx.x % rows : threadIdx.x / lanes);\n",
+"        dvti_spot spot;\n",
+"        spot.lanes = lanes;\n",
+"        spot.lane = COLUMNS ? threadIdx.x / rows : threadIdx.x % lanes;\n",
+"        spot.here = row < p.rows;\n",
+"        spot.in = (const dvti_element *)p.in.data + (spot.here ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);\n",
+"        spot.out = (dvti_result *)p.out.data + (spot.here ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);\n",
+"        dvti_row(p, spot);\n",
+"    }\n",
+"}\n",
 NULL
 #ifdef DEVTENSOR_LINES
 #line 6 "src/3_cuda/jit/dvt_cuda_text.c"
@@ -16319,6 +16918,77 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 #ifdef DEVTENSOR_LINES
 #line 60 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
+/* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/dvt_cuda_axes.c"
+#endif
+
+DVTI_FN int64_t dvti_cuda_distance(int64_t stride) {
+    return stride < 0 ? -stride : stride;
+}
+
+static void dvti_cuda_swap_axes(dvti_kview *view, int a, int b) {
+    int64_t dim = view->dim[a], stride = view->stride[a];
+    view->dim[a] = view->dim[b];
+    view->stride[a] = view->stride[b];
+    view->dim[b] = dim;
+    view->stride[b] = stride;
+}
+
+DVTI_FN void dvti_cuda_tidy_axes(dvti_kview *view, dvti_kview *along, bool sorts) {
+    int n = 0, i, k;
+    for (i = 0; i < (int)view->ndim; i++)
+        if (view->dim[i] != 1) {
+            dvti_cuda_swap_axes(view, n, i);
+            dvti_cuda_swap_axes(along, n++, i);
+        }
+    for (i = 1; sorts && i < n; i++)
+        for (k = i;
+             k > 0 && dvti_cuda_distance(view->stride[k - 1]) < dvti_cuda_distance(view->stride[k]);
+             k--) {
+            dvti_cuda_swap_axes(view, k - 1, k);
+            dvti_cuda_swap_axes(along, k - 1, k);
+        }
+    for (i = 1, k = 0; i < n; i++) {
+        if (view->stride[k] == view->stride[i] * view->dim[i] &&
+            along->stride[k] == along->stride[i] * along->dim[i]) {
+            view->dim[k] *= view->dim[i];
+            along->dim[k] = view->dim[k];
+        } else {
+            k++;
+            view->dim[k] = view->dim[i];
+            along->dim[k] = along->dim[i];
+        }
+        view->stride[k] = view->stride[i];
+        along->stride[k] = along->stride[i];
+    }
+    view->ndim = along->ndim = DVTI_MIN(n, k + 1);
+    if (n == 0) { /* a single position */
+        view->ndim = along->ndim = 1;
+        view->dim[0] = along->dim[0] = 1;
+        view->stride[0] = along->stride[0] = 0;
+    }
+}
+
+DVTI_FN int64_t dvti_cuda_reach(const dvti_kview *view) {
+    int64_t reach = 0;
+    int i;
+    for (i = 0; i < (int)view->ndim; i++)
+        reach += DVTI_MAX(view->dim[i] - 1, 0) * dvti_cuda_distance(view->stride[i]);
+    return reach;
+}
+
+DVTI_FN int64_t dvti_cuda_power(int64_t least) {
+    int64_t power = 1;
+    while (power < least)
+        power *= 2;
+    return power;
+}
+/* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 61 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
    parts), whether positions have 64 bits. Every choice depends on shapes only, not on the card: so do the bits of a result. */
@@ -16592,7 +17262,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* conv_mma. */
@@ -16605,7 +17275,7 @@ DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
 }
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -16973,7 +17643,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -17008,7 +17678,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* index. */
@@ -17032,7 +17702,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -17365,7 +18035,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* matmul_mma. */
@@ -17386,7 +18056,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -17446,7 +18116,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -17586,7 +18256,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* random. */
@@ -17610,49 +18280,292 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 }
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
-/* reduce. */
+/* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
+   card gives the same bits. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cuda/launch/cuda_reduce.c"
+#line 3 "src/3_cuda/launch/cuda_reduce.c"
 #endif
 
+#define DVTI_CUDA_BLOCKS 4096 /* as many blocks as keep a large card busy to the end */
+
+typedef struct dvti_cuda_reduction {
+    dvti_kreduce args;
+    int64_t tiles, join_lanes;
+    bool columns, split, wide;
+} dvti_cuda_reduction;
+
+/* ---- geometry ---- */
+/* Groups of 16 bytes lie together and are aligned, wherever a result and its groups begin. */
+static bool dvti_cuda_reduce_vector(const dvti_kreduce *args, int64_t each) {
+    const dvti_kview *kept = &args->kept, *reduced = &args->reduced;
+    int last = (int)reduced->ndim - 1, i;
+    bool good = reduced->stride[last] == 1 && (uintptr_t)kept->data % 16 == 0;
+    for (i = 0; i < (int)kept->ndim; i++)
+        good = good && kept->stride[i] % each == 0;
+    for (i = 0; i < last; i++)
+        good = good && reduced->stride[i] % each == 0;
+    return good && (last == 0 || reduced->dim[last] % each == 0);
+}
+
+/* Cuts results into chunks of whole `step`s where that makes more blocks and each still has enough to do. */
+static void dvti_cuda_reduce_cut(dvti_cuda_reduction *r, int64_t step) {
+    dvti_kreduce *args = &r->args;
+    int64_t chunks = DVTI_MIN(args->n_reduced / (4 * step), DVTI_CUDA_BLOCKS / r->tiles);
+    args->chunk = args->n_reduced;
+    args->n_chunks = 1;
+    if (chunks >= 2) {
+        args->chunk = ((args->n_reduced - 1) / (chunks * step) + 1) * step;
+        args->n_chunks = (args->n_reduced - 1) / args->chunk + 1;
+    }
+    r->split = args->n_chunks > 1;
+    r->join_lanes = args->n_chunks > 128 ? 256 : 32;
+}
+
+static void dvti_cuda_reduce_shape(dvti_cuda_reduction *r, int64_t each) {
+    dvti_kreduce *args = &r->args;
+    const dvti_kview *kept = &args->kept, *reduced = &args->reduced;
+    int64_t inner = kept->stride[kept->ndim - 1], depth = reduced->stride[reduced->ndim - 1];
+    int64_t rows;
+    r->columns = kept->dim[kept->ndim - 1] > 1 && args->n_reduced > 1 &&
+                 dvti_cuda_distance(inner) < dvti_cuda_distance(depth);
+    if (r->columns) {
+        rows = DVTI_MIN(dvti_cuda_power(args->n_reduced / 8 + 1), 8);
+        args->lanes = DVTI_MIN(dvti_cuda_power(args->n_kept), 256 / rows);
+        r->tiles = (args->n_kept - 1) / args->lanes + 1;
+        dvti_cuda_reduce_cut(r, 256 / args->lanes * 8);
+        return;
+    }
+    args->lanes = DVTI_MIN(dvti_cuda_power((args->n_reduced - 1) / each + 1), 32);
+    if (args->n_reduced >= (args->n_kept > 2048 ? 256 : 32) * each * 4)
+        args->lanes = 256;
+    r->tiles = (args->n_kept - 1) / (256 / args->lanes) + 1;
+    dvti_cuda_reduce_cut(r, args->lanes == 256 ? 256 * each * 4 : INT32_MAX);
+    args->vector = dvti_cuda_reduce_vector(args, each);
+}
+
+static dvti_cuda_reduction dvti_cuda_reduce_plan(const dvti_launch *launch) {
+    const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* steps beyond the end still fit */
+    dvti_cuda_reduction r;
+    dvti_kreduce *args = &r.args;
+    dvti_kview none;
+    int kept = (int)launch->i[0], i;
+    bool sorts = launch->op != DVTI_OP_argmin && launch->op != DVTI_OP_argmax;
+    memset(&r, 0, sizeof r);
+    args->out = dvti_cuda_view(&launch->out[0]);
+    args->kept = args->reduced = dvti_cuda_view(&launch->in[0]);
+    args->kept.ndim = kept;
+    args->reduced.ndim = launch->in[0].ndim - kept;
+    args->n_kept = args->n_reduced = 1;
+    for (i = 0; i < kept; i++)
+        args->n_kept *= args->kept.dim[i];
+    for (i = 0; i < (int)args->reduced.ndim; i++) {
+        args->reduced.dim[i] = launch->in[0].dim[kept + i];
+        args->reduced.stride[i] = launch->in[0].stride[kept + i];
+        args->n_reduced *= args->reduced.dim[i];
+    }
+    args->count = launch->f[0];
+    dvti_cuda_tidy_axes(&args->kept, &args->out, true);
+    none = args->reduced;
+    dvti_cuda_tidy_axes(&args->reduced, &none, sorts);
+    r.wide = dvti_cuda_reach(&args->kept) + dvti_cuda_reach(&args->reduced) > narrow ||
+             DVTI_MAX(args->n_kept, args->n_reduced) > narrow;
+    dvti_cuda_reduce_shape(&r, 16 / dvt_dtype_size(launch->in[0].dtype));
+    return r;
+}
+
+/* ---- the program ---- */
+static const char *dvti_cuda_reduce_name(int op) {
+    switch (op) {
+    case DVTI_OP_mean:
+        return "MEAN";
+    case DVTI_OP_prod:
+        return "PROD";
+    case DVTI_OP_min:
+        return "MIN";
+    case DVTI_OP_max:
+        return "MAX";
+    case DVTI_OP_any:
+        return "ANY";
+    case DVTI_OP_all:
+        return "ALL";
+    case DVTI_OP_norm:
+        return "NORM";
+    case DVTI_OP_logsumexp:
+        return "LOGSUMEXP";
+    case DVTI_OP_argmin:
+        return "ARGMIN";
+    case DVTI_OP_argmax:
+        return "ARGMAX";
+    default:
+        return "SUM";
+    }
+}
+
 DVTI_FN void dvti_cuda_describe_reduce(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+    dvti_text_add(text, "#define D %d\n#define OUT %d\n#define OP %s\n", (int)(variant & 15),
+                  (int)(variant >> 4 & 15), dvti_cuda_reduce_name((int)(variant >> 8 & 255)));
+    dvti_text_add(text, "#define COLUMNS %d\n#define SPLIT %d\n#define WIDE %d\n",
+                  (int)(variant >> 16 & 1), (int)(variant >> 17 & 1), (int)(variant >> 18 & 1));
+}
+
+static dvti_cuda_grid dvti_cuda_reduce_grid(int64_t items) {
+    dvti_cuda_grid grid;
+    grid.x = DVTI_MIN(items, INT32_MAX);
+    grid.y = grid.z = 1;
+    grid.threads = 256;
+    grid.shared = 0;
+    return grid;
 }
 
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+    dvti_cuda_reduction r = dvti_cuda_reduce_plan(launch);
+    dvti_kreduce *args = &r.args;
+    dvti_cuda_program program;
+    dvt_status status;
+    program.family = DVTI_CUDA_FAMILY_reduce;
+    program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
+                      (uint64_t)launch->op << 8 | (uint64_t)r.columns << 16 |
+                      (uint64_t)r.split << 17 | (uint64_t)r.wide << 18;
+    args->partial = launch->workspace;
+    args->items = r.tiles * args->n_chunks;
+    status = dvti_cuda_start(gpu, launch, program,
+                             r.columns ? "dvti_reduce_columns" : "dvti_reduce_rows",
+                             dvti_cuda_reduce_grid(args->items), args, sizeof *args);
+    if (status != DVT_OK || !r.split)
+        return status;
+    args->lanes = r.join_lanes;
+    args->items = (args->n_kept - 1) / (256 / args->lanes) + 1;
+    return dvti_cuda_start(gpu, launch, program, "dvti_reduce_chunks",
+                           dvti_cuda_reduce_grid(args->items), args, sizeof *args);
 }
 
 DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    dvti_cuda_reduction r;
     (void)gpu;
-    (void)launch;
-    return 0;
+    if (dvti_cuda_view_size(&launch->out[0]) == 0)
+        return 0;
+    r = dvti_cuda_reduce_plan(launch);
+    return r.split ? r.args.n_kept * r.args.n_chunks * 16 : 0;
 }
+
+#undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
-/* softmax. */
+/* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cuda/launch/cuda_softmax.c"
 #endif
 
+typedef struct dvti_cuda_softmax_plan {
+    dvti_ksoftmax args;
+    dvti_cuda_grid grid;
+    bool columns, whole, wide; /* whole: a row fits in the registers of its threads */
+    int per;                   /* elements that a thread holds */
+} dvti_cuda_softmax_plan;
+
+/* Groups of 16 bytes can be read and written as one. */
+static bool dvti_cuda_softmax_vector(const dvti_launch *launch, const dvti_ksoftmax *args) {
+    int64_t each = 16 / dvt_dtype_size(launch->out[0].dtype);
+    int i;
+    bool good = launch->in[0].dtype == launch->out[0].dtype && args->n % each == 0 &&
+                args->in_step == 1 && args->out_step == 1 && (uintptr_t)args->in.data % 16 == 0 &&
+                (uintptr_t)args->out.data % 16 == 0;
+    for (i = 0; i < (int)args->in.ndim; i++)
+        good = good && args->in.stride[i] % each == 0 && args->out.stride[i] % each == 0;
+    return good;
+}
+
+/* Threads per row and elements per thread, for rows side by side. */
+static void dvti_cuda_softmax_columns(dvti_cuda_softmax_plan *plan, int64_t most) {
+    dvti_ksoftmax *args = &plan->args;
+    plan->per = (int)(args->n <= 64 ? 8 : DVTI_MIN(most, 32));
+    args->lanes = args->n <= 8 ? 1 : 8;
+    if (args->rows < 256 / args->lanes)
+        args->lanes = 256 / dvti_cuda_power(args->rows);
+    plan->whole = args->n <= args->lanes * plan->per;
+    plan->grid.threads = 256;
+}
+
+static void dvti_cuda_softmax_rows(dvti_cuda_softmax_plan *plan, int64_t each, int64_t most) {
+    dvti_ksoftmax *args = &plan->args;
+    plan->per = (int)(args->n <= 256 ? 8 : most);
+    plan->whole = args->n <= 512 * most;
+    if (args->n <= 32 * plan->per)
+        args->lanes = DVTI_MIN(dvti_cuda_power((args->n - 1) / DVTI_MAX(each, 4) + 1), 32);
+    else
+        args->lanes = !plan->whole ? 1024 : args->n <= 256 * most ? 256 : 512;
+    plan->grid.threads = (int)DVTI_MAX(args->lanes, 256);
+}
+
+static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu,
+                                                        const dvti_launch *launch) {
+    const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* steps beyond the end still fit */
+    dvti_cuda_softmax_plan plan;
+    dvti_ksoftmax *args = &plan.args;
+    int last = launch->in[0].ndim - 1, i;
+    bool doubles = launch->in[0].dtype == DVT_F64 || !dvt_dtype_is_float(launch->in[0].dtype);
+    int64_t each, most = doubles ? 16 : 32; /* what 128 registers hold */
+    memset(&plan, 0, sizeof plan);
+    args->in = dvti_cuda_view(&launch->in[0]);
+    args->out = dvti_cuda_view(&launch->out[0]);
+    args->n = args->in.dim[last];
+    args->in_step = args->in.stride[last];
+    args->out_step = args->out.stride[last];
+    args->in.ndim = args->out.ndim = last;
+    args->rows = 1;
+    for (i = 0; i < last; i++)
+        args->rows *= args->in.dim[i];
+    dvti_cuda_tidy_axes(&args->in, &args->out, true);
+    args->vector = dvti_cuda_softmax_vector(launch, args);
+    each = args->vector ? 16 / dvt_dtype_size(launch->out[0].dtype) : 1;
+    last = (int)args->in.ndim - 1;
+    plan.columns = args->in.dim[last] > 1 && args->n > 1 &&
+                   dvti_cuda_distance(args->in.stride[last]) < dvti_cuda_distance(args->in_step);
+    plan.wide = dvti_cuda_reach(&args->in) + args->n * dvti_cuda_distance(args->in_step) > narrow ||
+                dvti_cuda_reach(&args->out) + args->n * dvti_cuda_distance(args->out_step) > narrow;
+    if (plan.columns)
+        dvti_cuda_softmax_columns(&plan, most);
+    else
+        dvti_cuda_softmax_rows(&plan, each, most);
+    if (!plan.whole)
+        plan.per = doubles ? 8 : 16; /* 64 registers, for 1024 threads */
+    args->groups = (args->rows - 1) / (plan.grid.threads / args->lanes) + 1;
+    plan.grid.x = DVTI_MIN(args->groups, INT32_MAX);
+    if (args->lanes == 1024)
+        plan.grid.x = DVTI_MIN(args->groups, dvti_cuda_card_of(gpu)->processors);
+    plan.grid.y = plan.grid.z = 1;
+    return plan;
+}
+
 DVTI_FN void dvti_cuda_describe_softmax(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+    dvti_text_add(text, "#define D %d\n#define OUT %d\n#define PER %d\n", (int)(variant & 15),
+                  (int)(variant >> 4 & 15), (int)(variant >> 8 & 63));
+    dvti_text_add(text,
+                  "#define LOGARITHM %d\n#define COLUMNS %d\n#define LONG %d\n#define WIDE %d\n",
+                  (int)(variant >> 14 & 1), (int)(variant >> 15 & 1), (int)(variant >> 16 & 1),
+                  (int)(variant >> 17 & 1));
 }
 
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+    dvti_cuda_softmax_plan plan = dvti_cuda_softmax_plan_of(gpu, launch);
+    dvti_cuda_program program;
+    program.family = DVTI_CUDA_FAMILY_softmax;
+    program.variant =
+        (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
+        (uint64_t)plan.per << 8 | (uint64_t)(launch->op == DVTI_OP_log_softmax) << 14 |
+        (uint64_t)plan.columns << 15 | (uint64_t)!plan.whole << 16 | (uint64_t)plan.wide << 17;
+    return dvti_cuda_start(gpu, launch, program, "dvti_softmax", plan.grid, &plan.args,
+                           sizeof plan.args);
 }
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -17837,7 +18750,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -17916,7 +18829,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -18160,7 +19073,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -18309,7 +19222,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -18599,7 +19512,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -18764,7 +19677,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -18999,7 +19912,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -19096,7 +20009,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -19299,7 +20212,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -19567,7 +20480,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -20009,7 +20922,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -20220,7 +21133,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -20441,7 +21354,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -20648,7 +21561,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -20847,7 +21760,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -21063,7 +21976,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -21424,7 +22337,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -21703,7 +22616,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -22076,7 +22989,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -22323,7 +23236,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -22387,7 +23300,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -22561,7 +23474,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -22598,7 +23511,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -22642,7 +23555,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -22681,7 +23594,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -22832,7 +23745,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -22884,7 +23797,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -23172,7 +24085,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -23538,7 +24451,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -23875,7 +24788,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -24055,7 +24968,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -24216,7 +25129,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -24636,7 +25549,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -24988,7 +25901,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -25403,7 +26316,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -25871,7 +26784,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -26147,7 +27060,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -26685,7 +27598,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -26963,7 +27876,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -27164,7 +28077,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -27562,7 +28475,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -27803,7 +28716,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -28036,7 +28949,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -28288,7 +29201,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -28484,7 +29397,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -28884,7 +29797,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -28951,7 +29864,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -29355,7 +30268,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -29560,7 +30473,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -29724,7 +30637,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -29921,7 +30834,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -30109,7 +31022,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -30348,7 +31261,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -30478,7 +31391,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -30858,7 +31771,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -31120,7 +32033,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -31555,7 +32468,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -31744,7 +32657,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -31908,7 +32821,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -32156,7 +33069,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -32459,7 +33372,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -32597,7 +33510,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -32658,7 +33571,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -32934,7 +33847,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -33159,7 +34072,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -33462,7 +34375,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -1,1 +1,212 @@
-/* softmax. */
+/* Softmax and its logarithm: y = exp(x - m) / s and y = x - m - log(s), with m the largest of a row and s = sum exp(x - m).
+
+   A row lies along the last axis of the window, any stride. `lanes` threads share it: 1 to 32 neighbours of a warp for short rows (so a block
+   has many), 256 or 512 threads for longer ones. Each holds PER elements in registers: the row is read once, 16 bytes at a time
+   where it is aligned, and written once. Rows beyond 512 * PER elements (LONG) are read twice by 1024 threads, the first time with a running
+   maximum and sum; the grid is then one block for each processor, so that the rows at work fit into the second-level cache
+   and the second reading is from there.
+   COLUMNS: where rows lie side by side in memory (the channels of an image), neighbouring threads have neighbouring rows, and the lanes
+   of a row meet in shared memory.
+
+   Elements of up to 32 bits are computed in float32 with what its subtraction loses put back (dvti_exp_below), the sum in float64; the
+   logarithm subtracts m + log(s) as two floats. float64 and integers are computed in float64. NaN, and infinities as the largest, make
+   the row NaN, as on the CPU.
+
+   Variant: D, OUT dtypes; LOGARITHM; COLUMNS; LONG; PER; WIDE: positions of 64 bits, else 32. */
+
+template <bool, class A, class B> struct dvti_either { typedef A type; };
+template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };
+
+typedef dvti_either<DVTI_IS_FLOAT(D) && D != DVT_F64, float, double>::type dvti_real;
+typedef dvti_either<WIDE, int64_t, int>::type dvti_index;
+typedef dvti_stored<D>::type dvti_element;
+typedef dvti_stored<OUT>::type dvti_result;
+
+#define VEC (DVTI_IS_FLOAT(D) ? 16 / (int)sizeof(dvti_element) : 1)
+#define THREADS (LONG ? 1024 : 512)
+
+__device__ inline dvti_real dvti_lowest() {
+    return (dvti_real)-__longlong_as_double(0x7ff0000000000000LL);
+}
+
+/* Where this thread stands. */
+struct dvti_spot {
+    const dvti_element *in;
+    dvti_result *out;
+    int lane, lanes;
+    bool here; /* it has a row */
+};
+
+/* ---- PER elements of a row, from position `base` on; what is not there is minus infinity ---- */
+__device__ inline void dvti_tile_load(const dvti_ksoftmax &p, const dvti_spot &spot, dvti_index base, dvti_real *x) {
+    if (p.vector) {
+        for (int g = 0; g < PER / VEC; g++) {
+            const dvti_index at = base + (g * spot.lanes + spot.lane) * VEC;
+            dvti_element e[VEC];
+            uint4 whole;
+            if (spot.here && at < p.n) {
+                whole = *(const uint4 *)(spot.in + at);
+                memcpy(e, &whole, sizeof e);
+            }
+            for (int k = 0; k < VEC; k++)
+                x[g * VEC + k] = spot.here && at < p.n ? dvti_widen<D, dvti_real>(e[k]) : dvti_lowest();
+        }
+    } else {
+        for (int k = 0; k < PER; k++) {
+            const dvti_index at = base + k * spot.lanes + spot.lane;
+            x[k] = dvti_lowest();
+            if (spot.here && at < p.n)
+                x[k] = dvti_widen<D, dvti_real>(spot.in[at * (dvti_index)p.in_step]);
+        }
+    }
+}
+
+__device__ inline void dvti_tile_store(const dvti_ksoftmax &p, const dvti_spot &spot, dvti_index base, const dvti_real *x) {
+    if (p.vector) {
+        for (int g = 0; g < PER / VEC; g++) {
+            const dvti_index at = base + (g * spot.lanes + spot.lane) * VEC;
+            dvti_result e[VEC];
+            for (int k = 0; k < VEC; k++)
+                e[k] = dvti_narrow<OUT>(x[g * VEC + k]);
+            if (spot.here && at < p.n) {
+                uint4 whole;
+                memcpy(&whole, e, 16);
+                *(uint4 *)(spot.out + at) = whole;
+            }
+        }
+    } else {
+        for (int k = 0; k < PER; k++) {
+            const dvti_index at = base + k * spot.lanes + spot.lane;
+            if (spot.here && at < p.n)
+                spot.out[at * (dvti_index)p.out_step] = dvti_narrow<OUT>(x[k]);
+        }
+    }
+}
+
+/* ---- what the lanes of a row have together, in each of them; all threads of the block are here ---- */
+__device__ inline dvti_real dvti_pair(dvti_real a, dvti_real b, dvti_real) {
+    return a != a || a > b ? a : b;
+}
+
+__device__ inline double dvti_pair(double a, double b, int) {
+    return a + b;
+}
+
+/* W: of type dvti_real for the maximum, of type int for the sum. */
+template <class V, class W> __device__ inline V dvti_together(V v, int lanes, W which) {
+#if COLUMNS
+    __shared__ V all[256];
+    const int rows = 256 / lanes;
+    all[threadIdx.x] = v;
+    __syncthreads();
+    v = all[threadIdx.x % rows];
+    for (int k = 1; k < lanes; k++)
+        v = dvti_pair(v, all[k * rows + threadIdx.x % rows], which);
+    __syncthreads();
+#else
+    __shared__ V all[32];
+    for (int step = 1; step < lanes && step < 32; step *= 2)
+        v = dvti_pair(v, __shfl_xor_sync(0xffffffffu, v, step), which);
+    if (lanes > 32) {
+        const int warps = lanes / 32;
+        if (threadIdx.x % 32 == 0)
+            all[threadIdx.x / 32] = v;
+        __syncthreads();
+        v = all[threadIdx.x % warps];
+        for (int step = 1; step < warps; step *= 2)
+            v = dvti_pair(v, __shfl_xor_sync(0xffffffffu, v, step), which);
+        __syncthreads();
+    }
+#endif
+    return v;
+}
+
+__device__ inline bool dvti_finite(dvti_real x) {
+    return x - x == 0;
+}
+
+#if LONG
+/* The largest and the sum of a row in one reading; a thread rescales its sum when its largest grows. */
+__device__ inline double dvti_measure(const dvti_ksoftmax &p, const dvti_spot &spot, dvti_real &largest) {
+    double sum = 0;
+    dvti_real mine = dvti_lowest();
+    for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {
+        dvti_real x[PER], before = mine;
+        dvti_tile_load(p, spot, base, x);
+        for (int k = 0; k < PER; k++)
+            mine = dvti_pair(mine, x[k], mine);
+        if (mine != before)
+            sum *= exp((double)before - (double)mine);
+        /* Minus infinity minus itself would be NaN; over 0 its exponential is 0, as it should be. */
+        const dvti_real over = dvti_finite(mine) ? mine : 0;
+        for (int k = 0; k < PER; k++)
+            sum += (double)dvti_exp_below(x[k], over);
+    }
+    largest = dvti_together(mine, spot.lanes, mine);
+    return dvti_together(mine == largest ? sum : sum * exp((double)mine - (double)largest), spot.lanes, 0);
+}
+#endif
+
+/* x, or for softmax already exp(x - largest), becomes the result. */
+struct dvti_last_step {
+    dvti_real scale;    /* softmax: 1 / sum */
+    dvti_real high, low; /* its logarithm: what is subtracted */
+};
+
+__device__ inline dvti_last_step dvti_prepare(dvti_real largest, double sum) {
+    const double all = dvti_finite(largest) ? sum : (double)largest - (double)largest, logarithm = log(all);
+    dvti_last_step last;
+    last.scale = (dvti_real)(1 / all);
+    last.high = (dvti_real)((double)largest + logarithm);
+    last.low = (dvti_real)(((double)largest - (double)last.high) + logarithm);
+    return last;
+}
+
+__device__ inline dvti_real dvti_value(dvti_real x, const dvti_last_step &last) {
+    return LOGARITHM ? (x - last.high) - last.low : x * last.scale;
+}
+
+__device__ inline void dvti_row(const dvti_ksoftmax &p, const dvti_spot &spot) {
+    dvti_real x[PER], largest = dvti_lowest();
+#if LONG
+    const double sum = dvti_measure(p, spot, largest);
+    const dvti_last_step last = dvti_prepare(largest, sum);
+    for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {
+        dvti_tile_load(p, spot, base, x);
+        for (int k = 0; k < PER; k++)
+            x[k] = dvti_value(LOGARITHM ? x[k] : dvti_exp_below(x[k], largest), last);
+        dvti_tile_store(p, spot, base, x);
+    }
+#else
+    double sum = 0;
+    dvti_tile_load(p, spot, 0, x);
+    for (int k = 0; k < PER; k++)
+        largest = dvti_pair(largest, x[k], largest);
+    largest = dvti_together(largest, spot.lanes, largest);
+    for (int k = 0; k < PER; k++) {
+        const dvti_real e = dvti_exp_below(x[k], largest);
+        sum += (double)e;
+        if (!LOGARITHM)
+            x[k] = e;
+    }
+    sum = dvti_together(sum, spot.lanes, 0);
+    const dvti_last_step last = dvti_prepare(largest, sum);
+    for (int k = 0; k < PER; k++)
+        x[k] = dvti_value(x[k], last);
+    dvti_tile_store(p, spot, 0, x);
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) dvti_softmax(const dvti_ksoftmax p) {
+    const int lanes = (int)p.lanes, rows = (int)blockDim.x / lanes;
+    for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {
+        const int64_t row = group * rows + (COLUMNS ? threadIdx.x % rows : threadIdx.x / lanes);
+        dvti_spot spot;
+        spot.lanes = lanes;
+        spot.lane = COLUMNS ? threadIdx.x / rows : threadIdx.x % lanes;
+        spot.here = row < p.rows;
+        spot.in = (const dvti_element *)p.in.data + (spot.here ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);
+        spot.out = (dvti_result *)p.out.data + (spot.here ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);
+        dvti_row(p, spot);
+    }
+}
