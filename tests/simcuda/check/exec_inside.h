@@ -1,0 +1,20 @@
+/* What exec.c and exec_run.c share. */
+#ifndef EXEC_INSIDE_H
+#define EXEC_INSIDE_H
+
+#include "exec.h"
+
+typedef struct range {
+    struct range *next;
+    uint64_t address, size;
+    int constant;
+} range;
+
+extern range *exec_ranges;
+
+struct exec {
+    void *library;
+    const sim_module *module;
+};
+
+#endif

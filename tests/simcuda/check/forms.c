@@ -1,0 +1,194 @@
+/* Writes a module with one kernel per form, runs it over all operands, compares. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "forms.h"
+
+float f32_of(uint64_t bits) {
+    uint32_t low = (uint32_t)bits;
+    float x;
+    memcpy(&x, &low, 4);
+    return x;
+}
+
+double f64_of(uint64_t bits) {
+    double x;
+    memcpy(&x, &bits, 8);
+    return x;
+}
+
+uint64_t bits_of_f32(float x) {
+    uint32_t bits = 0x7fffffff;
+    if (x == x)
+        memcpy(&bits, &x, 4);
+    return bits;
+}
+
+uint64_t bits_of_f64(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, 8);
+    return bits;
+}
+
+static uint64_t cut(uint64_t value, unsigned width) {
+    return width < 64 ? value & ((1ull << width) - 1) : value;
+}
+
+uint64_t integers(unsigned width, unsigned index, unsigned n) {
+    static const int64_t corners[] = {0, 1, -1, 2, -2, 31, 32, 33, 7, 15, 16, 63, 64, 255, 256};
+
+    enum { CORNERS = sizeof corners / sizeof *corners };
+
+    uint64_t choice = check_random() % (CORNERS + 6);
+    (void)index;
+    (void)n;
+    if (choice < CORNERS)
+        return cut((uint64_t)corners[choice], width);
+    if (choice == CORNERS)
+        return 1ull << (width - 1); /* the least signed */
+    if (choice == CORNERS + 1)
+        return (1ull << (width - 1)) - 1;
+    if (choice == CORNERS + 2)
+        return cut(check_random() >> (check_random() % 64), width);
+    return cut(check_random(), width);
+}
+
+static uint64_t float_corner(unsigned width, uint64_t choice) {
+    static const uint32_t corners32[] = {
+        0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x00800000, 0x3f800000, 0xbf800000,
+        0x7f800000, 0xff800000, 0x7fc00000, 0x7f7fffff, 0xff7fffff, 0x3f000000, 0x3fc00000,
+        0x40200000, 0x4effffff, 0x4f000000, 0xcf000000, 0x5f000000, 0x477fe000, 0x477ff000,
+        0x33800000, 0x33000000, 0x33000001, 0x38800000, 0x387fffff, 0x3f7fffff, 0x3f800001};
+    static const uint16_t corners16[] = {0x0000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x3c00, 0xbc00,
+                                         0x7c00, 0xfc00, 0x7e00, 0x7bff, 0xfbff, 0x3800, 0x3e00};
+    if (width == 16)
+        return corners16[choice % (sizeof corners16 / sizeof *corners16)];
+    uint32_t bits = corners32[choice % (sizeof corners32 / sizeof *corners32)];
+    if (width == 32)
+        return bits;
+    if (choice % 3)
+        return bits_of_f64((double)f32_of(bits));
+    return (uint64_t)(bits & 0xff800000) << 32 | (choice & 1); /* corners of doubles themselves */
+}
+
+uint64_t floats(unsigned width, unsigned index, unsigned n) {
+    uint64_t choice = check_random();
+    (void)index;
+    (void)n;
+    switch (choice % 4) {
+    case 0:
+        return float_corner(width, choice >> 8);
+    case 1: /* any pattern, NaNs among them */
+        return cut(check_random(), width);
+    case 2: { /* small numbers with few bits: sums are exact or ties */
+        double x = (double)((int64_t)(check_random() % 4096) - 2048) / 8;
+        return width == 64   ? bits_of_f64(x)
+               : width == 32 ? bits_of_f32((float)x)
+                             : cut(0x3c00 + check_random() % 0x1000, 16);
+    }
+    default: { /* around one, all bits */
+        double x = ldexp((double)(check_random() >> 11), (int)(check_random() % 20) - 60);
+        x = choice & 256 ? -x : x;
+        return width == 64   ? bits_of_f64(x)
+               : width == 32 ? bits_of_f32((float)x)
+                             : cut(check_random(), 16);
+    }
+    }
+}
+
+/* ---- the module ---- */
+
+static const char *load_of(unsigned width) {
+    return width == 8 ? "u8" : width == 16 ? "b16" : width == 32 ? "b32" : "b64";
+}
+
+static void put_kernel(FILE *out, const form *f, size_t number) {
+    static const char names[] = "abcde";
+    const unsigned char widths[] = {f->a, f->b, f->c, f->d, f->e};
+    fprintf(out, ".visible .entry form%zu(.param .u64 in, .param .u64 out)\n{\n", number);
+    fprintf(out, ".reg .pred %%p, %%q;\n.reg .b64 %%in, %%out;\n");
+    for (int i = 0; i < 5; i++)
+        if (widths[i])
+            fprintf(out, ".reg .b%d %%%c;\n", widths[i] == 8 ? 16 : widths[i], names[i]);
+    fprintf(out, ".reg .b32 %%i;\n.reg .b32 %%t<4>;\n.reg .b16 %%h<4>;\n.reg .b64 %%w<4>;\n");
+    fprintf(out, "ld.param.u64 %%in, [in];\nld.param.u64 %%out, [out];\nmov.u32 %%i, %%tid.x;\n");
+    fprintf(out, "mad.wide.u32 %%in, %%i, 24, %%in;\nmad.wide.u32 %%out, %%i, 16, %%out;\n");
+    for (int i = 0; i < 3; i++)
+        if (widths[i])
+            fprintf(out, "ld.global.%s %%%c, [%%in+%d];\n", load_of(widths[i]), names[i], 8 * i);
+    fprintf(out, "%s\n", f->code);
+    for (int i = 3; i < 5; i++)
+        if (widths[i])
+            fprintf(out, "st.global.%s [%%out+%d], %%%c;\n", load_of(widths[i]), 8 * (i - 3),
+                    names[i]);
+    fprintf(out, "ret;\n}\n");
+}
+
+static char *write_module(const char *target, const form *forms, size_t count) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        abort();
+    fprintf(out, ".version 9.0\n.target %s\n.address_size 64\n", target);
+    for (size_t i = 0; i < count; i++)
+        put_kernel(out, &forms[i], i);
+    fclose(out);
+    return text;
+}
+
+/* ---- running and comparing ---- */
+
+static int agrees(const form *f, uint64_t got, uint64_t expected) {
+    return f->close ? f->close(got, expected) : got == expected;
+}
+
+static void check_form(exec *e, const form *f, size_t number, const uint64_t (*in)[3],
+                       const uint64_t *params, uint64_t (*out)[2], unsigned n) {
+    char name[32];
+    snprintf(name, sizeof name, "form%zu", number);
+    memset(out, 0, n * sizeof *out);
+    const char *problem = exec_run(e, name, (exec_launch){.grid = 1, .block = n}, params);
+    if (!check_that(!problem, "%s: %s", f->code, problem ? problem : ""))
+        return;
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t second = 0;
+        uint64_t expected =
+            f->expected(cut(in[i][0], f->a), cut(in[i][1], f->b), cut(in[i][2], f->c), &second);
+        int ok =
+            agrees(f, out[i][0], cut(expected, f->d)) && (!f->e || out[i][1] == cut(second, f->e));
+        if (ok)
+            continue;
+        check_that(0, "%s: a %llx b %llx c %llx gave %llx %llx, expected %llx %llx", f->code,
+                   (unsigned long long)cut(in[i][0], f->a), (unsigned long long)cut(in[i][1], f->b),
+                   (unsigned long long)cut(in[i][2], f->c), (unsigned long long)out[i][0],
+                   (unsigned long long)out[i][1], (unsigned long long)cut(expected, f->d),
+                   (unsigned long long)cut(second, f->e));
+        return;
+    }
+    check_that(1, "%s", f->code);
+}
+
+void check_forms(const char *target, const form *forms, size_t count, operand_source *source,
+                 unsigned n) {
+    char *text = write_module(target, forms, count);
+    exec *e = exec_ptx(text);
+    free(text);
+    if (!e)
+        return;
+    uint64_t(*in)[3] = exec_buffer(n * sizeof *in);
+    uint64_t(*out)[2] = exec_buffer(n * sizeof *out);
+    uint64_t params[2] = {(uint64_t)(uintptr_t)in, (uint64_t)(uintptr_t)out};
+    for (size_t i = 0; i < count; i++) {
+        const unsigned char widths[] = {forms[i].a, forms[i].b, forms[i].c};
+        for (unsigned k = 0; k < n; k++)
+            for (unsigned j = 0; j < 3; j++)
+                in[k][j] = widths[j] ? source(widths[j], j, k) : 0;
+        check_form(e, &forms[i], i, (const uint64_t(*)[3])in, params, out, n);
+    }
+    exec_close(e);
+    exec_forget();
+}
