@@ -81,12 +81,13 @@
    DEVTENSOR_CACHE_SIZE       bytes they may take, with an optional suffix K, M or G (256M)
    DEVTENSOR_JIT_DUMP         a folder: CUDA sources are written there, and the logs of errors
    DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
+   DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
    DEVTENSOR_LOG              lowest level written by the default logger: debug, info, warning,
    error, off */
 
 #ifdef DEVTENSOR_LINES
-#line 29 "src/0_api/dvt_config.h"
+#line 30 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -523,6 +524,13 @@ DVT_API dvt_transfer_guard dvt_set_transfer_guard(dvt_transfer_guard guard);
    Waits: yes. Errors: what the operation gave, with its name; DEVICE_LOST afterwards. */
 DVT_API dvt_status dvt_wait(dvt_array *x);
 DVT_API dvt_status dvt_wait_all(void);
+
+/* Whether matrix products of float32 on a GPU may run on its tensor cores, for the whole process; returns the previous setting. At
+   first they may not, unless DEVTENSOR_TF32=1: float32 is float32. When they may, cards of compute capability 8.0 and higher round
+   both factors to TF32 (10 bits of mantissa instead of 23, the same range), where rows of memory begin at multiples of 16 bytes;
+   sums stay float32. Results then differ by about one part in a thousand, for several times the speed. cpu() and other dtypes
+   never change. What counts is the setting when the operation is called. */
+DVT_API bool dvt_allow_tf32(bool allow);
 
 /* Threads that cpu() uses; 0 asks for the default: those this process may run on. */
 DVT_API dvt_status dvt_set_num_threads(int n);
@@ -3893,7 +3901,8 @@ typedef enum dvti_kernel {
     /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
        batch axes already broadcast by strides of 0; any strides; one dtype. Accumulated in float32 for float32, float16,
        bfloat16, float64 for float64, int64 for integers; in an order that the shapes, the strides and the device decide: k ascending
-       on cpu(), where a card may add pieces of k that were summed side by side. */
+       on cpu(), where a card may add pieces of k that were summed side by side. i[0] = 1: factors of float32 may be rounded to 10
+       bits of mantissa (TF32). */
     DVTI_K_MATMUL,
     /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups.
        op conv2d:        out[0] y (N,O,OH,OW); in x (N,C,H,W), w (O,C/g,KH,KW), and b (O) when n_in is 3.
@@ -4150,6 +4159,8 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch);
 /* The public call that stands there made this thread's latest launches. */
 DVTI_FN void dvti_note_launches(const char *file, int line);
 /* An empty launch: everything 0, with that kernel, op and name. */
+/* dvt_allow_tf32, as it is now. */
+DVTI_FN bool dvti_tf32_allowed(void);
 DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op);
 /* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between contexts. Does not record. */
 DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src);
@@ -5476,6 +5487,32 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
 #ifdef DEVTENSOR_LINES
 #line 26 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/2_core/dvt_precision.c ==== */
+/* How exact float32 has to be: a setting of the process, which operations write into their launches. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/2_core/dvt_precision.c"
+#endif
+
+static dvti_atomic dvti_tf32; /* 0: not read yet, 1: not allowed, 2: allowed */
+
+DVTI_FN bool dvti_tf32_allowed(void) {
+    if (!dvti_atomic_load(&dvti_tf32)) {
+        /* a setting that was made meanwhile stays */
+        int64_t first = 1 + dvti_env_int("DEVTENSOR_TF32", 0, 1, 0);
+        (void)dvti_atomic_swap(&dvti_tf32, 0, first);
+    }
+    return dvti_atomic_load(&dvti_tf32) == 2;
+}
+
+DVT_API bool dvt_allow_tf32(bool allow) {
+    bool previous = dvti_tf32_allowed();
+    dvti_atomic_store(&dvti_tf32, allow ? 2 : 1);
+    return previous;
+}
+/* ==== end src/2_core/dvt_precision.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 27 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/2_core/dvt_scope.c ==== */
 /* Objects and the scopes that own them: per thread one stack of objects, and marks in it. */
 #ifdef DEVTENSOR_LINES
@@ -5661,7 +5698,7 @@ DVT_API void dvt_release_all(void) {
 }
 /* ==== end src/2_core/dvt_scope.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/devtensor_spine.h"
+#line 28 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_shape.c ==== */
 /* Shapes: sizes that cannot overflow, strides, broadcasting, axes. */
@@ -5814,7 +5851,7 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
 }
 /* ==== end src/2_core/dvt_shape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/devtensor_spine.h"
+#line 29 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -6095,7 +6132,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/devtensor_spine.h"
+#line 30 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -6555,7 +6592,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/devtensor_spine.h"
+#line 31 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -6682,7 +6719,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/devtensor_spine.h"
+#line 32 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -7416,7 +7453,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/devtensor_spine.h"
+#line 33 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -7575,7 +7612,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/devtensor_spine.h"
+#line 34 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -8006,7 +8043,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
+#line 35 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -8092,7 +8129,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
+#line 36 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -8918,7 +8955,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 37 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -9128,7 +9165,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -9341,7 +9378,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -9433,7 +9470,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -9790,7 +9827,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -10116,7 +10153,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -10562,7 +10599,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -10642,7 +10679,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -10711,7 +10748,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -11380,7 +11417,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -11590,7 +11627,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -12004,7 +12041,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -12160,7 +12197,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, making their context current, what can be asked. */
@@ -12369,7 +12406,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -12542,7 +12579,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -12816,7 +12853,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -13037,7 +13074,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -13246,7 +13283,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -13327,7 +13364,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -13640,7 +13677,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -15153,7 +15190,8 @@ static const char *const dvti_cuda_lines[] = {
 "    const dvti_mm_element *at;\n",
 "    const void *data;\n",
 "    int64_t line_stride, k_stride;\n",
-"    int line, k, lines;\n",
+"    int line, k, spot;\n",
+"    unsigned inside;\n",
 "    dvti_mm_element held[UNITS][V];\n",
 "\n",
 "    __device__ inline void begin(const void *all, int64_t matrix, int64_t stride, int64_t k_step, int64_t first,\n",
@@ -15164,7 +15202,11 @@ static const char *const dvti_cuda_lines[] = {
 "        k_stride = WIDE && ALONG_K ? 1 : k_step;\n",
 "        line = ALONG_K ? id / 4 : WIDE ? id % (T / V) * V : id % T;\n",
 "        k = ALONG_K ? id % 4 * V : WIDE ? id / (T / V) : id / T;\n",
-"        lines = extent - first < T ? (int)(extent - first) : T;\n",
+"        spot = place(line, k);\n",
+"        inside = 0;\n",
+"#pragma unroll\n",
+"        for (int i = 0; i < UNITS; i++)\n",
+"            inside |= (unsigned)(first + line + line_step(i, 0) < extent) << i;\n",
 "        at = (const dvti_mm_element *)all + matrix + (first + line) * line_stride + (k_first + k) * k_stride;\n",
 "    }\n",
 "\n",
@@ -15181,16 +15223,22 @@ static const char *const dvti_cuda_lines[] = {
 "    }\n",
 "\n",
 "\n",
+"    __device__ inline int spot_of(int i, int e) const {\n",
+"        return !ALONG_K || THREADS / 4 / V % 8 == 0 ? spot + line_step(i, e) + k_step(i, e) * T\n",
+"                                                    : place(line + line_step(i, e), k + k_step(i, e));\n",
+"    }\n",
+"\n",
+"\n",
 "    __device__ inline void fetch(S *tile, int k_left) {\n",
 "#pragma unroll\n",
 "        for (int i = 0; i < UNITS; i++) {\n",
 "#pragma unroll\n",
 "            for (int e = 0; e < (PACKED ? 1 : V); e++) {\n",
 "                const int l = line_step(i, e), d = k_step(i, e);\n",
-"                const bool there = line + l < lines && k + d < k_left;\n",
+"                const bool there = (inside >> i & 1) && k + d < k_left;\n",
 "                const dvti_mm_element *from = at + l * line_stride + d * k_stride;\n",
 "                if constexpr (ASYNC)\n",
-"                    dvti_mm_copy<(int)sizeof(S) * (PACKED ? V : 1)>(tile + place(line + l, k + d), there ? from : data, there);\n",
+"                    dvti_mm_copy<(int)sizeof(S) * (PACKED ? V : 1)>(tile + spot_of(i, e), there ? from : data, there);\n",
 "                else if constexpr (PACKED) {\n",
 "                    dvti_mm_pack<dvti_mm_element, V> pack = {};\n",
 "                    if (there)\n",
@@ -15214,11 +15262,11 @@ static const char *const dvti_cuda_lines[] = {
 "#pragma unroll\n",
 "                    for (int e = 0; e < V; e++)\n",
 "                        pack.v[e] = dvti_mm_factor(held[i][e]);\n",
-"                    *(dvti_mm_pack<S, V> *)(tile + place(line, k + k_step(i, 0))) = pack;\n",
+"                    *(dvti_mm_pack<S, V> *)(tile + spot_of(i, 0)) = pack;\n",
 "                } else {\n",
 "#pragma unroll\n",
 "                    for (int e = 0; e < V; e++)\n",
-"                        tile[place(line + line_step(i, e), k + k_step(i, e))] = dvti_mm_factor(held[i][e]);\n",
+"                        tile[spot_of(i, e)] = dvti_mm_factor(held[i][e]);\n",
 "                }\n",
 "            }\n",
 "        }\n",
@@ -15274,7 +15322,7 @@ static const char *const dvti_cuda_lines[] = {
 "    }\n",
 "}\n",
 "\n",
-"extern \"C\" __global__ void __launch_bounds__(THREADS, KIND == 2 ? 2 : 4) dvti_matmul_tiles(const dvti_kmatmul p) {\n",
+"extern \"C\" __global__ void __launch_bounds__(THREADS, KIND == 2 ? ASYNC ? 2 : 1 : 4) dvti_matmul_tiles(const dvti_kmatmul p) {\n",
 "    __shared__ alignas(16) S tile_a[2][ROWS * DEPTH];\n",
 "    __shared__ alignas(16) S tile_b[2][COLS * DEPTH];\n",
 "    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;\n",
@@ -15432,6 +15480,282 @@ static const char *const dvti_cuda_lines[] = {
 "#endif\n",
 "#line 1 \"matmul_mma.cu\"\n",
 "\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#define LINES (LARGE ? 128 : 64)\n",
+"#define STAGES (LARGE ? 3 : 4)\n",
+"#define MINE (LINES / 2)\n",
+"#define THREADS 128\n",
+"#define BYTES ((int)sizeof(dvti_stored<D>::type))\n",
+"#define CHUNK (16 / BYTES)\n",
+"#define DEPTH (64 / BYTES)\n",
+"#define STEP (32 / BYTES)\n",
+"#define SIDE (LINES * 64)\n",
+"#define ACROSS (LINES * BYTES / 16)\n",
+"\n",
+"typedef dvti_stored<D>::type dvti_mma_element;\n",
+"\n",
+"\n",
+"struct dvti_mma_place {\n",
+"    int64_t a, b, out, row, col, k, k_end;\n",
+"};\n",
+"\n",
+"\n",
+"__device__ inline dvti_mma_place dvti_mma_locate(const dvti_kmatmul &p, int64_t job) {\n",
+"    dvti_mma_place at;\n",
+"    const int64_t tiles = p.row_tiles * p.col_tiles, tile = job % tiles, piece = job / tiles;\n",
+"    const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles), rest = tile % (8 * p.col_tiles);\n",
+"    const int64_t rows = p.row_tiles - band * 8 < 8 ? p.row_tiles - band * 8 : 8;\n",
+"    int64_t batch = piece / p.splits;\n",
+"    at.row = (band * 8 + rest % rows) * LINES;\n",
+"    at.col = rest / rows * LINES;\n",
+"    at.k = split * p.chunk;\n",
+"    at.k_end = at.k + p.chunk < p.k ? at.k + p.chunk : p.k;\n",
+"    at.out = (split * p.batches + batch) * p.n * p.m;\n",
+"    at.a = at.b = 0;\n",
+"    for (int axis = (int)p.ndim - 1; axis >= 0; axis--) {\n",
+"        const int64_t index = batch % p.dim[axis];\n",
+"        at.a += index * p.a_batch[axis];\n",
+"        at.b += index * p.b_batch[axis];\n",
+"        batch /= p.dim[axis];\n",
+"    }\n",
+"    return at;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline int dvti_mma_along(int line, int chunk) {\n",
+"    return line * 64 + (chunk ^ line / 2 % 4) * 16;\n",
+"}\n",
+"\n",
+"__device__ inline int dvti_mma_across(int k, int chunk) {\n",
+"    return k * LINES * BYTES + (chunk ^ (BYTES == 2 ? k % 8 : k % 4 * 2)) * 16;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_mma_copy(unsigned to, const void *from, int there) {\n",
+"    const int bytes = there <= 0 ? 0 : there < CHUNK ? there * BYTES : 16;\n",
+"    asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to), \"l\"(from), \"r\"(bytes) : \"memory\");\n",
+"}\n",
+"\n",
+"\n",
+"template <bool ALONG_K> struct dvti_mma_share {\n",
+"    static const int FAR_STEP = THREADS / (ALONG_K ? 4 : ACROSS);\n",
+"    static __device__ inline int far() { return (int)threadIdx.x / (ALONG_K ? 4 : ACROSS); }\n",
+"    static __device__ inline int chunk() { return (int)threadIdx.x % (ALONG_K ? 4 : ACROSS); }\n",
+"};\n",
+"\n",
+"\n",
+"\n",
+"template <bool ALONG_K>\n",
+"__device__ inline void dvti_mma_fetch(unsigned stage, const dvti_mma_element *from, int64_t stride, int lines, int64_t depth,\n",
+"                                      const void *any) {\n",
+"    typedef dvti_mma_share<ALONG_K> share;\n",
+"    const int left = depth < DEPTH ? (int)depth : DEPTH, chunk = share::chunk();\n",
+"#pragma unroll\n",
+"    for (int far = share::far(), i = 0; i < LINES * 4 / THREADS; i++, far += share::FAR_STEP) {\n",
+"        const int there = far < (ALONG_K ? lines : left) ? (ALONG_K ? left : lines) - chunk * CHUNK : 0;\n",
+"        dvti_mma_copy(stage + (ALONG_K ? dvti_mma_along(far, chunk) : dvti_mma_across(far, chunk)),\n",
+"                      there > 0 ? from + i * share::FAR_STEP * stride : any, there);\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_mma_ldmatrix(unsigned at, unsigned (&to)[4]) {\n",
+"    asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n",
+"                 : \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n",
+"                 : \"r\"(at)\n",
+"                 : \"memory\");\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_mma_ldmatrix_trans(unsigned at, unsigned (&to)[4]) {\n",
+"    asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n",
+"                 : \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n",
+"                 : \"r\"(at)\n",
+"                 : \"memory\");\n",
+"}\n",
+"\n",
+"__device__ inline unsigned dvti_mma_word(unsigned at) {\n",
+"    unsigned v;\n",
+"    asm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(v) : \"r\"(at) : \"memory\");\n",
+"    return v;\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"template <bool ALONG_K, bool IS_B>\n",
+"__device__ inline void dvti_mma_fragment(unsigned stage, int first, int line, int step, unsigned (&to)[4]) {\n",
+"    const int lane = (int)threadIdx.x % 32, matrix = lane / 8;\n",
+"    const int next_line = IS_B ? matrix / 2 : matrix % 2, next_k = IS_B ? matrix % 2 : matrix / 2;\n",
+"    if constexpr (ALONG_K)\n",
+"        dvti_mma_ldmatrix(stage + dvti_mma_along(first + line + lane % 8 + next_line * 8, step * 2 + next_k), to);\n",
+"    else if constexpr (BYTES == 2)\n",
+"        dvti_mma_ldmatrix_trans(stage + dvti_mma_across(step * STEP + lane % 8 + next_k * 8, (first + line) / 8 + next_line), to);\n",
+"    else {\n",
+"\n",
+"        const int mixed = lane / 16 ^ lane % 4 * 2;\n",
+"        stage += first * 4 + lane / 4 % 4 * 4 + (step * STEP + lane % 4) * LINES * 4;\n",
+"#pragma unroll\n",
+"        for (int i = 0; i < 4; i++) {\n",
+"            const int chunk = line / 4 + (IS_B ? i / 2 : i % 2) * 2;\n",
+"            to[i] = dvti_mma_word(stage + (IS_B ? i % 2 : i / 2) * 4 * LINES * 4 + (chunk / 8 * 8 + (chunk % 8 ^ mixed)) * 16);\n",
+"        }\n",
+"    }\n",
+"    if constexpr (BYTES == 4) {\n",
+"#pragma unroll\n",
+"        for (int i = 0; i < 4; i++)\n",
+"            asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(to[i]) : \"f\"(__uint_as_float(to[i])));\n",
+"    }\n",
+"}\n",
+"\n",
+"#if D == DVT_F32\n",
+"#define DVTI_MMA \"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32\"\n",
+"#elif D == DVT_BF16\n",
+"#define DVTI_MMA \"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32\"\n",
+"#else\n",
+"#define DVTI_MMA \"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\"\n",
+"#endif\n",
+"\n",
+"__device__ inline void dvti_mma_add(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {\n",
+"    asm volatile(DVTI_MMA \" {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n",
+"                 : \"+f\"(sum[0]), \"+f\"(sum[1]), \"+f\"(sum[2]), \"+f\"(sum[3])\n",
+"                 : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b0), \"r\"(b1));\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_mma_stage(unsigned a, unsigned b, int row, int col, float (&sum)[MINE / 16][MINE / 8][4]) {\n",
+"#pragma unroll\n",
+"    for (int step = 0; step < 2; step++) {\n",
+"        unsigned x[MINE / 16][4], y[MINE / 16][4];\n",
+"#pragma unroll\n",
+"        for (int i = 0; i < MINE / 16; i++)\n",
+"            dvti_mma_fragment<A_ALONG_K, false>(a, row, i * 16, step, x[i]);\n",
+"#pragma unroll\n",
+"        for (int j = 0; j < MINE / 16; j++)\n",
+"            dvti_mma_fragment<B_ALONG_K, true>(b, col, j * 16, step, y[j]);\n",
+"#pragma unroll\n",
+"        for (int i = 0; i < MINE / 16; i++)\n",
+"#pragma unroll\n",
+"            for (int j = 0; j < MINE / 8; j++)\n",
+"                dvti_mma_add(sum[i][j], x[i], y[j / 2][j % 2 * 2], y[j / 2][j % 2 * 2 + 1]);\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"template <class T> struct alignas(4 * sizeof(T)) dvti_mma_four { T v[4]; };\n",
+"\n",
+"__device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int64_t col, float4 four) {\n",
+"    const float v[4] = {four.x, four.y, four.z, four.w};\n",
+"    dvti_mma_four<dvti_mma_element> narrow;\n",
+"#pragma unroll\n",
+"    for (int i = 0; i < 4; i++)\n",
+"        narrow.v[i] = (dvti_mma_element)dvti_narrow<D>(v[i]);\n",
+"    if (p.wide) {\n",
+"        if (p.splits > 1)\n",
+"            *(float4 *)((float *)p.partial + at) = four;\n",
+"        else\n",
+"            *(dvti_mma_four<dvti_mma_element> *)((dvti_mma_element *)p.out + at) = narrow;\n",
+"        return;\n",
+"    }\n",
+"#pragma unroll\n",
+"    for (int i = 0; i < 4; i++)\n",
+"        if (col + i >= p.m)\n",
+"            return;\n",
+"        else if (p.splits > 1)\n",
+"            ((float *)p.partial)[at + i] = v[i];\n",
+"        else\n",
+"            ((dvti_mma_element *)p.out)[at + i] = narrow.v[i];\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"#define PITCH (LINES + 8)\n",
+"\n",
+"__device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mma_place &at, float *rows, int warp,\n",
+"                                    const float (&sum)[MINE / 16][MINE / 8][4]) {\n",
+"    const int lane = (int)threadIdx.x % 32;\n",
+"#pragma unroll 1\n",
+"    for (int half = 0; half < 2; half++) {\n",
+"        __syncthreads();\n",
+"        if (warp / 2 == half) {\n",
+"            float *mine = rows + lane / 4 * PITCH + warp % 2 * MINE + lane % 4 * 2;\n",
+"#pragma unroll\n",
+"            for (int i = 0; i < MINE / 16; i++)\n",
+"#pragma unroll\n",
+"                for (int j = 0; j < MINE / 8; j++) {\n",
+"                    *(float2 *)(mine + i * 16 * PITCH + j * 8) = make_float2(sum[i][j][0], sum[i][j][1]);\n",
+"                    *(float2 *)(mine + (i * 16 + 8) * PITCH + j * 8) = make_float2(sum[i][j][2], sum[i][j][3]);\n",
+"                }\n",
+"        }\n",
+"        __syncthreads();\n",
+"#pragma unroll 2\n",
+"        for (int id = (int)threadIdx.x; id < MINE * LINES / 4; id += THREADS) {\n",
+"            const int line = id / (LINES / 4), c = id % (LINES / 4) * 4;\n",
+"            const int64_t row = at.row + half * MINE + line, col = at.col + c;\n",
+"            if (row < p.n && col < p.m)\n",
+"                dvti_mma_put_four(p, at.out + row * p.m + col, col, *(const float4 *)(rows + line * PITCH + c));\n",
+"        }\n",
+"    }\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3) dvti_matmul_mma(const dvti_kmatmul p) {\n",
+"    __shared__ alignas(128) unsigned char tiles[STAGES][2][SIDE];\n",
+"    const int64_t job = (int64_t)blockIdx.y * gridDim.x + blockIdx.x;\n",
+"    const int warp = (int)threadIdx.x / 32, row = warp / 2 * MINE, col = warp % 2 * MINE;\n",
+"    const unsigned shared = (unsigned)__cvta_generic_to_shared(&tiles[0][0][0]);\n",
+"    if (job >= p.jobs)\n",
+"        return;\n",
+"    const dvti_mma_place at = dvti_mma_locate(p, job);\n",
+"    const int64_t a_stride = A_ALONG_K ? p.a_row : p.a_k, b_stride = B_ALONG_K ? p.b_col : p.b_k;\n",
+"    const int64_t a_step = A_ALONG_K ? DEPTH : DEPTH * p.a_k, b_step = B_ALONG_K ? DEPTH : DEPTH * p.b_k;\n",
+"    const int rows = p.n - at.row < LINES ? (int)(p.n - at.row) : LINES;\n",
+"    const int cols = p.m - at.col < LINES ? (int)(p.m - at.col) : LINES;\n",
+"    typedef dvti_mma_share<A_ALONG_K> a_share;\n",
+"    typedef dvti_mma_share<B_ALONG_K> b_share;\n",
+"    const dvti_mma_element *a = (const dvti_mma_element *)p.a + at.a + at.row * p.a_row + at.k * p.a_k +\n",
+"                                a_share::far() * a_stride + a_share::chunk() * CHUNK;\n",
+"    const dvti_mma_element *b = (const dvti_mma_element *)p.b + at.b + at.col * p.b_col + at.k * p.b_k +\n",
+"                                b_share::far() * b_stride + b_share::chunk() * CHUNK;\n",
+"    int64_t to_fetch = at.k_end - at.k, to_compute = to_fetch;\n",
+"    int filled = 0, used = 0;\n",
+"    float sum[MINE / 16][MINE / 8][4] = {};\n",
+"    for (int turn = 0; to_compute > 0; turn++) {\n",
+"        if (turn >= STAGES - 1) {\n",
+"            asm volatile(\"cp.async.wait_group %0;\" ::\"n\"(STAGES - 2) : \"memory\");\n",
+"            __syncthreads();\n",
+"        }\n",
+"        if (to_fetch > 0) {\n",
+"            const unsigned stage = shared + filled * 2 * SIDE;\n",
+"            dvti_mma_fetch<A_ALONG_K>(stage, a, a_stride, rows, to_fetch, p.a);\n",
+"            dvti_mma_fetch<B_ALONG_K>(stage + SIDE, b, b_stride, cols, to_fetch, p.b);\n",
+"            a += a_step;\n",
+"            b += b_step;\n",
+"            to_fetch -= DEPTH;\n",
+"            filled = filled + 1 == STAGES ? 0 : filled + 1;\n",
+"        }\n",
+"        asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n",
+"        if (turn >= STAGES - 1) {\n",
+"            const unsigned stage = shared + used * 2 * SIDE;\n",
+"            dvti_mma_stage(stage, stage + SIDE, row, col, sum);\n",
+"            to_compute -= DEPTH;\n",
+"            used = used + 1 == STAGES ? 0 : used + 1;\n",
+"        }\n",
+"    }\n",
+"    dvti_mma_put(p, at, (float *)&tiles[0][0][0], warp, sum);\n",
+"}\n",
 "#line 1 \"optimizer.cu\"\n",
 "\n",
 "\n",
@@ -16418,7 +16742,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -16544,7 +16868,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -16777,7 +17101,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels, and what the families share. */
@@ -16916,7 +17240,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -16987,7 +17311,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -17262,7 +17586,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* conv_mma. */
@@ -17275,7 +17599,7 @@ DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
 }
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -17643,7 +17967,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -17678,7 +18002,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* index. */
@@ -17702,7 +18026,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -17751,9 +18075,11 @@ typedef struct dvti_cuda_mm_tile {
     double rate;
 } dvti_cuda_mm_tile;
 
-/* The tile, of n, that is expected to take the least time; and into how many pieces k goes. */
+/* The tile, of n, that is expected to take the least time; and into how many pieces k goes. write: multiplications in the time
+   that one element of a piece takes to be written and read. */
 DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
-                                const dvti_cuda_mm_tile *tiles, int n, int64_t *splits);
+                                const dvti_cuda_mm_tile *tiles, int n, double write,
+                                int64_t *splits);
 
 /* The tensor cores, when they can be used; false leaves the plan as it was. */
 DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
@@ -17884,9 +18210,10 @@ DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols,
 }
 
 /* Time in multiplications of one processor: full rounds of the card, each a tile and what starting one costs; pieces are written
-   and read again, which takes as long as some 16 multiplications per element. */
+   and read again, by one more kernel. */
 DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
-                                const dvti_cuda_mm_tile *tiles, int n, int64_t *splits) {
+                                const dvti_cuda_mm_tile *tiles, int n, double write,
+                                int64_t *splits) {
     const dvti_kmatmul *p = &plan->args;
     const double processors = gpu->card->processors;
     const double results = (double)p->n * (double)p->m * (double)p->batches;
@@ -17903,7 +18230,7 @@ DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *pl
             double rounds = ceil(jobs * (double)pieces / processors);
             double time = rounds * area * depth;
             if (pieces > 1)
-                time += (double)pieces * results * 16 / processors + 1e5;
+                time += (double)pieces * results * write / processors + 6000 * write;
             if (pieces > 1 && jobs * (double)pieces > 4 * processors)
                 break;
             if (best < 0 || time < best) {
@@ -17933,7 +18260,7 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
         (b_along_k && copied && b.k_stride == 1) ||
         (dvti_cuda_mm_packed(&b, b_along_k, group) && (b_along_k ? b.k : b.lines) % group == 0);
     int64_t splits;
-    int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), &splits);
+    int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 16, &splits);
     dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
     plan->program.variant =
         dvti_cuda_mm_variant(dtype, kind, a_along_k, b_along_k, a_wide && b_wide);
@@ -18035,28 +18362,61 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
-/* matmul_mma. */
+/* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cuda/launch/cuda_matmul_mma.c"
 #endif
 
 DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+    dvti_text_add(text, "#define D %d\n#define LARGE %d\n", (int)(variant & 15),
+                  (int)(variant >> 4 & 1));
+    dvti_text_add(text, "#define A_ALONG_K %d\n#define B_ALONG_K %d\n", (int)(variant >> 5 & 1),
+                  (int)(variant >> 6 & 1));
+}
+
+/* The one place that decides. Cards before 8.0 lack the instructions (mma of these shapes, cp.async). float32 is rounded to
+   TF32 only where the program has allowed it. Memory goes 16 bytes at a time into shared memory, so what lies side by side,
+   along k or across, must begin at multiples of 16 bytes in every row and every matrix; copying an operand to make it so would
+   take longer than the other kernels do. Vectors never come here: memory bounds them. */
+static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                 const dvti_cuda_mm *plan, bool *a_along_k, bool *b_along_k) {
+    dvt_dtype dtype = launch->out[0].dtype;
+    dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
+    dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
+    int64_t group = 16 / dvt_dtype_size(dtype);
+    bool has = dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0]);
+    if (gpu->card->cc < 80 || !has)
+        return false;
+    *a_along_k = dvti_cuda_mm_packed(&a, true, group);
+    *b_along_k = dvti_cuda_mm_packed(&b, true, group);
+    return (*a_along_k || dvti_cuda_mm_packed(&a, false, group)) &&
+           (*b_along_k || dvti_cuda_mm_packed(&b, false, group));
 }
 
 DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                 dvti_cuda_mm *plan) {
-    (void)gpu;
-    (void)launch;
-    (void)plan;
-    return false;
+    static const dvti_cuda_mm_tile tiles[] = {{64, 64, 0.5}, {128, 128, 1}};
+    bool a_along_k, b_along_k;
+    int64_t splits;
+    int large;
+    if (!dvti_cuda_mma_serves(gpu, launch, plan, &a_along_k, &b_along_k))
+        return false;
+    /* a tensor core multiplies some 16 times as fast as it could write */
+    large = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 256, &splits);
+    dvti_cuda_mm_divide(plan, tiles[large].rows, tiles[large].cols, splits);
+    plan->program.family = DVTI_CUDA_FAMILY_matmul_mma;
+    plan->program.variant = (uint64_t)launch->out[0].dtype | (uint64_t)large << 4 |
+                            (uint64_t)a_along_k << 5 | (uint64_t)b_along_k << 6;
+    plan->entry = "dvti_matmul_mma";
+    plan->threads = 128;
+    return true;
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -18116,7 +18476,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -18256,7 +18616,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* random. */
@@ -18280,7 +18640,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 }
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -18454,7 +18814,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -18565,7 +18925,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 }
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -18750,7 +19110,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -18829,7 +19189,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -19073,7 +19433,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -19222,7 +19582,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -19512,7 +19872,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -19677,7 +20037,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -19912,7 +20272,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -20009,7 +20369,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -20212,7 +20572,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -20480,7 +20840,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -20922,7 +21282,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -21133,7 +21493,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -21218,6 +21578,7 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
     launch.n_in = 2;
     launch.out[0] = dvti_view_of(out);
     launch.n_out = 1;
+    launch.i[0] = dvti_tf32_allowed();
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
     attr.i[0] = transpose_a;
@@ -21354,7 +21715,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -21561,7 +21922,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -21760,7 +22121,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -21976,7 +22337,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -22337,7 +22698,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -22616,7 +22977,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -22989,7 +23350,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -23236,7 +23597,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -23300,7 +23661,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -23474,7 +23835,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -23511,7 +23872,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -23555,7 +23916,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -23594,7 +23955,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -23745,7 +24106,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -23797,7 +24158,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -24085,7 +24446,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -24451,7 +24812,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -24788,7 +25149,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -24968,7 +25329,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -25129,7 +25490,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -25549,7 +25910,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -25901,7 +26262,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -26316,7 +26677,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -26784,7 +27145,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -27060,7 +27421,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -27598,7 +27959,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -27876,7 +28237,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -28077,7 +28438,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -28475,7 +28836,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -28716,7 +29077,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -28949,7 +29310,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -29201,7 +29562,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -29397,7 +29758,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -29797,7 +30158,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -29864,7 +30225,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -30268,7 +30629,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -30473,7 +30834,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -30637,7 +30998,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -30834,7 +31195,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -31022,7 +31383,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -31261,7 +31622,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -31391,7 +31752,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -31771,7 +32132,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -32033,7 +32394,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -32468,7 +32829,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -32657,7 +33018,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -32821,7 +33182,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -33069,7 +33430,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -33372,7 +33733,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -33510,7 +33871,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -33571,7 +33932,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -33847,7 +34208,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -34072,7 +34433,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -34375,7 +34736,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

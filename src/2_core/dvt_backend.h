@@ -46,7 +46,8 @@ typedef enum dvti_kernel {
     /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
        batch axes already broadcast by strides of 0; any strides; one dtype. Accumulated in float32 for float32, float16,
        bfloat16, float64 for float64, int64 for integers; in an order that the shapes, the strides and the device decide: k ascending
-       on cpu(), where a card may add pieces of k that were summed side by side. */
+       on cpu(), where a card may add pieces of k that were summed side by side. i[0] = 1: factors of float32 may be rounded to 10
+       bits of mantissa (TF32). */
     DVTI_K_MATMUL,
     /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups.
        op conv2d:        out[0] y (N,O,OH,OW); in x (N,C,H,W), w (O,C/g,KH,KW), and b (O) when n_in is 3.

@@ -78,6 +78,7 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
     launch.n_in = 2;
     launch.out[0] = dvti_view_of(out);
     launch.n_out = 1;
+    launch.i[0] = dvti_tf32_allowed();
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
     attr.i[0] = transpose_a;

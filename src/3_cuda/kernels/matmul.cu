@@ -126,7 +126,8 @@ template <int T, bool ALONG_K> struct dvti_mm_side {
     const dvti_mm_element *at; /* this thread's first of the tile to come */
     const void *data; /* where nothing is read is no address outside either */
     int64_t line_stride, k_stride;
-    int line, k, lines; /* this thread's first; lines that exist */
+    int line, k, spot; /* this thread's first, and its place in the tile */
+    unsigned inside;   /* bit i: the line of unit i exists */
     dvti_mm_element held[UNITS][V];
 
     __device__ inline void begin(const void *all, int64_t matrix, int64_t stride, int64_t k_step, int64_t first,
@@ -137,7 +138,11 @@ template <int T, bool ALONG_K> struct dvti_mm_side {
         k_stride = WIDE && ALONG_K ? 1 : k_step;
         line = ALONG_K ? id / 4 : WIDE ? id % (T / V) * V : id % T;
         k = ALONG_K ? id % 4 * V : WIDE ? id / (T / V) : id / T;
-        lines = extent - first < T ? (int)(extent - first) : T;
+        spot = place(line, k);
+        inside = 0;
+#pragma unroll
+        for (int i = 0; i < UNITS; i++)
+            inside |= (unsigned)(first + line + line_step(i, 0) < extent) << i;
         at = (const dvti_mm_element *)all + matrix + (first + line) * line_stride + (k_first + k) * k_stride;
     }
 
@@ -153,6 +158,12 @@ template <int T, bool ALONG_K> struct dvti_mm_side {
         return k * T + ((line / V) ^ (ALONG_K ? k / V * 2 : 0)) * V + line % V;
     }
 
+    /* The same for unit i, element e. Steps of 8 groups of lines leave the exchange as it is. */
+    __device__ inline int spot_of(int i, int e) const {
+        return !ALONG_K || THREADS / 4 / V % 8 == 0 ? spot + line_step(i, e) + k_step(i, e) * T
+                                                    : place(line + line_step(i, e), k + k_step(i, e));
+    }
+
     /* Begins to move the next tile, of which k_left elements along k exist; `store` ends that. */
     __device__ inline void fetch(S *tile, int k_left) {
 #pragma unroll
@@ -160,10 +171,10 @@ template <int T, bool ALONG_K> struct dvti_mm_side {
 #pragma unroll
             for (int e = 0; e < (PACKED ? 1 : V); e++) {
                 const int l = line_step(i, e), d = k_step(i, e);
-                const bool there = line + l < lines && k + d < k_left;
+                const bool there = (inside >> i & 1) && k + d < k_left;
                 const dvti_mm_element *from = at + l * line_stride + d * k_stride;
                 if constexpr (ASYNC)
-                    dvti_mm_copy<(int)sizeof(S) * (PACKED ? V : 1)>(tile + place(line + l, k + d), there ? from : data, there);
+                    dvti_mm_copy<(int)sizeof(S) * (PACKED ? V : 1)>(tile + spot_of(i, e), there ? from : data, there);
                 else if constexpr (PACKED) {
                     dvti_mm_pack<dvti_mm_element, V> pack = {};
                     if (there)
@@ -187,11 +198,11 @@ template <int T, bool ALONG_K> struct dvti_mm_side {
 #pragma unroll
                     for (int e = 0; e < V; e++)
                         pack.v[e] = dvti_mm_factor(held[i][e]);
-                    *(dvti_mm_pack<S, V> *)(tile + place(line, k + k_step(i, 0))) = pack;
+                    *(dvti_mm_pack<S, V> *)(tile + spot_of(i, 0)) = pack;
                 } else {
 #pragma unroll
                     for (int e = 0; e < V; e++)
-                        tile[place(line + line_step(i, e), k + k_step(i, e))] = dvti_mm_factor(held[i][e]);
+                        tile[spot_of(i, e)] = dvti_mm_factor(held[i][e]);
                 }
             }
         }
@@ -247,7 +258,7 @@ __device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, in
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, KIND == 2 ? 2 : 4) dvti_matmul_tiles(const dvti_kmatmul p) {
+extern "C" __global__ void __launch_bounds__(THREADS, KIND == 2 ? ASYNC ? 2 : 1 : 4) dvti_matmul_tiles(const dvti_kmatmul p) {
     __shared__ alignas(16) S tile_a[2][ROWS * DEPTH];
     __shared__ alignas(16) S tile_b[2][COLS * DEPTH];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;

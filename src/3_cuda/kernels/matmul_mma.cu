@@ -1,1 +1,277 @@
-/* matmul_mma. */
+/* Matrix products on tensor cores, sm_80 and up: out (batch, n, m) = a (batch, n, k) * b (batch, k, m).
+
+   Variant: D, the dtype of a, b and out: float16, bfloat16, or float32 whose factors are rounded to TF32 (10 bits of mantissa);
+   LARGE; A_ALONG_K, B_ALONG_K: neighbours in memory are neighbours along k, else rows of a or columns of b. Rows of memory begin at
+   multiples of 16 bytes; extents are free. Sums in float32, as the tensor cores add.
+
+   A block of four warps has a tile of 128x128 (LARGE) or 64x64 results, a warp a quarter of it: 64x64 or 32x32, in instructions of
+   16x8 results and 32 bytes along k. Three (four) stages of 64 bytes along k are under way by cp.async; what lies outside comes as zeros.
+
+   Shared memory, in chunks of 16 bytes. Along k: [line][4 chunks], chunk XOR (line / 2) % 4; so the 8 lines of one matrix of ldmatrix
+   lie in 8 different sixteenths of 128 bytes, which are all banks. Across: [k][chunks of lines], chunk XOR k % 8, read by
+   ldmatrix.trans. For TF32 there is no transposed form: words are read one by one, chunk XOR 2 (k % 4), so that 4 k x 8 lines
+   are 32 banks.
+
+   Why so: raw mma with ldmatrix reaches a fifth of a GEMM library on one card that was published, 16-byte cp.async three quarters,
+   64x64 per warp more than all of it; a warp's 64x64 reads 128 lines for 4096 products, where 32x32 reads 64 for 1024. */
+
+#define LINES (LARGE ? 128 : 64)
+#define STAGES (LARGE ? 3 : 4)
+#define MINE (LINES / 2)
+#define THREADS 128
+#define BYTES ((int)sizeof(dvti_stored<D>::type))
+#define CHUNK (16 / BYTES) /* elements */
+#define DEPTH (64 / BYTES)
+#define STEP (32 / BYTES) /* along k, of an instruction */
+#define SIDE (LINES * 64) /* bytes of one factor in a stage */
+#define ACROSS (LINES * BYTES / 16) /* chunks of a k */
+
+typedef dvti_stored<D>::type dvti_mma_element;
+
+/* ---- from global to shared memory ---- */
+struct dvti_mma_place {
+    int64_t a, b, out, row, col, k, k_end;
+};
+
+/* As in matmul.cu: bands of 8 tile rows, pieces of k outside of them, matrices outside of those. */
+__device__ inline dvti_mma_place dvti_mma_locate(const dvti_kmatmul &p, int64_t job) {
+    dvti_mma_place at;
+    const int64_t tiles = p.row_tiles * p.col_tiles, tile = job % tiles, piece = job / tiles;
+    const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles), rest = tile % (8 * p.col_tiles);
+    const int64_t rows = p.row_tiles - band * 8 < 8 ? p.row_tiles - band * 8 : 8;
+    int64_t batch = piece / p.splits;
+    at.row = (band * 8 + rest % rows) * LINES;
+    at.col = rest / rows * LINES;
+    at.k = split * p.chunk;
+    at.k_end = at.k + p.chunk < p.k ? at.k + p.chunk : p.k;
+    at.out = (split * p.batches + batch) * p.n * p.m;
+    at.a = at.b = 0;
+    for (int axis = (int)p.ndim - 1; axis >= 0; axis--) {
+        const int64_t index = batch % p.dim[axis];
+        at.a += index * p.a_batch[axis];
+        at.b += index * p.b_batch[axis];
+        batch /= p.dim[axis];
+    }
+    return at;
+}
+
+/* Where a chunk is in a stage: of a line and a quarter of the depth, or of a k and a group of lines. */
+__device__ inline int dvti_mma_along(int line, int chunk) {
+    return line * 64 + (chunk ^ line / 2 % 4) * 16;
+}
+
+__device__ inline int dvti_mma_across(int k, int chunk) {
+    return k * LINES * BYTES + (chunk ^ (BYTES == 2 ? k % 8 : k % 4 * 2)) * 16;
+}
+
+/* 16 bytes, of which `there` elements exist. */
+__device__ inline void dvti_mma_copy(unsigned to, const void *from, int there) {
+    const int bytes = there <= 0 ? 0 : there < CHUNK ? there * BYTES : 16;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
+/* This thread's first chunk of every stage, and how far the next one is: along k in lines, else in k. */
+template <bool ALONG_K> struct dvti_mma_share {
+    static const int FAR_STEP = THREADS / (ALONG_K ? 4 : ACROSS);
+    static __device__ inline int far() { return (int)threadIdx.x / (ALONG_K ? 4 : ACROSS); }
+    static __device__ inline int chunk() { return (int)threadIdx.x % (ALONG_K ? 4 : ACROSS); }
+};
+
+/* Moves DEPTH of k, of which `depth` exist (or more), of a tile's lines, of which `lines` exist. `from` is the thread's first
+   element; `any` is an address for what does not exist. */
+template <bool ALONG_K>
+__device__ inline void dvti_mma_fetch(unsigned stage, const dvti_mma_element *from, int64_t stride, int lines, int64_t depth,
+                                      const void *any) {
+    typedef dvti_mma_share<ALONG_K> share;
+    const int left = depth < DEPTH ? (int)depth : DEPTH, chunk = share::chunk();
+#pragma unroll
+    for (int far = share::far(), i = 0; i < LINES * 4 / THREADS; i++, far += share::FAR_STEP) {
+        const int there = far < (ALONG_K ? lines : left) ? (ALONG_K ? left : lines) - chunk * CHUNK : 0;
+        dvti_mma_copy(stage + (ALONG_K ? dvti_mma_along(far, chunk) : dvti_mma_across(far, chunk)),
+                      there > 0 ? from + i * share::FAR_STEP * stride : any, there);
+    }
+}
+
+/* ---- from shared memory to fragments ---- */
+__device__ inline void dvti_mma_ldmatrix(unsigned at, unsigned (&to)[4]) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+__device__ inline void dvti_mma_ldmatrix_trans(unsigned at, unsigned (&to)[4]) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+__device__ inline unsigned dvti_mma_word(unsigned at) {
+    unsigned v;
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(v) : "r"(at) : "memory");
+    return v;
+}
+
+/* The 16 lines from first + line and 32 bytes of k from step number `step`, as four matrices of 8 lines x 16 bytes. Their order: for
+   a, both halves of the lines, then the next half of k; for b, both halves of k, then the next lines. `first` is the warp's. */
+template <bool ALONG_K, bool IS_B>
+__device__ inline void dvti_mma_fragment(unsigned stage, int first, int line, int step, unsigned (&to)[4]) {
+    const int lane = (int)threadIdx.x % 32, matrix = lane / 8;
+    const int next_line = IS_B ? matrix / 2 : matrix % 2, next_k = IS_B ? matrix % 2 : matrix / 2;
+    if constexpr (ALONG_K)
+        dvti_mma_ldmatrix(stage + dvti_mma_along(first + line + lane % 8 + next_line * 8, step * 2 + next_k), to);
+    else if constexpr (BYTES == 2)
+        dvti_mma_ldmatrix_trans(stage + dvti_mma_across(step * STEP + lane % 8 + next_k * 8, (first + line) / 8 + next_line), to);
+    else {
+        /* dvti_mma_across with what differs between lanes apart, so that four addresses are enough for all of a warp's lines */
+        const int mixed = lane / 16 ^ lane % 4 * 2;
+        stage += first * 4 + lane / 4 % 4 * 4 + (step * STEP + lane % 4) * LINES * 4;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int chunk = line / 4 + (IS_B ? i / 2 : i % 2) * 2;
+            to[i] = dvti_mma_word(stage + (IS_B ? i % 2 : i / 2) * 4 * LINES * 4 + (chunk / 8 * 8 + (chunk % 8 ^ mixed)) * 16);
+        }
+    }
+    if constexpr (BYTES == 4) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(to[i]) : "f"(__uint_as_float(to[i])));
+    }
+}
+
+#if D == DVT_F32
+#define DVTI_MMA "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+#elif D == DVT_BF16
+#define DVTI_MMA "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+#else
+#define DVTI_MMA "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+#endif
+
+__device__ inline void dvti_mma_add(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    asm volatile(DVTI_MMA " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ inline void dvti_mma_stage(unsigned a, unsigned b, int row, int col, float (&sum)[MINE / 16][MINE / 8][4]) {
+#pragma unroll
+    for (int step = 0; step < 2; step++) {
+        unsigned x[MINE / 16][4], y[MINE / 16][4];
+#pragma unroll
+        for (int i = 0; i < MINE / 16; i++)
+            dvti_mma_fragment<A_ALONG_K, false>(a, row, i * 16, step, x[i]);
+#pragma unroll
+        for (int j = 0; j < MINE / 16; j++)
+            dvti_mma_fragment<B_ALONG_K, true>(b, col, j * 16, step, y[j]);
+#pragma unroll
+        for (int i = 0; i < MINE / 16; i++)
+#pragma unroll
+            for (int j = 0; j < MINE / 8; j++)
+                dvti_mma_add(sum[i][j], x[i], y[j / 2][j % 2 * 2], y[j / 2][j % 2 * 2 + 1]);
+    }
+}
+
+/* ---- results ---- */
+/* Four neighbours of a row, of which those before column p.m exist; all of them when p.wide. */
+template <class T> struct alignas(4 * sizeof(T)) dvti_mma_four { T v[4]; };
+
+__device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int64_t col, float4 four) {
+    const float v[4] = {four.x, four.y, four.z, four.w};
+    dvti_mma_four<dvti_mma_element> narrow;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        narrow.v[i] = (dvti_mma_element)dvti_narrow<D>(v[i]);
+    if (p.wide) {
+        if (p.splits > 1)
+            *(float4 *)((float *)p.partial + at) = four;
+        else
+            *(dvti_mma_four<dvti_mma_element> *)((dvti_mma_element *)p.out + at) = narrow;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (col + i >= p.m)
+            return;
+        else if (p.splits > 1)
+            ((float *)p.partial)[at + i] = v[i];
+        else
+            ((dvti_mma_element *)p.out)[at + i] = narrow.v[i];
+}
+
+/* Through shared memory, one half of the tile's rows after the other, so that whole rows are written: of fragments, eight lanes have
+   16 columns of 8 rows. Rows there are 8 words longer, so that the pairs of 4 rows lie in different banks. */
+#define PITCH (LINES + 8)
+
+__device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mma_place &at, float *rows, int warp,
+                                    const float (&sum)[MINE / 16][MINE / 8][4]) {
+    const int lane = (int)threadIdx.x % 32;
+#pragma unroll 1
+    for (int half = 0; half < 2; half++) {
+        __syncthreads(); /* what was there has been read by all */
+        if (warp / 2 == half) {
+            float *mine = rows + lane / 4 * PITCH + warp % 2 * MINE + lane % 4 * 2;
+#pragma unroll
+            for (int i = 0; i < MINE / 16; i++)
+#pragma unroll
+                for (int j = 0; j < MINE / 8; j++) {
+                    *(float2 *)(mine + i * 16 * PITCH + j * 8) = make_float2(sum[i][j][0], sum[i][j][1]);
+                    *(float2 *)(mine + (i * 16 + 8) * PITCH + j * 8) = make_float2(sum[i][j][2], sum[i][j][3]);
+                }
+        }
+        __syncthreads();
+#pragma unroll 2
+        for (int id = (int)threadIdx.x; id < MINE * LINES / 4; id += THREADS) {
+            const int line = id / (LINES / 4), c = id % (LINES / 4) * 4;
+            const int64_t row = at.row + half * MINE + line, col = at.col + c;
+            if (row < p.n && col < p.m)
+                dvti_mma_put_four(p, at.out + row * p.m + col, col, *(const float4 *)(rows + line * PITCH + c));
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3) dvti_matmul_mma(const dvti_kmatmul p) {
+    __shared__ alignas(128) unsigned char tiles[STAGES][2][SIDE];
+    const int64_t job = (int64_t)blockIdx.y * gridDim.x + blockIdx.x;
+    const int warp = (int)threadIdx.x / 32, row = warp / 2 * MINE, col = warp % 2 * MINE;
+    const unsigned shared = (unsigned)__cvta_generic_to_shared(&tiles[0][0][0]);
+    if (job >= p.jobs)
+        return;
+    const dvti_mma_place at = dvti_mma_locate(p, job);
+    const int64_t a_stride = A_ALONG_K ? p.a_row : p.a_k, b_stride = B_ALONG_K ? p.b_col : p.b_k;
+    const int64_t a_step = A_ALONG_K ? DEPTH : DEPTH * p.a_k, b_step = B_ALONG_K ? DEPTH : DEPTH * p.b_k;
+    const int rows = p.n - at.row < LINES ? (int)(p.n - at.row) : LINES;
+    const int cols = p.m - at.col < LINES ? (int)(p.m - at.col) : LINES;
+    typedef dvti_mma_share<A_ALONG_K> a_share;
+    typedef dvti_mma_share<B_ALONG_K> b_share;
+    const dvti_mma_element *a = (const dvti_mma_element *)p.a + at.a + at.row * p.a_row + at.k * p.a_k +
+                                a_share::far() * a_stride + a_share::chunk() * CHUNK;
+    const dvti_mma_element *b = (const dvti_mma_element *)p.b + at.b + at.col * p.b_col + at.k * p.b_k +
+                                b_share::far() * b_stride + b_share::chunk() * CHUNK;
+    int64_t to_fetch = at.k_end - at.k, to_compute = to_fetch; /* along k */
+    int filled = 0, used = 0;                                  /* stages */
+    float sum[MINE / 16][MINE / 8][4] = {};
+    for (int turn = 0; to_compute > 0; turn++) {
+        if (turn >= STAGES - 1) {
+            asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
+            __syncthreads(); /* what was waited for is everybody's; the stage to be filled has been read by all */
+        }
+        if (to_fetch > 0) {
+            const unsigned stage = shared + filled * 2 * SIDE;
+            dvti_mma_fetch<A_ALONG_K>(stage, a, a_stride, rows, to_fetch, p.a);
+            dvti_mma_fetch<B_ALONG_K>(stage + SIDE, b, b_stride, cols, to_fetch, p.b);
+            a += a_step;
+            b += b_step;
+            to_fetch -= DEPTH;
+            filled = filled + 1 == STAGES ? 0 : filled + 1;
+        }
+        asm volatile("cp.async.commit_group;" ::: "memory"); /* also an empty one: groups count turns */
+        if (turn >= STAGES - 1) {
+            const unsigned stage = shared + used * 2 * SIDE;
+            dvti_mma_stage(stage, stage + SIDE, row, col, sum);
+            to_compute -= DEPTH;
+            used = used + 1 == STAGES ? 0 : used + 1;
+        }
+    }
+    dvti_mma_put(p, at, (float *)&tiles[0][0][0], warp, sum);
+}

@@ -121,9 +121,10 @@ DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols,
 }
 
 /* Time in multiplications of one processor: full rounds of the card, each a tile and what starting one costs; pieces are written
-   and read again, which takes as long as some 16 multiplications per element. */
+   and read again, by one more kernel. */
 DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
-                                const dvti_cuda_mm_tile *tiles, int n, int64_t *splits) {
+                                const dvti_cuda_mm_tile *tiles, int n, double write,
+                                int64_t *splits) {
     const dvti_kmatmul *p = &plan->args;
     const double processors = gpu->card->processors;
     const double results = (double)p->n * (double)p->m * (double)p->batches;
@@ -140,7 +141,7 @@ DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *pl
             double rounds = ceil(jobs * (double)pieces / processors);
             double time = rounds * area * depth;
             if (pieces > 1)
-                time += (double)pieces * results * 16 / processors + 1e5;
+                time += (double)pieces * results * write / processors + 6000 * write;
             if (pieces > 1 && jobs * (double)pieces > 4 * processors)
                 break;
             if (best < 0 || time < best) {
@@ -170,7 +171,7 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
         (b_along_k && copied && b.k_stride == 1) ||
         (dvti_cuda_mm_packed(&b, b_along_k, group) && (b_along_k ? b.k : b.lines) % group == 0);
     int64_t splits;
-    int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), &splits);
+    int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 16, &splits);
     dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
     plan->program.variant =
         dvti_cuda_mm_variant(dtype, kind, a_along_k, b_along_k, a_wide && b_wide);

@@ -33,9 +33,11 @@ typedef struct dvti_cuda_mm_tile {
     double rate;
 } dvti_cuda_mm_tile;
 
-/* The tile, of n, that is expected to take the least time; and into how many pieces k goes. */
+/* The tile, of n, that is expected to take the least time; and into how many pieces k goes. write: multiplications in the time
+   that one element of a piece takes to be written and read. */
 DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
-                                const dvti_cuda_mm_tile *tiles, int n, int64_t *splits);
+                                const dvti_cuda_mm_tile *tiles, int n, double write,
+                                int64_t *splits);
 
 /* The tensor cores, when they can be used; false leaves the plan as it was. */
 DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,

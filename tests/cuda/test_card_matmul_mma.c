@@ -1,0 +1,337 @@
+/* Matrix products on tensor cores: which products go there, and what comes out. What is decided can only be seen from inside, so
+   this file has a private copy of the library: the harness counts its checks, but cannot read its arrays. */
+#define DEVTENSOR_STATIC
+#include "on_card.h"
+
+#define COUNT_OF(x) ((int)(sizeof(x) / sizeof((x)[0])))
+
+/* ---- which products go there: no card is needed to decide that ---- */
+typedef struct product {
+    dvt_dtype dtype;
+    int64_t n, m, k, a_row, a_k, b_k, b_col, a_batch,
+        b_batch;    /* strides; two matrices when there is a batch */
+    int64_t offset; /* of a, in elements */
+    int cc, tf32;
+} product;
+
+static product plain_product(dvt_dtype dtype, int64_t n, int64_t k, int64_t m) {
+    product p;
+    memset(&p, 0, sizeof p);
+    p.dtype = dtype;
+    p.n = n;
+    p.k = k;
+    p.m = m;
+    p.a_row = k;
+    p.b_k = m;
+    p.a_k = p.b_col = 1;
+    p.cc = 80;
+    return p;
+}
+
+static dvti_cuda_mm plan_of(product q) {
+    static char memory[1 << 12];
+    dvti_cuda_card card;
+    dvti_cuda_gpu gpu;
+    dvti_launch launch = dvti_launch_begin("a test", DVTI_K_MATMUL, DVTI_OP_matmul);
+    int batch = q.a_batch || q.b_batch, i;
+    dvti_cuda_mm plan;
+    char *start = memory + (64 - (uintptr_t)memory % 64);
+    memset(&card, 0, sizeof card);
+    memset(&gpu, 0, sizeof gpu);
+    card.cc = q.cc;
+    card.processors = 100;
+    gpu.card = &card;
+    launch.n_in = 2;
+    launch.n_out = 1;
+    launch.i[0] = q.tf32;
+    for (i = 0; i < 3; i++) {
+        dvti_view *view = i == 2 ? &launch.out[0] : &launch.in[i];
+        view->ndim = 2 + batch;
+        view->dtype = q.dtype;
+        view->data = start + (i == 0 ? q.offset * dvt_dtype_size(q.dtype) : 0);
+        view->dim[0] = 2;
+        view->dim[batch] = i == 1 ? q.k : q.n;
+        view->dim[batch + 1] = i == 0 ? q.k : q.m;
+        view->stride[0] = i == 0 ? q.a_batch : i == 1 ? q.b_batch : q.n * q.m;
+        view->stride[batch] = i == 0 ? q.a_row : i == 1 ? q.b_k : q.m;
+        view->stride[batch + 1] = i == 0 ? q.a_k : i == 1 ? q.b_col : 1;
+    }
+    dvti_cuda_mm_plan(&gpu, &launch, &plan);
+    return plan;
+}
+
+static int on_tensor_cores(product q) {
+    return plan_of(q).program.family == DVTI_CUDA_FAMILY_matmul_mma;
+}
+
+DVT_TEST(card_matmul_mma_which_dtypes) {
+    int dtype;
+    for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++) {
+        product q = plain_product((dvt_dtype)dtype, 64, 64, 64);
+        CHECK_INT(on_tensor_cores(q), dtype == DVT_F16 || dtype == DVT_BF16);
+        q.tf32 = 1;
+        CHECK_INT(on_tensor_cores(q), dtype == DVT_F16 || dtype == DVT_BF16 || dtype == DVT_F32);
+        q.cc = 75;
+        CHECK(!on_tensor_cores(q));
+    }
+}
+
+DVT_TEST(card_matmul_mma_which_layouts) {
+    product good = plain_product(DVT_F16, 64, 64, 64), q;
+    CHECK(on_tensor_cores(good));
+    q = good; /* rows of 65 elements */
+    q.a_row = 65;
+    CHECK(!on_tensor_cores(q));
+    q = good; /* a begins one element later; eight are 16 bytes */
+    q.offset = 1;
+    CHECK(!on_tensor_cores(q));
+    q.offset = 8;
+    CHECK(on_tensor_cores(q));
+    q = good; /* transposed */
+    q.a_row = q.b_col = 1;
+    q.a_k = q.b_k = 64;
+    CHECK(on_tensor_cores(q));
+    q = good; /* every second element */
+    q.b_col = 2;
+    q.b_k = 128;
+    CHECK(!on_tensor_cores(q));
+    q = good; /* backwards */
+    q.a_row = -64;
+    CHECK(on_tensor_cores(q));
+    q.a_k = -1;
+    CHECK(!on_tensor_cores(q));
+    q = good; /* extents are free */
+    q.n = q.m = q.k = 61;
+    CHECK(on_tensor_cores(q));
+    q = good; /* one row is a matter of memory */
+    q.n = 1;
+    CHECK(!on_tensor_cores(q));
+    q = good; /* batches */
+    q.a_batch = 64 * 64;
+    CHECK(on_tensor_cores(q));
+    q.a_batch = 64 * 64 + 1;
+    CHECK(!on_tensor_cores(q));
+    q.a_batch = 64 * 64;
+    q.b_batch = 4;
+    CHECK(!on_tensor_cores(q));
+}
+
+DVT_TEST(card_matmul_mma_tiles_and_pieces) {
+    dvti_cuda_mm plan = plan_of(plain_product(DVT_BF16, 4096, 4096, 4096));
+    CHECK_INT(plan.args.jobs, 32 * 32);
+    CHECK_INT(plan.args.splits, 1);
+    plan = plan_of(plain_product(DVT_BF16, 64, 1 << 16, 64));
+    CHECK(plan.args.splits > 1);
+    CHECK_INT(plan.args.chunk % 64, 0);
+    CHECK(plan.args.splits * plan.args.chunk >= 1 << 16);
+    CHECK((plan.args.splits - 1) * plan.args.chunk < 1 << 16);
+    CHECK_INT(plan_of(plain_product(DVT_BF16, 64, 64, 64)).args.splits, 1);
+}
+
+/* ---- what comes out ---- */
+static void random_values(double *values, int64_t n, dvt_dtype dtype) {
+    int64_t i;
+    for (i = 0; i < n; i++)
+        values[i] = dvt_test_random(-2, 2);
+    (void)dtype;
+}
+
+/* values as `dtype` on gpu(0), in rows of `pitch` elements of which the first `columns` are the matrix; transposed memory when asked. */
+static dvt_array *on_card(const double *values, int64_t rows, int64_t columns, dvt_dtype dtype,
+                          int transposed, int group) {
+    dvt_array *x = dvt_from_host(values, DVT_SHAPE(rows, columns), DVT_F64, dvt_cpu()), *wide;
+    int64_t lines, length;
+    x = transposed ? dvt_t(x) : x;
+    lines = dvt_dim(x, 0);
+    length = dvt_dim(x, 1);
+    wide = dvt_full(DVT_SHAPE(lines, (length + group - 1) / group * group), (double)NAN, dtype,
+                    dvt_cpu());
+    if (length > 0)
+        CHECK(dvt_copy_into(dvt_slice(wide, 1, 0, length, 1), x) != NULL);
+    wide = dvt_slice(dvt_copyto(wide, dvt_gpu(0)), 1, 0, length, 1);
+    return transposed ? dvt_t(wide) : wide;
+}
+
+/* As stored: rounded to the dtype; for TF32 what the tensor cores see, to nearest, ties away from zero. */
+static double stored(double v, dvt_dtype dtype, int tf32) {
+    float f = (float)v;
+    uint32_t bits;
+    if (tf32) {
+        memcpy(&bits, &f, sizeof f);
+        bits = (bits + 0x1000) & ~(uint32_t)0x1fff;
+        memcpy(&f, &bits, sizeof f);
+        return f;
+    }
+    return dvt_item(dvt_astype(dvt_full(DVT_SHAPE(1), v, DVT_F64, dvt_cpu()), dtype, false));
+}
+
+static void check_mma(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layout) {
+    DVT_SCOPE {
+        int tf32 = dtype == DVT_F32, group = tf32 ? 4 : 8;
+        double *a = (double *)malloc(sizeof(double) * (size_t)(n * k + 1));
+        double *b = (double *)malloc(sizeof(double) * (size_t)(k * m + 1));
+        double *got = (double *)calloc((size_t)(n * m), sizeof(double)), unit = ulp_of(dtype);
+        dvt_array *x, *y, *product_of;
+        int64_t i, j, p;
+        int ok = 1;
+        random_values(a, n * k, dtype);
+        random_values(b, k * m, dtype);
+        x = on_card(a, n, k, dtype, layout & 1, group);
+        y = on_card(b, k, m, dtype, layout >> 1, group);
+        product_of = dvt_matmul(x, y);
+        CHECK_INT(dvt_to_host(dvt_astype(dvt_copyto(product_of, dvt_cpu()), DVT_F64, false), got,
+                              n * m * 8),
+                  DVT_OK);
+        for (i = 0; i < n * k; i++)
+            a[i] = stored(a[i], dtype, tf32);
+        for (i = 0; i < k * m; i++)
+            b[i] = stored(b[i], dtype, tf32);
+        for (i = 0; i < n && ok; i++)
+            for (j = 0; j < m && ok; j++) {
+                double sum = 0, size = 0, bound;
+                for (p = 0; p < k; p++) {
+                    sum += a[i * k + p] * b[p * m + j];
+                    size += fabs(a[i * k + p] * b[p * m + j]);
+                }
+                /* the tensor cores may drop bits where a float32 would round: a unit for each addition */
+                bound = (tf32 ? 0 : 0.5 * unit * fabs(sum)) +
+                        (double)(k + 2) * ulp_of(DVT_F32) * size + 1e-7;
+                ok = dvt_test_check(fabs(got[i * m + j] - sum) <= bound, __FILE__, __LINE__,
+                                    "%s (%lld, %lld) x (%lld, %lld), layout %d: element (%lld, "
+                                    "%lld) is %.9g, exactly %.9g",
+                                    dvt_dtype_name(dtype), (long long)n, (long long)k, (long long)k,
+                                    (long long)m, layout, (long long)i, (long long)j,
+                                    got[i * m + j], sum);
+            }
+        free(a);
+        free(b);
+        free(got);
+    }
+}
+
+/* The program ran on this card, which is the proof that products came from it. */
+static int loaded(int wanted_variant) {
+    const dvti_cuda_card *card = &dvti_cuda_cards[0];
+    size_t i;
+    for (i = 0; i < card->n_loaded; i++)
+        if (card->loaded[i].program.family == DVTI_CUDA_FAMILY_matmul_mma &&
+            card->loaded[i].program.variant == (uint64_t)wanted_variant)
+            return 1;
+    return 0;
+}
+
+static int has_tensor_cores(void) {
+    return dvt_num_gpus() > 0 && dvt_wait(dvt_zeros(DVT_SHAPE(1), DVT_F32, dvt_gpu(0))) == DVT_OK &&
+           dvti_cuda_cards[0].cc >= 80;
+}
+
+#define NEEDS_TENSOR_CORES                                                                         \
+    NEEDS_CARD;                                                                                    \
+    if (!has_tensor_cores())                                                                       \
+    SKIP("needs compute capability 8.0")
+
+static void check_dtype(dvt_dtype dtype) {
+    /* around the tile of 64, the stage of 32 or 16 along k, and more stages than are under way at once */
+    static const int64_t n[] = {2, 64, 65, 17}, k[] = {1, 32, 33, 200}, m[] = {3, 63, 64, 70};
+    int i, layout;
+    for (layout = 0; layout < 4; layout++) {
+        int variant = (int)dtype | !(layout & 1) << 5 | (layout >> 1) << 6;
+        for (i = 0; i < COUNT_OF(n); i++)
+            check_mma(n[i], k[(i + layout) % COUNT_OF(k)], m[(i + 2 * layout) % COUNT_OF(m)], dtype,
+                      layout);
+        check_mma(40, 64, 48, dtype, layout);
+        CHECK(loaded(variant) || loaded(variant | 1 << 4));
+        check_mma(256, 80, 252, dtype, layout);
+        CHECK(loaded(variant | 1 << 4) || dvti_cuda_cards[0].processors > 4);
+    }
+    check_mma(7, 2000, 9, dtype, 0); /* in pieces */
+    check_mma(3, 0, 5, dtype, 0);
+}
+
+DVT_TEST(card_matmul_mma_float16) {
+    NEEDS_TENSOR_CORES;
+    check_dtype(DVT_F16);
+}
+
+DVT_TEST(card_matmul_mma_bfloat16) {
+    NEEDS_TENSOR_CORES;
+    check_dtype(DVT_BF16);
+}
+
+DVT_TEST(card_matmul_mma_tf32) {
+    bool before;
+    NEEDS_TENSOR_CORES;
+    before = dvt_allow_tf32(true);
+    check_dtype(DVT_F32);
+    CHECK_INT(dvt_allow_tf32(before), true);
+}
+
+/* 1 + 2^-12 is 1 for TF32: so much is lost when it is allowed, and nothing when it is not. */
+DVT_TEST(card_matmul_mma_tf32_only_on_request) {
+    bool before;
+    NEEDS_TENSOR_CORES;
+    before = dvt_allow_tf32(false);
+    DVT_SCOPE {
+        dvt_array *a = dvt_full(DVT_SHAPE(16, 16), 1 + 1.0 / 4096, DVT_F32, dvt_gpu(0));
+        dvt_array *one = dvt_ones(DVT_SHAPE(16, 16), DVT_F32, dvt_gpu(0)),
+                  *exact = dvt_matmul(a, one), *rounded;
+        CHECK(!dvt_allow_tf32(true));
+        rounded = dvt_matmul(a, one);
+        CHECK(dvt_allow_tf32(false));
+        CHECK(dvt_item(dvt_index(dvt_index(exact, 3), 5)) == 16 + 16.0 / 4096);
+        CHECK(dvt_item(dvt_index(dvt_index(rounded, 3), 5)) == 16);
+    }
+    dvt_allow_tf32(before);
+}
+
+/* Batches, and a matrix for all of a batch. */
+DVT_TEST(card_matmul_mma_batches) {
+    NEEDS_TENSOR_CORES;
+    DVT_SCOPE {
+        dvt_array *a = dvt_full(DVT_SHAPE(3, 10, 16), 2, DVT_BF16, dvt_cpu()), *b, *out;
+        int i;
+        for (i = 0; i < 3; i++)
+            CHECK(dvt_fill(dvt_index(a, i), i + 1) != NULL);
+        a = dvt_copyto(a, dvt_gpu(0));
+        b = dvt_ones(DVT_SHAPE(16, 8), DVT_BF16, dvt_gpu(0));
+        for (i = 0; i < 2; i++) {
+            /* a (3, 10, 16) with b for all; then b's transpose with a's */
+            out = i ? dvt_matmul_t(b, a, true, true) : dvt_matmul(a, b);
+            CHECK(dvt_item(dvt_index(dvt_index(dvt_index(out, 0), 7), 9 - 2 * !i)) == 16);
+            CHECK(dvt_item(dvt_index(dvt_index(dvt_index(out, 1), 0), 0)) == 32);
+            CHECK(dvt_item(dvt_index(dvt_index(dvt_index(out, 2), 4), 7)) == 48);
+        }
+    }
+}
+
+/* NaN and infinities go through; what lies beyond the ends of rows (NaN here) does not. */
+DVT_TEST(card_matmul_mma_not_a_number) {
+    static const double strange[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    int i, j, t;
+    static const dvt_dtype dtypes[] = {DVT_F16, DVT_BF16, DVT_F32};
+    bool before;
+    NEEDS_TENSOR_CORES;
+    before = dvt_allow_tf32(true);
+    for (t = 0; t < 3; t++)
+        for (i = 0; i < 3; i++)
+            DVT_SCOPE {
+                double a[5 * 11], b[11 * 6], got[5 * 6];
+                int group = dtypes[t] == DVT_F32 ? 4 : 8;
+                for (j = 0; j < 5 * 11; j++)
+                    a[j] = 1;
+                for (j = 0; j < 11 * 6; j++)
+                    b[j] = 1;
+                a[4 * 11 + 10] = strange[i];
+                CHECK_INT(
+                    dvt_to_host(
+                        dvt_astype(dvt_copyto(dvt_matmul(on_card(a, 5, 11, dtypes[t], 0, group),
+                                                         on_card(b, 11, 6, dtypes[t], 1, group)),
+                                              dvt_cpu()),
+                                   DVT_F64, false),
+                        got, (int64_t)sizeof got),
+                    DVT_OK);
+                for (j = 0; j < 5 * 6; j++)
+                    CHECK(j < 24 ? got[j] == 11 : i == 0 ? got[j] != got[j] : got[j] == strange[i]);
+            }
+    dvt_allow_tf32(before);
+}
