@@ -8,7 +8,7 @@
    SIMCUDA_NO_VMM=1         no cuMemMap        SIMCUDA_NO_POOLS=1    no cuMemAllocAsync
    SIMCUDA_SMS=4            multiprocessors    SIMCUDA_RACES=0       no checks of global memory
    SIMCUDA_VERBOSE=1        errors to stderr   SIMCUDA_LEAKS=1       report at exit
-   SIMCUDA_ARENA=64G        addresses a device SIMCUDA_QUANTA=...    watchdog, see scheduler.c
+   SIMCUDA_ARENA=64G        addresses a device SIMCUDA_QUANTA=...    watchdog, callbacks.c
    SIMCUDA_EXITED_LANES=1   masks may name lanes that have returned */
 #define _GNU_SOURCE
 #include "sim.h"

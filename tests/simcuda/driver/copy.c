@@ -45,7 +45,7 @@ static CUresult stage(op *o) {
 }
 
 /* Not when something queued still needs the bytes: that order is right and must stay so. */
-static void spoil(const copy_plane *c) {
+void copy_spoil(const copy_plane *c) {
     char *p = (char *)(uintptr_t)c->dst;
     if (streams_touch_host(p, extent(c, c->dst_pitch)))
         return;
@@ -71,13 +71,15 @@ static CUresult copy(const char *name, copy_plane c, int flags, CUstream handle)
     if (flags & SYNC && s->is_null &&
         (code = capture_forbids_legacy(s->object.ctx)) != CUDA_SUCCESS)
         return code;
+    if (flags & SYNC && (code = capture_forbids()) != CUDA_SUCCESS)
+        return code;
     o.copy = c;
     if (!s->capture) { /* a graph reads and writes when it is launched */
         if (c.src_host && !region_host((void *)(uintptr_t)c.src) &&
             (code = stage(&o)) != CUDA_SUCCESS)
             return code;
         if (c.dst_host)
-            spoil(&c);
+            copy_spoil(&c);
     }
     code = stream_push(s, &o);
     if (code != CUDA_SUCCESS || !(flags & SYNC) || (!c.src_host && !c.dst_host))

@@ -13,6 +13,8 @@ CUresult cuInit(unsigned flags) {
     ENTER(NEED_NOTHING);
     if (flags)
         return CUDA_ERROR_INVALID_VALUE;
+    if (driver_forked())
+        return CUDA_ERROR_NOT_INITIALIZED;
     if (device_count > 0)
         return CUDA_SUCCESS;
     wanted = settings.devices;

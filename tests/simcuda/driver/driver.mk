@@ -6,10 +6,10 @@ CFLAGS ?= -O2 -g
 CUDA_HOME ?= /usr/local/cuda
 SIM ?= tests/simcuda
 DRIVER_CC = $(CC) -std=gnu11 $(CFLAGS) -fPIC -fvisibility=hidden -Wall -Wextra -Wshadow -Wundef -Wstrict-prototypes -Wvla \
-	-Werror -MMD -MP -I$(CUDA_HOME)/include
+	-Werror -MMD -MP -isystem $(CUDA_HOME)/include
 DRIVER_OBJECTS = $(patsubst $(SIM)/driver/%.c,$(O)/driver/%.o,$(wildcard $(SIM)/driver/*.c))
 DRIVER_LIBRARIES = $(O)/lib/libcuda.so.1 $(O)/lib-11040/libcuda.so.1
-DRIVER_CHECKS = $(patsubst %,$(O)/check/driver/%,correct planted streams memory graphs launches personalities speed)
+DRIVER_CHECKS = $(patsubst %,$(O)/check/driver/%,correct planted streams memory graphs launches personalities compiled speed)
 PROGRAMS += $(DRIVER_LIBRARIES)
 CHECKS += $(DRIVER_CHECKS) $(O)/check/driver/kernels.so
 

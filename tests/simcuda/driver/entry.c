@@ -119,6 +119,11 @@ static CUresult injected(const char *name) {
 /* As the real driver: what the parent set up is of no use in the child. */
 static void child_after_fork(void) {
     forked = device_count > 0;
+    pthread_mutex_init(&mutex, NULL); /* another thread may have held it */
+}
+
+bool driver_forked(void) {
+    return forked;
 }
 
 __attribute__((constructor)) static void watch_forks(void) {
@@ -145,7 +150,7 @@ static CUresult context_state(int need) {
 
 CUresult sim_enter(entry *e, const char *name, int need) {
     CUresult code;
-    if (forked)
+    if (forked && need != NEED_NOTHING)
         return CUDA_ERROR_NOT_INITIALIZED;
     sim_lock();
     config_read();

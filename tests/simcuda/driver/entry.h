@@ -26,6 +26,8 @@ CUresult old_exec_update(CUgraphExec exec, CUgraph g, CUgraphNode *node,
 CUresult old_uuid(CUuuid *out, CUdevice id);
 
 CUresult sim_enter(entry *e, const char *name, int need);
+/* Is this the child of a process that had the driver started? It may not use it. */
+bool driver_forked(void);
 void sim_leave(const CUresult *entered);
 
 /* First statement of an entry point. Returns from it when the call may not go on. */

@@ -67,23 +67,29 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, unsigned
 
 CUresult cuEventSynchronize(CUevent handle) {
     event *e;
+    CUresult forbidden;
     ENTER(NEED_HEALTHY);
     if (!(e = object_get(handle, KIND_EVENT)))
         return CUDA_ERROR_INVALID_HANDLE;
     if (event_is_captured(e))
         return fail(CUDA_ERROR_CAPTURED_EVENT,
                     "cuEventSynchronize: the event belongs to a capture");
+    if ((forbidden = capture_forbids()) != CUDA_SUCCESS)
+        return forbidden;
     mark_run(e->mark);
     return e->object.ctx->sticky;
 }
 
 CUresult cuEventQuery(CUevent handle) {
     event *e;
+    CUresult forbidden;
     ENTER(NEED_HEALTHY);
     if (!(e = object_get(handle, KIND_EVENT)))
         return CUDA_ERROR_INVALID_HANDLE;
     if (event_is_captured(e))
         return fail(CUDA_ERROR_CAPTURED_EVENT, "cuEventQuery: the event belongs to a capture");
+    if ((forbidden = capture_forbids()) != CUDA_SUCCESS)
+        return forbidden;
     if (e->mark && !e->mark->done)
         stream_poke(e->mark->stream);
     return !e->mark || e->mark->done ? e->object.ctx->sticky : CUDA_ERROR_NOT_READY;

@@ -25,8 +25,6 @@ typedef struct fiber {
     fiber_state state;
     const sim_site *site; /* where it waits */
     uint32_t barrier, result;
-    bool fenced; /* race_global.c: a fence, and the block's clock at it */
-    uint16_t release_clock;
 } fiber;
 
 typedef struct barrier {
@@ -65,7 +63,7 @@ struct resident { /* a block with its threads */
     warp warps[SIM_WARP];
     uint32_t divergent_exit; /* the first thread that returned, for messages */
     shared_check *check;
-    uint16_t clock;            /* race_global.c */
+    uint16_t clock;            /* race_global.c: fences that its threads have passed */
     struct acquired *acquired; /* messages it has received */
 };
 
@@ -87,7 +85,7 @@ struct launch {
     fiber *running;
     resident **residents;
     uint32_t resident_count, resident_room, resident_most;
-    uint64_t idle, quanta; /* watchdog.c of scheduler: since the last progress, in all */
+    uint64_t idle, quanta; /* watchdog: budgets used up since the last progress, and in all */
     bool race_global;
     uint64_t direct_block;
     uint32_t direct_thread;
@@ -112,6 +110,8 @@ void faults_thread(void);
 /* Records why the launch ends; the text gets the kernel, the thread and the place. f, site may be NULL. */
 void launch_report(CUresult code, const fiber *f, const sim_site *site, const char *format, ...)
     SIM_PRINTF(4, 5);
+/* The thread has returned: the others may go on, or be told that they wait in vain. */
+void fiber_exit(fiber *f);
 /* Goes back to the scheduler. */
 void fiber_leave(void);
 _Noreturn void launch_abort(CUresult code, const fiber *f, const sim_site *site, const char *format,

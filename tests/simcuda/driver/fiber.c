@@ -55,17 +55,20 @@ enum { SAVED = 20, RETURN_SLOT = 11 };
 /* ---- stacks ---- */
 
 struct stack {
-    char *low; /* one closed page, then the stack */
+    char *low; /* closed pages, then the stack */
     size_t size;
     unsigned number;
     stack *next;
 };
 
+/* Wide, since a frame may step over a narrow one. */
+enum { GUARD = 256 << 10 };
+
 static stack *free_stacks;
 static unsigned stack_numbers;
 
 static void stack_unmap(stack *s) {
-    munmap(s->low, s->size + PAGE);
+    munmap(s->low, s->size + GUARD);
     free(s);
 }
 
@@ -84,13 +87,13 @@ stack *stack_take(size_t need) {
         return NULL;
     s->size = size;
     s->number = stack_numbers++;
-    s->low = mmap(NULL, size + PAGE, PROT_READ | PROT_WRITE,
+    s->low = mmap(NULL, size + GUARD, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (s->low == MAP_FAILED) {
         free(s);
         return NULL;
     }
-    mprotect(s->low, PAGE, PROT_NONE);
+    mprotect(s->low, GUARD, PROT_NONE);
     return s;
 }
 
@@ -100,12 +103,12 @@ void stack_give(stack *s) {
 }
 
 bool stack_holds(const stack *s, uint64_t address) {
-    return s && address - (uint64_t)(uintptr_t)s->low < s->size + PAGE;
+    return s && address - (uint64_t)(uintptr_t)s->low < s->size + GUARD;
 }
 
 void *stack_prepare(stack *s, void (*run)(void)) {
     /* Starts are staggered: at one offset all stacks would fight for the same cache sets. */
-    uintptr_t top = (uintptr_t)s->low + PAGE + s->size - (s->number % 61) * 192;
+    uintptr_t top = (uintptr_t)s->low + GUARD + s->size - (s->number % 61) * 192;
     void **sp = (void **)(top & ~(uintptr_t)63) - SAVED;
     memset(sp, 0, SAVED * sizeof *sp);
     sp[RETURN_SLOT] = (void *)(uintptr_t)run;

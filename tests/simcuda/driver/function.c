@@ -231,3 +231,23 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, CUfunction han
     *dynamic = share > 0 ? (size_t)share : 0;
     return CUDA_SUCCESS;
 }
+
+CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction handle,
+                                      const CUlaunchConfig *shape) {
+    ENTER(NEED_HEALTHY);
+    (void)shape;
+    if (!clusters || !object_get(handle, KIND_FUNCTION))
+        return CUDA_ERROR_INVALID_VALUE;
+    return fail(CUDA_ERROR_NOT_SUPPORTED,
+                "cuOccupancyMaxActiveClusters: these devices have no clusters");
+}
+
+CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle,
+                                            const CUlaunchConfig *shape) {
+    ENTER(NEED_HEALTHY);
+    (void)shape;
+    if (!size || !object_get(handle, KIND_FUNCTION))
+        return CUDA_ERROR_INVALID_VALUE;
+    return fail(CUDA_ERROR_NOT_SUPPORTED,
+                "cuOccupancyMaxPotentialClusterSize: these devices have no clusters");
+}

@@ -214,6 +214,39 @@ CUresult old_exec_update(CUgraphExec exec, CUgraph handle, CUgraphNode *culprit,
     return code;
 }
 
+/* ---- kernels in graphs ---- */
+
+/* The node of the executable graph that stands where the given one stands in its own. */
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec_handle, CUgraphNode handle,
+                                           const CUDA_KERNEL_NODE_PARAMS *p) {
+    graph *exec;
+    node *target = NULL;
+    launch_plan plan = {0};
+    CUresult code;
+    ENTER(NEED_HEALTHY);
+    exec = object_get(exec_handle, KIND_EXEC);
+    if (!exec || !handle || !p)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (object *o = object_first(); o; o = o->next)
+        for (int i = 0; o->kind == KIND_GRAPH && i < ((graph *)o)->count && i < exec->count; i++)
+            if ((CUgraphNode)((graph *)o)->nodes[i] == handle)
+                target = exec->nodes[i];
+    plan.function = object_get(p->func, KIND_FUNCTION);
+    if (!target || target->op.kind != OP_KERNEL || !plan.function ||
+        plan.function->object.ctx != target->op.launch.function->object.ctx)
+        return CUDA_ERROR_INVALID_VALUE;
+    plan.grid = (sim_u3){p->gridDimX, p->gridDimY, p->gridDimZ};
+    plan.block = (sim_u3){p->blockDimX, p->blockDimY, p->blockDimZ};
+    plan.dynamic = p->sharedMemBytes;
+    plan.cooperative = target->op.launch.cooperative;
+    code = launch_plan_make(&plan, p->kernelParams, p->extra);
+    if (code != CUDA_SUCCESS)
+        return code;
+    free(target->op.launch.params);
+    target->op.launch = plan;
+    return CUDA_SUCCESS;
+}
+
 /* ---- launching ---- */
 
 static bool ready(const graph *g, int i, const bool *done) {
@@ -255,6 +288,8 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
         int i = choose(g, done);
         op o = copy_of(&g->nodes[i]->op);
         done[i] = true;
+        if (o.kind == OP_COPY && o.copy.dst_host)
+            copy_spoil(&o.copy);
         code = stream_push(s, &o);
     }
     free(done);

@@ -229,36 +229,45 @@ void region_host_free(region *r) {
 
 /* ---- bounds ---- */
 
-region *region_check(uint64_t address, uint64_t size, char *why, size_t room) {
-    region *r =
-        in_device_space(address) ? region_at(address) : region_host((void *)(uintptr_t)address);
-    uint64_t into;
-    if (!in_device_space(address) && !r) {
-        snprintf(why, room, "%#llx is not device memory", (unsigned long long)address);
-        return NULL;
-    }
-    if (!r && address >= PAGE)
-        r = region_at(address -
-                      PAGE); /* the closed page behind a region belongs to it for messages */
-    if (!r) {
-        snprintf(why, room, "%#llx is outside every allocation", (unsigned long long)address);
-        return NULL;
-    }
-    into = address - r->address;
-    if (into < r->size && size <= r->size - into && r->state != REGION_FREED)
-        return r;
-    if (r->state == REGION_FREED)
-        snprintf(
-            why, room,
-            "use after free: %llu bytes at %#llx, %llu bytes into allocation %llu of %llu bytes, "
-            "which has been freed",
-            (unsigned long long)size, (unsigned long long)address, (unsigned long long)into,
-            (unsigned long long)r->number, (unsigned long long)r->size);
+/* For messages about a closed page: the region that it follows or that follows it, a live one if possible. */
+static const region *neighbour(uint64_t address) {
+    const region *below = region_at(address - PAGE), *above = region_at(address + PAGE);
+    bool live_above = above && above->state != REGION_FREED;
+    return below && (below->state != REGION_FREED || !live_above) ? below : above;
+}
+
+static void explain(const region *r, uint64_t address, uint64_t size, char *why, size_t room) {
+    unsigned long long n = size, at = address, id = r->number, whole = r->size;
+    if (address < r->address)
+        snprintf(why, room,
+                 "%llu bytes at %#llx start %llu bytes before allocation %llu of %llu bytes", n, at,
+                 (unsigned long long)(r->address - address), id, whole);
+    else if (r->state == REGION_FREED && address - r->address < r->span)
+        snprintf(why, room,
+                 "use after free: %llu bytes at %#llx, %llu bytes into allocation %llu of %llu "
+                 "bytes, which "
+                 "has been freed",
+                 n, at, (unsigned long long)(address - r->address), id, whole);
     else
         snprintf(why, room,
                  "%llu bytes at %#llx end %llu bytes past the end of allocation %llu of %llu bytes",
-                 (unsigned long long)size, (unsigned long long)address,
-                 (unsigned long long)(into + size - r->size), (unsigned long long)r->number,
-                 (unsigned long long)r->size);
+                 n, at, (unsigned long long)(address + size - r->address - r->size), id, whole);
+}
+
+region *region_check(uint64_t address, uint64_t size, char *why, size_t room) {
+    bool ours = in_device_space(address);
+    region *r = ours ? region_at(address) : region_host((void *)(uintptr_t)address);
+    const region *near = r;
+    if (r && r->state != REGION_FREED && address - r->address < r->size &&
+        size <= r->size - (address - r->address))
+        return r;
+    if (!near && ours)
+        near = neighbour(address);
+    if (near)
+        explain(near, address, size, why, room);
+    else
+        snprintf(why, room,
+                 ours ? "%#llx is outside every allocation" : "%#llx is not device memory",
+                 (unsigned long long)address);
     return NULL;
 }

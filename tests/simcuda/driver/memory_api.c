@@ -35,6 +35,7 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
                     "cuMemFree: allocation %llu is of device %d, the current context of device %d",
                     (unsigned long long)r->number, r->dev->id, current->dev->id);
     context_drain(&r->dev->ctx); /* waits for the device, as the real one does */
+    context_drain(r->ctx);       /* a pool may be of another device than the stream */
     region_free(r);
     return r->dev->ctx.sticky;
 }

@@ -1,7 +1,7 @@
 /* Races in global memory between blocks of one launch: two blocks touch the same bytes, one of them writes,
    and nothing orders them. Blocks have no order, so here an order can only come from messages: a fence
    followed by an atomic or strong store to some address releases all that the block did before the fence;
-   an atomic or strong load of that address acquires it. That is what the "last block" pattern and
+   an atomic or strong load of that address acquires it, for the whole block. That is what the "last block" pattern and
    barriers across the grid do. Inside a block nothing is checked here.
 
    Two blocks that write the same value are let be (setting a flag): a store over another block's store is
@@ -138,14 +138,14 @@ static void publish(channel *c, uint32_t block, uint16_t clock) {
 }
 
 /* What the block knows from others goes on with what it says itself; its own log needs no copy. */
-static void release_to(fiber *f, uint64_t address) {
+static void release_to(const resident *r, uint64_t address, uint16_t clock) {
     channel *c = channel_of(address, true);
     if (!c)
         abort();
-    for (acquired *a = f->home->acquired; a; a = a->next)
+    for (const acquired *a = r->acquired; a; a = a->next)
         for (uint32_t i = 0; a->channel != c && i < a->upto; i++)
             publish(c, a->channel->log[i].block, a->channel->log[i].clock);
-    publish(c, (uint32_t)f->home->number + 1, f->release_clock);
+    publish(c, (uint32_t)r->number + 1, clock);
 }
 
 static void acquire_from(resident *r, uint64_t address) {
@@ -188,28 +188,31 @@ static bool ordered(const resident *r, uint32_t block, uint16_t clock) {
 
 void global_check_fence(fiber *f, int scope) {
     resident *r = f->home;
-    if (scope == 'c' || !now->race_global)
-        return;
-    f->fenced = true;
-    f->release_clock = r->clock;
-    if (r->clock <
-        UINT16_MAX) /* then later writes pass as released: fewer findings, no false one */
+    if (scope != 'c' && now->race_global && r->clock < UINT16_MAX)
         r->clock++;
 }
 
-static bool releases(const fiber *f, const sim_site *site) {
-    return f->fenced || (site && site->text &&
-                         (strstr(site->text, ".release") || strstr(site->text, ".acq_rel")));
+/* What a message releases: everything up to the latest fence of any thread of the block. Often all threads
+   write and fence, then comes a barrier, and one of them tells the others; so whose fence it was does not
+   count. When the clock has run out all counts as released: fewer findings, and no false one. */
+static uint16_t released(const resident *r) {
+    return r->clock == UINT16_MAX ? UINT16_MAX : (uint16_t)(r->clock - 1);
+}
+
+static bool orders(const sim_site *site) {
+    return site && site->text && (strstr(site->text, ".release") || strstr(site->text, ".acq_rel"));
 }
 
 static void message(fiber *f, uint64_t address, sim_access_kind kind, const sim_site *site) {
+    resident *r = f->home;
     if (kind != SIM_STORE_STRONG)
-        acquire_from(f->home, address);
-    if (kind == SIM_LOAD_STRONG || !releases(f, site))
+        acquire_from(r, address);
+    if (kind == SIM_LOAD_STRONG)
         return;
-    if (!f->fenced)
-        f->release_clock = f->home->clock;
-    release_to(f, address);
+    if (orders(site))
+        release_to(r, address, r->clock);
+    else if (r->clock > 0)
+        release_to(r, address, released(r));
 }
 
 /* ---- accesses ---- */

@@ -14,7 +14,7 @@ if [ ! -f "$CUDA_HOME/include/cuda.h" ]; then
 fi
 
 builds() { # compiler, folder
-    make -s -f $S/driver.mk CC="$1" O="$2" driver
+    make -s -f tests/simcuda/Makefile CC="$1" O="$2" everything driver
 }
 checks() { # folder
     SIM_CHECK_KERNELS=$1/check/driver/kernels.so
@@ -22,6 +22,7 @@ checks() { # folder
     for program in correct planted streams memory graphs launches personalities; do
         script "driver: $program" env LD_LIBRARY_PATH="$1/lib" "$1/check/driver/$program"
     done
+    script "driver: compiled" env LD_LIBRARY_PATH="$1/lib" SIMCUDA_CACHE="$1/cache" "$1/check/driver/compiled"
     script "driver: old exports" env LD_LIBRARY_PATH="$1/lib-11040" SIMCUDA_DRIVER=11040 "$1/check/driver/personalities" old
 }
 exported() { # library

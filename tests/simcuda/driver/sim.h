@@ -280,6 +280,8 @@ mark *stream_mark(stream *s);
 mark *mark_hold(mark *m);
 void mark_drop(mark *m);
 void mark_run(mark *m);
+/* Host memory that a copy will write must not show its old bytes before. */
+void copy_spoil(const copy_plane *c);
 bool streams_touch_host(const void *p, uint64_t size);
 void op_execute(op *o);
 void op_dispose(op *o);

@@ -91,6 +91,8 @@ CUresult cuStreamSynchronize(CUstream handle) {
     if (!(s = stream_get(handle)))
         return CUDA_ERROR_INVALID_HANDLE;
     forbidden = s->is_null ? capture_forbids_legacy(s->object.ctx) : capture_forbids_stream(s);
+    if (forbidden == CUDA_SUCCESS)
+        forbidden = capture_forbids();
     if (forbidden != CUDA_SUCCESS)
         return forbidden;
     stream_drain(s);
@@ -105,6 +107,8 @@ CUresult cuStreamQuery(CUstream handle) {
     if (!(s = stream_get(handle)))
         return CUDA_ERROR_INVALID_HANDLE;
     forbidden = s->is_null ? capture_forbids_legacy(s->object.ctx) : capture_forbids_stream(s);
+    if (forbidden == CUDA_SUCCESS)
+        forbidden = capture_forbids();
     if (forbidden != CUDA_SUCCESS)
         return forbidden;
     stream_poke(s);

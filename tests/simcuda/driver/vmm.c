@@ -47,7 +47,28 @@ CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocatio
     return CUDA_SUCCESS;
 }
 
-/* A reserved range is kept as a region that is not alive: whoever touches it is told so. */
+static reservation *overlapping(uint64_t address, uint64_t size) {
+    for (reservation *r = reservations; r; r = r->next)
+        if (address < r->address + r->size && r->address < address + size)
+            return r;
+    return NULL;
+}
+
+/* Addresses that are only reserved are unknown to the table of regions, so they are avoided here; each
+   try continues behind the one before. */
+static uint64_t find_addresses(uint64_t size, uint64_t align, uint64_t wanted) {
+    size_t tries = 2;
+    for (const reservation *r = reservations; r; r = r->next)
+        tries += 2;
+    while (tries-- > 0) {
+        uint64_t at = region_reserve(device_count, size, align, wanted);
+        if (!at || !overlapping(at, size))
+            return at;
+        wanted = 0;
+    }
+    return 0;
+}
+
 CUresult cuMemAddressReserve(CUdeviceptr *out, size_t size, size_t align, CUdeviceptr wanted,
                              unsigned long long flags) {
     reservation *r;
@@ -59,8 +80,7 @@ CUresult cuMemAddressReserve(CUdeviceptr *out, size_t size, size_t align, CUdevi
     if (!(r = calloc(1, sizeof *r)))
         return CUDA_ERROR_OUT_OF_MEMORY;
     r->size = size;
-    r->address =
-        region_reserve(device_count, size, align > GRANULARITY ? align : GRANULARITY, wanted);
+    r->address = find_addresses(size, align > GRANULARITY ? align : GRANULARITY, wanted);
     if (!r->address) {
         free(r);
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -41,6 +41,7 @@ static void bounds(void) {
     GIVES(CUDA_ERROR_INVALID_VALUE, CU(cuMemsetD32_v2)(p, 0, 9));
     GIVES(CUDA_ERROR_INVALID_VALUE, CU(cuMemsetD32_v2)(p + 1, 0, 1));
     GIVES(CUDA_ERROR_INVALID_VALUE, CU(cuMemcpyDtoH_v2)(h, p - 1, 1));
+    SAYS("start 1 bytes before allocation");
     GIVES(CUDA_ERROR_INVALID_VALUE, CU(cuMemcpyDtoH_v2)(h, (CUdeviceptr)(uintptr_t)h, 1));
     GIVES(CUDA_ERROR_INVALID_VALUE, CU(cuMemFree_v2)(p + 1));
     OK(CU(cuMemcpyDtoH_v2)(h, p, 0));
