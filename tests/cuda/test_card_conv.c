@@ -144,6 +144,16 @@ DVT_TEST(card_conv_fractions) {
     }
 }
 
+/* float16 and bfloat16 in turn: the tensor cores, where there are any. */
+DVT_TEST(card_conv_halves) {
+    int i;
+    NEEDS_CARD;
+    for (i = 0; i < CASES(nets); i++)
+        same_conv(&nets[i], i % 2 ? DVT_F16 : DVT_BF16, i % 3 == 0, true);
+    for (i = 0; i < CASES(corners); i++)
+        same_conv(&corners[i], i % 2 ? DVT_BF16 : DVT_F16, i % 3 == 1, true);
+}
+
 /* Enough tiles for the largest, whose last row, column and slice are cut. */
 DVT_TEST(card_conv_many_tiles) {
     static const conv_case many = {9, 10,     62,     62,     127, 1,
@@ -153,6 +163,8 @@ DVT_TEST(card_conv_many_tiles) {
     NEEDS_CARD;
     same_conv(&many, DVT_F32, true, true);
     same_conv(&back, DVT_F32, false, true);
+    same_conv(&many, DVT_F16, true, true);
+    same_conv(&back, DVT_BF16, false, true);
 }
 
 /* Nothing to add up: the bias alone, or zeros. */

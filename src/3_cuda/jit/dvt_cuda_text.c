@@ -57,6 +57,8 @@ static void dvti_cuda_write_source(dvti_cuda_program program, dvti_text *text) {
     case DVTI_CUDA_FAMILY_COUNT:
         break;
     }
+    if (program.family == DVTI_CUDA_FAMILY_conv || program.family == DVTI_CUDA_FAMILY_conv_mma)
+        dvti_cuda_add_file(text, "conv_patch.cu");
     dvti_cuda_add_file(text, dvti_cuda_files[program.family]);
 }
 

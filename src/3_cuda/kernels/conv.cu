@@ -1,151 +1,19 @@
-/* Convolution and its two gradients as products of matrices that are gathered on the way, and never stored: implicit GEMM.
+/* Convolution and its two gradients on the ordinary cores: the products that conv_patch.cu describes, direct sums where a product
+   would be a waste, and the sum of parts.
 
-     OP        rows m         columns                        summed over k              left operand    right operand
-     FORWARD   channels of y  pixels of y, of all samples    channels of x, taps        w[m][k]         the patches of x
-     DATA      channels of x  pixels of x, of one phase      channels of y, taps        w[k][m]         the patches of y
-     WEIGHT    channels of y  channels of x, taps            pixels of y, all samples   y[m][k]         the patches of x
-
-   DATA gathers, so that nothing is added in memory. Pixels of x at one distance from a multiple of the stride (a phase) see the same
-   taps, each stride / gcd(stride, dilation)-th; for one phase it is a convolution of y with stride 1 and a negative dilation, and no
-   product with a zero between y's pixels is computed. Phases are computed side by side by different blocks.
-
-   Memory: all arrays contiguous, NCHW and OIHW. Consecutive columns (WEIGHT: consecutive k) are consecutive pixels, so that the lanes of
-   a warp read and write side by side.
-
-   Launch: one block of threads for BM x BN results of one group, phase and part of the sum: block = ((((phase, group), part), column
-   tile), row tile), the last one fastest, so that blocks at work together share the patches. A block fetches BK deep slices of both
-   operands into registers while it multiplies the slices before, which lie in shared memory (two of each, one barrier per slice); a thread keeps
-   TM x TN results in registers. Where there are too few tiles to fill a card, the sum is cut into parts, whose partial results
-   the kernel SUM adds in their order: the same bits on every run, with no atomics.
+   TILED: a block fetches slices of both operands, BK deep, into registers while it multiplies the slices before, which lie in shared
+   memory (two of each, one barrier per slice); a thread keeps TM x TN results in registers. One thread per result would read 2
+   numbers per multiplication, tiles in shared memory read 2 / BM of that, results in registers let shared memory keep up, and two
+   slices of each hide the gathering.
 
    DIRECT: where groups leave one or two rows (depthwise), or WEIGHT has few results, tiles would be empty. FORWARD and DATA: one
-   thread per result. WEIGHT: one block per row, channel and 9 taps, whose threads take the pixels in turn.
+   thread per result, 256 in a block. WEIGHT: one block per row, channel, 9 taps and part, whose threads take the pixels in turn.
 
-   Numerics: fused multiply-add in float32, in ascending k (float64 for float64), bias last; parts and blocks are added in a fixed tree.
+   SUM: one thread per result, 256 in a block.
 
-   Ladder (why this shape): one thread per result reads 2 numbers per multiplication; tiles in shared memory read 2 / BM;
-   TM x TN in registers makes shared memory keep up; the double buffer hides the gather.
+   Numerics: fused multiply-add in float32 (float64 for float64), in ascending k, then the bias.
 
-   Variant: D the dtype, OP, WIDE (64-bit positions), one of TILED (with BM, BN, BK, TM, TN), DIRECT, SUM. */
-
-#if D == DVT_F64
-typedef double C;
-#else
-typedef float C;
-#endif
-#if WIDE
-typedef int64_t I;
-typedef uint64_t U;
-#else
-typedef int I;
-typedef unsigned U;
-#endif
-
-/* The divisor d on the card, as dvti_cuda_divisor makes it. */
-__device__ inline dvti_kdivisor dvti_divisor(I d) {
-    dvti_kdivisor r;
-    r.divisor = d > 1 ? d : 1;
-    r.shift = WIDE || r.divisor == 1 ? 0 : 32 - __clz((int)r.divisor - 1);
-    r.multiplier = WIDE ? 0
-                        : (unsigned)(((((uint64_t)1 << r.shift) - (uint64_t)r.divisor) << 32) / (uint64_t)r.divisor + 1);
-    return r;
-}
-
-/* Along an axis: column number a has its tap t at a * scale + first + t * step of the image that is read, if that is inside 0 ..
-   extent - 1; the tap is kernel_first + t * kernel_step of w, the result out_first + a * out_scale. */
-struct dvti_axis {
-    I count, scale, first, step, taps, extent;
-    I kernel_first, kernel_step, out_first, out_scale;
-};
-
-__device__ inline dvti_axis dvti_axis_of(const dvti_kconv &p, int axis, I phase) {
-    const I stride = (I)p.stride[axis], dilation = (I)p.dilation[axis], padding = (I)p.padding[axis];
-    dvti_axis r;
-    if constexpr (OP == DATA) {
-        r.kernel_step = stride / (I)p.common[axis];
-        const I end = min(r.kernel_step, (I)p.window[axis]);
-        I tap = 0;
-        while (tap < end && (phase + padding - tap * dilation) % stride != 0)
-            tap++;
-        r.kernel_first = tap;
-        r.taps = tap < end ? ((I)p.window[axis] - tap - 1) / r.kernel_step + 1 : 0;
-        r.first = (phase + padding - tap * dilation) / stride;
-        r.step = -(dilation / (I)p.common[axis]);
-        r.count = ((I)p.image[axis] - phase - 1) / stride + 1;
-        r.scale = 1;
-        r.extent = (I)p.pixels[axis];
-        r.out_first = phase;
-        r.out_scale = stride;
-    } else {
-        r.kernel_first = r.out_first = 0;
-        r.kernel_step = r.out_scale = 1;
-        r.taps = (I)p.window[axis];
-        r.first = -padding;
-        r.step = dilation;
-        r.count = (I)p.pixels[axis];
-        r.scale = stride;
-        r.extent = (I)p.image[axis];
-    }
-    return r;
-}
-
-/* What one block computes. */
-struct dvti_work {
-    dvti_axis rows, columns;               /* of an image */
-    dvti_kdivisor grid, grid_width;        /* columns of a plane */
-    dvti_kdivisor kernel, kernel_width;    /* taps */
-    I group, part, m0, n0, m, n;           /* the tile's first row and column, and the matrices' extents */
-    I begin, end;                          /* of k */
-};
-
-/* A place in a plane: which sample, and where the window begins in the image, whose channel 0 (of the group) begins at `at`. */
-struct dvti_corner {
-    I at, row, column;
-    bool inside; /* there is such a column */
-};
-
-__device__ inline dvti_corner dvti_corner_of(const dvti_kconv &p, const dvti_work &b, I column, I end) {
-    const I sample = dvti_divide(column, b.grid), pixel = column - sample * (I)b.grid.divisor;
-    const I i = dvti_divide(pixel, b.grid_width), j = pixel - i * (I)b.grid_width.divisor;
-    const I all = OP == DATA ? (I)p.o : (I)p.c, each = OP == DATA ? (I)p.og : (I)p.cg;
-    dvti_corner r;
-    r.at = (sample * all + b.group * each) * b.rows.extent * b.columns.extent;
-    r.row = i * b.rows.scale + b.rows.first;
-    r.column = j * b.columns.scale + b.columns.first;
-    r.inside = column < end;
-    return r;
-}
-
-struct dvti_tap {
-    I channel, t, u;
-};
-
-__device__ inline dvti_tap dvti_tap_of(const dvti_work &b, I k) {
-    dvti_tap r;
-    r.channel = dvti_divide(k, b.kernel);
-    k -= r.channel * (I)b.kernel.divisor;
-    r.t = dvti_divide(k, b.kernel_width);
-    r.u = k - r.t * (I)b.kernel_width.divisor;
-    return r;
-}
-
-/* An element of a patch; 0 in the padding. */
-__device__ inline C dvti_patch(const dvti_work &b, const void *image, const dvti_corner &corner, dvti_tap tap) {
-    const I row = corner.row + tap.t * b.rows.step, column = corner.column + tap.u * b.columns.step;
-    const bool inside = corner.inside && (U)row < (U)b.rows.extent && (U)column < (U)b.columns.extent;
-    const I at = corner.at + (tap.channel * b.rows.extent + row) * b.columns.extent + column;
-    return inside ? dvti_load<D, C>(image, at) : (C)0;
-}
-
-/* One result, or one part of it. */
-__device__ inline void dvti_put(const dvti_kconv &p, I part, I at, I channel, C sum) {
-    if (p.bias && part == 0)
-        sum += dvti_load<D, C>(p.bias, channel);
-    if (p.parts > 1)
-        ((C *)p.partial)[part * (I)p.size + at] = sum;
-    else
-        dvti_store<D>(p.out, at, sum);
-}
+   Variant: that of conv_patch.cu, and one of TILED (with BM, BN, BK, TM, TN), DIRECT, SUM. */
 
 #if TILED
 #define THREADS (BM / TM * (BN / TN))
@@ -156,38 +24,6 @@ __device__ inline void dvti_put(const dvti_kconv &p, I part, I at, I channel, C 
 #define UNROLL (TM * TN >= 64 ? 1 : BK)
 #define RESIDENT (WIDE ? 1 : 2)
 #define PITCH(extent) ((extent) + 4) /* rows stay aligned to 16 bytes, and lanes that differ in k do not meet in a bank */
-
-__device__ inline dvti_work dvti_work_of(const dvti_kconv &p) {
-    dvti_work b;
-    I block = (I)blockIdx.x, phase;
-    b.m0 = block % (I)p.row_tiles * BM;
-    block /= (I)p.row_tiles;
-    b.n0 = block % (I)p.column_tiles * BN;
-    block /= (I)p.column_tiles;
-    b.part = block % (I)p.parts;
-    block /= (I)p.parts;
-    b.group = block % (I)p.groups;
-    phase = block / (I)p.groups;
-    b.rows = dvti_axis_of(p, 0, phase / (I)p.phases[1]);
-    b.columns = dvti_axis_of(p, 1, phase % (I)p.phases[1]);
-    b.grid = p.grid;
-    b.grid_width = p.grid_width;
-    b.kernel = p.kernel;
-    b.kernel_width = p.kernel_width;
-    if (OP == DATA && p.phases[0] * p.phases[1] > 1) {
-        b.grid = dvti_divisor(b.rows.count * b.columns.count);
-        b.grid_width = dvti_divisor(b.columns.count);
-        b.kernel = dvti_divisor(b.rows.taps * b.columns.taps);
-        b.kernel_width = dvti_divisor(b.columns.taps);
-    }
-    b.m = OP == DATA ? (I)p.cg : (I)p.og;
-    const I taps = (OP == DATA ? (I)p.og : (I)p.cg) * b.rows.taps * b.columns.taps;
-    const I places = (I)p.n * b.rows.count * b.columns.count;
-    b.n = OP == WEIGHT ? taps : places;
-    b.begin = b.part * (I)p.depth;
-    b.end = min(b.begin + (I)p.depth, OP == WEIGHT ? places : taps);
-    return b;
-}
 
 /* Fetches slices of the operands. A thread's elements of FORWARD's and DATA's patches lie in one column, those of WEIGHT in one k. */
 struct dvti_fetcher {
@@ -293,28 +129,6 @@ template <int N, int EXTENT> __device__ inline void dvti_read(const C *slice, in
     }
 }
 
-__device__ inline void dvti_put_column(const dvti_kconv &p, const dvti_work &b, I column, int thread, const C *sums) {
-    I first, pitch;
-    if constexpr (OP == WEIGHT) {
-        pitch = b.n;
-        first = b.group * (I)p.og * pitch + column;
-    } else {
-        const I all = OP == DATA ? (I)p.c : (I)p.o;
-        const I sample = dvti_divide(column, b.grid), pixel = column - sample * (I)b.grid.divisor;
-        const I i = dvti_divide(pixel, b.grid_width), j = pixel - i * (I)b.grid_width.divisor;
-        pitch = (I)p.out_height.divisor * (I)p.out_width.divisor;
-        first = (sample * all + b.group * b.m) * pitch +
-                (b.rows.out_first + i * b.rows.out_scale) * (I)p.out_width.divisor + b.columns.out_first +
-                j * b.columns.out_scale;
-    }
-#pragma unroll
-    for (int i = 0; i < TM; i++) {
-        const I m = b.m0 + dvti_spread(i, thread, BM / TM, PACK(TM));
-        if (m < b.m)
-            dvti_put(p, b.part, first + m * pitch, b.group * b.m + m, sums[i * TN]);
-    }
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const dvti_kconv p) {
     __shared__ alignas(16) C left_slices[2][BK][PITCH(BM)];
     __shared__ alignas(16) C right_slices[2][BK][PITCH(BN)];
@@ -352,8 +166,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const 
 #pragma unroll
     for (int j = 0; j < TN; j++) {
         const I column = b.n0 + dvti_spread(j, thread_column, BN / TN, PACK(TN));
-        if (column < b.n)
-            dvti_put_column(p, b, column, thread_row, &sums[0][j]);
+        if (column >= b.n)
+            continue;
+        I pitch;
+        const I first = dvti_place(p, b, column, pitch);
+#pragma unroll
+        for (int i = 0; i < TM; i++) {
+            const I m = b.m0 + dvti_spread(i, thread_row, BM / TM, PACK(TM));
+            if (m < b.m)
+                dvti_put(p, b.part, first + m * pitch, b.group * b.m + m, sums[i][j]);
+        }
     }
 }
 #endif

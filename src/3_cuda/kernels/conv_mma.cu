@@ -1,1 +1,268 @@
-/* conv_mma. */
+/* Convolution of float16 and bfloat16 on the tensor cores: the products that conv_patch.cu describes, with
+   mma.sync.m16n8k16 (compute capability 8.0 and above), added in float32.
+
+   A block of WARPS_M x WARPS_N warps has a tile of BM x BN results, a warp BM / WARPS_M x BN / WARPS_N of them in registers. Slices
+   of the operands, BK deep, are fetched into registers while the slices before are multiplied from shared memory (two of each, one
+   barrier per slice). The tensor cores are fast enough for gathering to be what takes the time, so it is kept short: elements go in
+   pairs; what a tap adds to a position is computed once per slice for all threads (`steps`), a slice ahead; a window's corner once
+   per thread; and a place outside of the image or the sum is so far outside that the check of the padding finds it.
+
+   Shared memory: the operands stand as they come, so that neither the fetching nor the storing has to turn them around, and ldmatrix
+   turns what needs it:
+     left    FORWARD, WEIGHT [m][k]   DATA [k][m]         right   FORWARD, DATA [k][n]   WEIGHT [n][k]
+   Rows are 16 bytes longer than their content, which puts the 8 rows of a matrix into different banks.
+
+   Variant: that of conv_patch.cu, BM, BN, BK, WARPS_M, WARPS_N. */
+
+#define THREADS (32 * WARPS_M * WARPS_N)
+#define LEFT_BY_K (OP == DATA)
+#define RIGHT_BY_K (OP != WEIGHT)
+#define LEFT_ROWS (LEFT_BY_K ? BK : BM)
+#define LEFT_PITCH ((LEFT_BY_K ? BM : BK) + 8)
+#define RIGHT_ROWS (RIGHT_BY_K ? BK : BN)
+#define RIGHT_PITCH ((RIGHT_BY_K ? BN : BK) + 8)
+#define LEFT_PAIRS (BM * BK / 2 / THREADS)
+#define RIGHT_PAIRS (BN * BK / 2 / THREADS)
+#define STEPS (RIGHT_BY_K ? 2 * BK : BN)
+#define TILES_M (BM / WARPS_M / 16)
+#define TILES_N (BN / WARPS_N / 8)
+/* 16 warps on a processor hide each other's gathering: 128 registers, for which slices of 16 leave room, those of 32 do not; nor do
+   64-bit positions. */
+#define RESIDENT (WIDE ? 1 : 512 / THREADS)
+/* Twice this still fits, and no position brings it back inside. */
+#define OUTSIDE (-((I)1 << (8 * (int)sizeof(I) - 2)))
+
+/* What a tap adds to a corner: to its place, row and column; and where it is in w. */
+struct alignas(4 * sizeof(I)) dvti_step {
+    I at, row, column, weight;
+};
+
+__device__ inline dvti_step dvti_step_of(const dvti_kconv &p, const dvti_work &b, I tap_number, I end) {
+    const dvti_tap tap = dvti_tap_of(b, tap_number);
+    const I row = b.rows.kernel_first + tap.t * b.rows.kernel_step;
+    const I column = b.columns.kernel_first + tap.u * b.columns.kernel_step;
+    const I filter = (b.group * (I)p.og + tap.channel) * (I)p.cg;
+    dvti_step step;
+    step.row = tap.t * b.rows.step;
+    step.column = tap.u * b.columns.step;
+    step.at = (tap.channel * b.rows.extent + step.row) * b.columns.extent + step.column;
+    step.row = tap_number < end ? step.row : OUTSIDE;
+    step.weight = OP == DATA ? (filter * (I)p.window[0] + row) * (I)p.window[1] + column : 0;
+    return step;
+}
+
+/* A corner whose `at` is where tap (0, 0) is, be it inside or not. */
+__device__ inline dvti_corner dvti_start_of(const dvti_kconv &p, const dvti_work &b, I column, I end) {
+    dvti_corner corner = dvti_corner_of(p, b, column, end);
+    corner.at += corner.row * b.columns.extent + corner.column;
+    corner.row = corner.inside ? corner.row : OUTSIDE;
+    return corner;
+}
+
+__device__ inline unsigned dvti_look(const dvti_work &b, const void *image, const dvti_corner &corner,
+                                     const dvti_step &step) {
+    const bool inside = (U)(corner.row + step.row) < (U)b.rows.extent &&
+                        (U)(corner.column + step.column) < (U)b.columns.extent;
+    return inside ? dvti_element(image, corner.at + step.at) : 0u;
+}
+
+/* ---- fetching: pairs along what is contiguous in shared memory ---- */
+/* The patches by k: a thread's pairs are those of two columns. */
+__device__ inline void dvti_fetch_columns(const dvti_kconv &p, const dvti_work &b, const dvti_corner *corner,
+                                          const dvti_step *steps, unsigned *right) {
+    const void *image = OP == DATA ? p.y : p.x;
+#pragma unroll
+    for (int e = 0; e < RIGHT_PAIRS; e++) {
+        const dvti_step step = steps[((int)threadIdx.x + e * THREADS) / (BN / 2)];
+        right[e] = dvti_look(b, image, corner[0], step) | dvti_look(b, image, corner[1], step) << 16;
+    }
+}
+
+/* w by m, two k; both at once where their place is even. */
+__device__ inline void dvti_fetch_filters(const dvti_kconv &p, const dvti_work &b, I k, unsigned *left) {
+    const I depth = (I)p.cg * (I)b.kernel.divisor;
+    const bool even = (depth & 1) == 0 && ((uint64_t)p.w & 3) == 0;
+#pragma unroll
+    for (int e = 0; e < LEFT_PAIRS; e++) {
+        const int slot = (int)threadIdx.x + e * THREADS;
+        const I first = k + slot % (BK / 2) * 2, m = b.m0 + slot / (BK / 2);
+        const I at = (b.group * (I)p.og + m) * depth + first;
+        const bool one = m < b.m && first < b.end, two = m < b.m && first + 1 < b.end;
+        if (even && two)
+            left[e] = *(const unsigned *)((const E *)p.w + at);
+        else
+            left[e] = (one ? dvti_element(p.w, at) : 0u) | (two ? (unsigned)dvti_element(p.w, at + 1) : 0u) << 16;
+    }
+}
+
+/* w by k, two m. */
+__device__ inline void dvti_fetch_turned(const dvti_kconv &p, const dvti_work &b, const dvti_step *steps, I k,
+                                         unsigned *left) {
+    const I pitch = (I)p.window[0] * (I)p.window[1];
+#pragma unroll
+    for (int e = 0; e < LEFT_PAIRS; e++) {
+        const int slot = (int)threadIdx.x + e * THREADS, depth = slot / (BM / 2);
+        const I m = b.m0 + slot % (BM / 2) * 2, at = steps[depth].weight + m * pitch;
+        const bool one = k + depth < b.end && m < b.m, two = k + depth < b.end && m + 1 < b.m;
+        left[e] = (one ? dvti_element(p.w, at) : 0u) | (two ? (unsigned)dvti_element(p.w, at + pitch) : 0u) << 16;
+    }
+}
+
+/* Both operands of WEIGHT: a thread's pairs are those of two pixels. */
+__device__ inline void dvti_fetch_pixels(const dvti_kconv &p, const dvti_work &b, const dvti_step *steps, I k,
+                                         unsigned *left, unsigned *right) {
+    const I plane = (I)b.grid.divisor;
+    dvti_corner corner[2];
+    I y[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const I at = k + (int)threadIdx.x % (BK / 2) * 2 + i, sample = dvti_divide(at, b.grid);
+        corner[i] = dvti_start_of(p, b, at, b.end);
+        y[i] = (sample * (I)p.o + b.group * (I)p.og) * plane + at - sample * plane;
+    }
+#pragma unroll
+    for (int e = 0; e < LEFT_PAIRS; e++) {
+        const I m = b.m0 + ((int)threadIdx.x + e * THREADS) / (BK / 2);
+        const bool one = corner[0].inside && m < b.m, two = corner[1].inside && m < b.m;
+        left[e] = (one ? dvti_element(p.y, y[0] + m * plane) : 0u) |
+                  (two ? (unsigned)dvti_element(p.y, y[1] + m * plane) : 0u) << 16;
+    }
+#pragma unroll
+    for (int e = 0; e < RIGHT_PAIRS; e++) {
+        const dvti_step step = steps[((int)threadIdx.x + e * THREADS) / (BK / 2)];
+        right[e] = dvti_look(b, p.x, corner[0], step) | dvti_look(b, p.x, corner[1], step) << 16;
+    }
+}
+
+template <int PAIRS, int WIDTH, int PITCH>
+__device__ inline void dvti_put_pairs(E (*slice)[PITCH], const unsigned *pairs) {
+#pragma unroll
+    for (int e = 0; e < PAIRS; e++) {
+        const int slot = (int)threadIdx.x + e * THREADS;
+        *(unsigned *)&slice[slot / (WIDTH / 2)][slot % (WIDTH / 2) * 2] = pairs[e];
+    }
+}
+
+/* ---- multiplying ---- */
+/* Four 8 x 8 matrices; lane 8 i + r gives the address of row r of matrix i. TURN: rows become columns. */
+template <bool TURN> __device__ inline void dvti_matrices(const E *row, unsigned (&out)[4]) {
+    const unsigned at = (unsigned)__cvta_generic_to_shared(row);
+    if constexpr (TURN)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                     : "r"(at)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                     : "r"(at)
+                     : "memory");
+}
+
+__device__ inline void dvti_mma(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+#if D == DVT_F16
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#endif
+}
+
+/* Adds the product of two slices to this warp's results. m, n: where they begin in the tile. */
+__device__ inline void dvti_multiply(const E (*left)[LEFT_PITCH], const E (*right)[RIGHT_PITCH], int m, int n,
+                                     float (&sums)[TILES_M][TILES_N][4]) {
+    const int lane = (int)threadIdx.x % 32, row = lane % 8, low = lane / 8 % 2 * 8, high = lane / 16 * 8;
+#pragma unroll
+    for (int k = 0; k < BK; k += 16) {
+        unsigned a[TILES_M][4];
+#pragma unroll
+        for (int i = 0; i < TILES_M; i++) {
+            if constexpr (LEFT_BY_K)
+                dvti_matrices<true>(&left[k + high + row][m + i * 16 + low], a[i]);
+            else
+                dvti_matrices<false>(&left[m + i * 16 + low + row][k + high], a[i]);
+        }
+#pragma unroll
+        for (int j = 0; j < TILES_N; j += 2) {
+            unsigned b[4];
+            if constexpr (RIGHT_BY_K)
+                dvti_matrices<true>(&right[k + low + row][n + j * 8 + high], b);
+            else
+                dvti_matrices<false>(&right[n + j * 8 + high + row][k + low], b);
+#pragma unroll
+            for (int i = 0; i < TILES_M; i++) {
+                dvti_mma(sums[i][j], a[i], b[0], b[1]);
+                dvti_mma(sums[i][j + 1], a[i], b[2], b[3]);
+            }
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const dvti_kconv p) {
+    __shared__ alignas(16) E left_slices[2][LEFT_ROWS][LEFT_PITCH];
+    __shared__ alignas(16) E right_slices[2][RIGHT_ROWS][RIGHT_PITCH];
+    __shared__ dvti_step steps[STEPS]; /* by k: of two slices; WEIGHT: of the tile's columns */
+    const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
+    const int m = warp / WARPS_N * (BM / WARPS_M), n = warp % WARPS_N * (BN / WARPS_N);
+    const dvti_work b = dvti_work_of(p);
+    float sums[TILES_M][TILES_N][4] = {};
+    unsigned left[LEFT_PAIRS], right[RIGHT_PAIRS];
+    dvti_corner corner[2];
+    if (b.n0 >= b.n) /* a phase with fewer pixels than the first; the whole block leaves */
+        return;
+    const auto fetch = [&](I k, int stage) {
+        if constexpr (OP == WEIGHT)
+            dvti_fetch_pixels(p, b, steps, k, left, right);
+        else {
+            dvti_fetch_columns(p, b, corner, steps + stage * BK, right);
+            if constexpr (OP == DATA)
+                dvti_fetch_turned(p, b, steps + stage * BK, k, left);
+            else
+                dvti_fetch_filters(p, b, k, left);
+        }
+    };
+    const auto put = [&](int stage) {
+        dvti_put_pairs<LEFT_PAIRS, LEFT_BY_K ? BM : BK>(left_slices[stage], left);
+        dvti_put_pairs<RIGHT_PAIRS, RIGHT_BY_K ? BN : BK>(right_slices[stage], right);
+    };
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        corner[i] = dvti_start_of(p, b, b.n0 + thread % (BN / 2) * 2 + i, b.n);
+    for (int i = thread; i < STEPS; i += THREADS)
+        steps[i] = OP == WEIGHT ? dvti_step_of(p, b, b.n0 + i, b.n) : dvti_step_of(p, b, b.begin + i, b.end);
+    __syncthreads();
+    if (b.begin < b.end) {
+        fetch(b.begin, 0);
+        put(0);
+    }
+    __syncthreads();
+    int stage = 0;
+    for (I k = b.begin; k < b.end; k += BK, stage ^= 1) {
+        const bool more = k + BK < b.end;
+        if (more)
+            fetch(k + BK, stage ^ 1);
+        if (OP != WEIGHT && thread < BK)
+            steps[stage * BK + thread] = dvti_step_of(p, b, k + 2 * BK + thread, b.end);
+        dvti_multiply(left_slices[stage], right_slices[stage], m, n, sums);
+        if (more)
+            put(stage ^ 1);
+        __syncthreads();
+    }
+#pragma unroll
+    for (int j = 0; j < 2 * TILES_N; j++) {
+        const I column = b.n0 + n + j / 2 * 8 + lane % 4 * 2 + j % 2;
+        if (column >= b.n)
+            continue;
+        I pitch;
+        const I first = dvti_place(p, b, column, pitch);
+#pragma unroll
+        for (int i = 0; i < 2 * TILES_M; i++) {
+            const I row = b.m0 + m + i / 2 * 16 + i % 2 * 8 + lane / 4;
+            if (row < b.m)
+                dvti_put(p, b.part, first + row * pitch, b.group * b.m + row, sums[i / 2][j / 2][i % 2 * 2 + j % 2]);
+        }
+    }
+}

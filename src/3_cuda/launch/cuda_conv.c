@@ -1,55 +1,39 @@
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
    parts), whether positions have 64 bits. Every choice depends on shapes only, not on the card: so do the bits of a result. */
-#include "3_cuda/dvt_cuda.h"
-
-/* A block's results, the depth of a slice, a thread's results. `speed`: of multiplying, of what the largest reaches. */
-typedef struct dvti_cuda_conv_tile {
-    int rows, columns, depth, thread_rows, thread_columns;
-    double speed;
-} dvti_cuda_conv_tile;
+#include "3_cuda/launch/cuda_conv.h"
 
 #define DVTI_CUDA_CONV_TILES 5
 static const dvti_cuda_conv_tile dvti_cuda_conv_tiles[DVTI_CUDA_CONV_TILES] = {
-    {128, 128, 8, 8, 8, 1.0}, {64, 64, 16, 4, 4, 0.7},  {32, 128, 16, 4, 4, 0.65},
-    {16, 256, 16, 4, 4, 0.6}, {32, 32, 32, 2, 2, 0.35},
+    {128, 128, 8, 1.0, 8, 8}, {64, 64, 16, 0.7, 4, 4},  {32, 128, 16, 0.65, 4, 4},
+    {16, 256, 16, 0.6, 4, 4}, {32, 32, 32, 0.35, 2, 2},
 };
-
-typedef enum dvti_cuda_conv_op {
-    DVTI_CUDA_CONV_FORWARD,
-    DVTI_CUDA_CONV_DATA,
-    DVTI_CUDA_CONV_WEIGHT
-} dvti_cuda_conv_op;
 
 /* What `how` is besides the number of a tile. */
 enum { DVTI_CUDA_CONV_DIRECT = 14, DVTI_CUDA_CONV_SUM = 15 };
 
-DVTI_FN void dvti_cuda_describe_conv(uint64_t variant, dvti_text *text) {
+DVTI_FN int dvti_cuda_conv_describe(uint64_t variant, const dvti_cuda_conv_tile *tiles, int count,
+                                    dvti_text *text) {
     int how = (int)(variant >> 8 & 15);
     dvti_text_add(text, "#define FORWARD %d\n#define DATA %d\n#define WEIGHT %d\n",
                   (int)DVTI_CUDA_CONV_FORWARD, (int)DVTI_CUDA_CONV_DATA,
                   (int)DVTI_CUDA_CONV_WEIGHT);
-    dvti_text_add(text, "#define D %d\n#define OP %d\n#define WIDE %d\n", (int)(variant & 15),
-                  (int)(variant >> 4 & 15), (int)(variant >> 12 & 1));
-    dvti_text_add(text, "#define TILED %d\n#define DIRECT %d\n#define SUM %d\n",
-                  how < DVTI_CUDA_CONV_TILES, how == DVTI_CUDA_CONV_DIRECT,
-                  how == DVTI_CUDA_CONV_SUM);
-    if (how < DVTI_CUDA_CONV_TILES) {
-        const dvti_cuda_conv_tile *tile = &dvti_cuda_conv_tiles[how];
-        dvti_text_add(
-            text, "#define BM %d\n#define BN %d\n#define BK %d\n#define TM %d\n#define TN %d\n",
-            tile->rows, tile->columns, tile->depth, tile->thread_rows, tile->thread_columns);
-    }
+    dvti_text_add(text, "#define D %d\n#define OP %d\n#define WIDE %d\n#define TILED %d\n",
+                  (int)(variant & 15), (int)(variant >> 4 & 15), (int)(variant >> 12 & 1),
+                  how < count);
+    if (how < count)
+        dvti_text_add(text, "#define BM %d\n#define BN %d\n#define BK %d\n", tiles[how].rows,
+                      tiles[how].columns, tiles[how].depth);
+    return how;
 }
 
-typedef struct dvti_cuda_conv_plan {
-    dvti_kconv args;
-    dvti_cuda_conv_op op;
-    int how;
-    bool wide;
-    /* The product: rows x depth times depth x columns, `products` of them (groups and phases); those of the first phase, the largest. */
-    int64_t rows, columns, depth, products;
-    dvti_cuda_grid grid;
-} dvti_cuda_conv_plan;
+DVTI_FN void dvti_cuda_describe_conv(uint64_t variant, dvti_text *text) {
+    int how = dvti_cuda_conv_describe(variant, dvti_cuda_conv_tiles, DVTI_CUDA_CONV_TILES, text);
+    dvti_text_add(text, "#define MMA 0\n#define DIRECT %d\n#define SUM %d\n",
+                  how == DVTI_CUDA_CONV_DIRECT, how == DVTI_CUDA_CONV_SUM);
+    if (how < DVTI_CUDA_CONV_TILES)
+        dvti_text_add(text, "#define TM %d\n#define TN %d\n", dvti_cuda_conv_tiles[how].down,
+                      dvti_cuda_conv_tiles[how].across);
+}
 
 static int64_t dvti_cuda_conv_common(int64_t a, int64_t b) {
     while (b) {
@@ -151,28 +135,35 @@ static int64_t dvti_cuda_conv_parts(int64_t blocks, int64_t depth) {
         DVTI_MIN(DVTI_CUDA_CONV_BLOCKS / DVTI_MAX(blocks, 1), depth / DVTI_CUDA_CONV_PART), 1);
 }
 
+/* float64 has registers for 4 x 4 results of a thread at most, and shared memory for slices of squares. Where a column is a tap, a
+   thread keeps all of its taps: too many of them in the widest tile. */
+static bool dvti_cuda_conv_has_room(const dvti_cuda_conv_plan *plan,
+                                    const dvti_cuda_conv_tile *tile) {
+    if (plan->dtype == DVT_F64 && (tile->rows != tile->columns || tile->rows > 64))
+        return false;
+    return plan->op != DVTI_CUDA_CONV_WEIGHT || tile->columns <= 128;
+}
+
 /* Tiles leave rows and columns empty, small ones multiply slower, few ones leave the card empty. */
-static void dvti_cuda_conv_choose_tile(dvti_cuda_conv_plan *plan, bool wide_numbers) {
+static void dvti_cuda_conv_choose_tile(dvti_cuda_conv_plan *plan, const dvti_cuda_conv_tile *tiles,
+                                       int count) {
     double best = 0;
     int k;
-    for (k = 0; k < DVTI_CUDA_CONV_TILES; k++) {
-        const dvti_cuda_conv_tile *tile = &dvti_cuda_conv_tiles[k];
+    for (k = 0; k < count; k++) {
+        const dvti_cuda_conv_tile *tile = &tiles[k];
         int64_t rows = dvti_cuda_conv_blocks(plan->rows, tile->rows);
         int64_t columns = dvti_cuda_conv_blocks(plan->columns, tile->columns);
         double blocks = (double)rows * (double)columns * (double)plan->products, cost;
         int64_t parts =
             blocks < DVTI_CUDA_CONV_BLOCKS ? dvti_cuda_conv_parts((int64_t)blocks, plan->depth) : 1;
-        /* float64 has no room for more than 4 x 4 results of a thread, nor for longer slices. */
-        if (wide_numbers && (tile->rows != tile->columns || tile->rows > 64))
-            continue;
-        /* Where a column is a tap, a thread keeps all of its taps: too many of them in the longest slice. */
-        if (plan->op == DVTI_CUDA_CONV_WEIGHT && tile->columns > 128)
+        if (!plan->mma && !dvti_cuda_conv_has_room(plan, tile))
             continue;
         cost = blocks * tile->rows * tile->columns / tile->speed /
                DVTI_MIN(blocks * (double)parts, DVTI_CUDA_CONV_BLOCKS);
         if (best == 0 || cost < best) {
             best = cost;
             plan->how = k;
+            plan->slice = tile->depth;
             plan->args.row_tiles = rows;
             plan->args.column_tiles = columns;
             plan->args.parts = parts;
@@ -197,13 +188,15 @@ static bool dvti_cuda_conv_is_direct(const dvti_cuda_conv_plan *plan) {
     return plan->rows <= 2 && (plan->args.size >= 16384 || plan->depth <= 512);
 }
 
-static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_launch *launch) {
+static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu,
+                                                  const dvti_launch *launch) {
     dvti_cuda_conv_plan plan;
     dvti_kconv *args = &plan.args;
     memset(&plan, 0, sizeof plan);
     plan.op = launch->op == DVTI_OP_conv2d_data     ? DVTI_CUDA_CONV_DATA
               : launch->op == DVTI_OP_conv2d_weight ? DVTI_CUDA_CONV_WEIGHT
                                                     : DVTI_CUDA_CONV_FORWARD;
+    plan.dtype = launch->out[0].dtype;
     plan.wide = dvti_cuda_conv_is_wide(launch);
     dvti_cuda_conv_shapes(&plan, launch);
     dvti_cuda_conv_product(&plan);
@@ -211,8 +204,13 @@ static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_launch *launch) {
     plan.grid.y = plan.grid.z = 1;
     plan.grid.threads = 256;
     if (!dvti_cuda_conv_is_direct(&plan)) {
-        dvti_cuda_conv_choose_tile(&plan, launch->out[0].dtype == DVT_F64);
-        dvti_cuda_conv_cut(&plan, dvti_cuda_conv_tiles[plan.how].depth);
+        int count = DVTI_CUDA_CONV_TILES;
+        const dvti_cuda_conv_tile *tiles = dvti_cuda_conv_mma_tiles(gpu, plan.dtype, &count);
+        plan.mma = tiles != NULL;
+        dvti_cuda_conv_choose_tile(&plan, tiles ? tiles : dvti_cuda_conv_tiles, count);
+        if (tiles)
+            plan.grid.threads = 32 * tiles[plan.how].down * tiles[plan.how].across;
+        dvti_cuda_conv_cut(&plan, plan.slice);
         plan.grid.x = args->row_tiles * args->column_tiles * args->parts * plan.products;
         return plan;
     }
@@ -233,36 +231,36 @@ static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_launch *launch) {
 
 /* ---- launches ---- */
 DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(launch);
-    int64_t each =
-        launch->out[0].dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
-    (void)gpu;
+    dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(gpu, launch);
+    int64_t each = plan.dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
     return plan.args.parts > 1 ? plan.args.parts * plan.args.size * each : 0;
 }
 
-static dvti_cuda_program dvti_cuda_conv_program(const dvti_launch *launch, dvti_cuda_conv_op op,
-                                                int how, bool wide) {
+static dvti_cuda_program dvti_cuda_conv_program(const dvti_cuda_conv_plan *plan) {
     dvti_cuda_program program;
-    program.family = DVTI_CUDA_FAMILY_conv;
-    program.variant = (uint64_t)launch->out[0].dtype | (uint64_t)op << 4 | (uint64_t)how << 8 |
-                      (uint64_t)wide << 12;
+    program.family = plan->mma ? DVTI_CUDA_FAMILY_conv_mma : DVTI_CUDA_FAMILY_conv;
+    program.variant = (uint64_t)plan->dtype | (uint64_t)plan->op << 4 | (uint64_t)plan->how << 8 |
+                      (uint64_t)plan->wide << 12;
     return program;
 }
 
 DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(launch);
+    dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(gpu, launch);
     dvt_status status;
     if (plan.how == DVTI_CUDA_CONV_DIRECT && plan.op != DVTI_CUDA_CONV_WEIGHT)
         plan.grid = dvti_cuda_grid_for(gpu, plan.args.size, plan.grid.threads, 1);
-    status =
-        dvti_cuda_start(gpu, launch, dvti_cuda_conv_program(launch, plan.op, plan.how, plan.wide),
-                        "dvti_conv", plan.grid, &plan.args, sizeof plan.args);
+    status = dvti_cuda_start(gpu, launch, dvti_cuda_conv_program(&plan), "dvti_conv", plan.grid,
+                             &plan.args, sizeof plan.args);
     if (status != DVT_OK || plan.args.parts == 1)
         return status;
-    /* The same for every operation; WIDE costs nothing here. */
-    return dvti_cuda_start(
-        gpu, launch, dvti_cuda_conv_program(launch, DVTI_CUDA_CONV_FORWARD, DVTI_CUDA_CONV_SUM, 1),
-        "dvti_conv", dvti_cuda_grid_for(gpu, plan.args.size, 256, 1), &plan.args, sizeof plan.args);
+    /* One program for every operation: its positions have 64 bits, which costs nothing there. */
+    plan.mma = false;
+    plan.how = DVTI_CUDA_CONV_SUM;
+    plan.op = DVTI_CUDA_CONV_FORWARD;
+    plan.wide = true;
+    return dvti_cuda_start(gpu, launch, dvti_cuda_conv_program(&plan), "dvti_conv",
+                           dvti_cuda_grid_for(gpu, plan.args.size, 256, 1), &plan.args,
+                           sizeof plan.args);
 }
 
 #undef DVTI_CUDA_CONV_TILES
