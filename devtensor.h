@@ -14159,138 +14159,6 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "\n",
-"\n",
-"\n",
-"\n",
-"\n",
-"\n",
-"\n",
-"\n",
-"\n",
-"\n",
-"\n",
-"\n",
-"\n",
-"\n",
-"#if D == DVT_F64\n",
-"typedef double C;\n",
-"#else\n",
-"typedef float C;\n",
-"#endif\n",
-"#if WIDE\n",
-"typedef int64_t I;\n",
-"typedef uint64_t U;\n",
-"#else\n",
-"typedef int I;\n",
-"typedef unsigned U;\n",
-"#endif\n",
-"\n",
-"\n",
-"__device__ inline dvti_kdivisor dvti_divisor(I d) {\n",
-"    dvti_kdivisor r;\n",
-"    r.divisor = d > 1 ? d : 1;\n",
-"    r.shift = WIDE || r.divisor == 1 ? 0 : 32 - __clz((int)r.divisor - 1);\n",
-"    r.multiplier = WIDE ? 0\n",
-"                        : (unsigned)(((((uint64_t)1 << r.shift) - (uint64_t)r.divisor) << 32) / (uint64_t)r.divisor + 1);\n",
-"    return r;\n",
-"}\n",
-"\n",
-"\n",
-"\n",
-"struct dvti_axis {\n",
-"    I count, scale, first, step, taps, extent;\n",
-"    I kernel_first, kernel_step, out_first, out_scale;\n",
-"};\n",
-"\n",
-"__device__ inline dvti_axis dvti_axis_of(const dvti_kconv &p, int axis, I phase) {\n",
-"    const I stride = (I)p.stride[axis], dilation = (I)p.dilation[axis], padding = (I)p.padding[axis];\n",
-"    dvti_axis r;\n",
-"    if constexpr (OP == DATA) {\n",
-"        r.kernel_step = stride / (I)p.common[axis];\n",
-"        const I end = min(r.kernel_step, (I)p.window[axis]);\n",
-"        I tap = 0;\n",
-"        while (tap < end && (phase + padding - tap * dilation) % stride != 0)\n",
-"            tap++;\n",
-"        r.kernel_first = tap;\n",
-"        r.taps = tap < end ? ((I)p.window[axis] - tap - 1) / r.kernel_step + 1 : 0;\n",
-"        r.first = (phase + padding - tap * dilation) / stride;\n",
-"        r.step = -(dilation / (I)p.common[axis]);\n",
-"        r.count = ((I)p.image[axis] - phase - 1) / stride + 1;\n",
-"        r.scale = 1;\n",
-"        r.extent = (I)p.pixels[axis];\n",
-"        r.out_first = phase;\n",
-"        r.out_scale = stride;\n",
-"    } else {\n",
-"        r.kernel_first = r.out_first = 0;\n",
-"        r.kernel_step = r.out_scale = 1;\n",
-"        r.taps = (I)p.window[axis];\n",
-"        r.first = -padding;\n",
-"        r.step = dilation;\n",
-"        r.count = (I)p.pixels[axis];\n",
-"        r.scale = stride;\n",
-"        r.extent = (I)p.image[axis];\n",
-"    }\n",
-"    return r;\n",
-"}\n",
-"\n",
-"\n",
-"struct dvti_work {\n",
-"    dvti_axis rows, columns;\n",
-"    dvti_kdivisor grid, grid_width;\n",
-"    dvti_kdivisor kernel, kernel_width;\n",
-"    I group, part, m0, n0, m, n;\n",
-"    I begin, end;\n",
-"};\n",
-"\n",
-"\n",
-"struct dvti_corner {\n",
-"    I at, row, column;\n",
-"    bool inside;\n",
-"};\n",
-"\n",
-"__device__ inline dvti_corner dvti_corner_of(const dvti_kconv &p, const dvti_work &b, I column, I end) {\n",
-"    const I sample = dvti_divide(column, b.grid), pixel = column - sample * (I)b.grid.divisor;\n",
-"    const I i = dvti_divide(pixel, b.grid_width), j = pixel - i * (I)b.grid_width.divisor;\n",
-"    const I all = OP == DATA ? (I)p.o : (I)p.c, each = OP == DATA ? (I)p.og : (I)p.cg;\n",
-"    dvti_corner r;\n",
-"    r.at = (sample * all + b.group * each) * b.rows.extent * b.columns.extent;\n",
-"    r.row = i * b.rows.scale + b.rows.first;\n",
-"    r.column = j * b.columns.scale + b.columns.first;\n",
-"    r.inside = column < end;\n",
-"    return r;\n",
-"}\n",
-"\n",
-"struct dvti_tap {\n",
-"    I channel, t, u;\n",
-"};\n",
-"\n",
-"__device__ inline dvti_tap dvti_tap_of(const dvti_work &b, I k) {\n",
-"    dvti_tap r;\n",
-"    r.channel = dvti_divide(k, b.kernel);\n",
-"    k -= r.channel * (I)b.kernel.divisor;\n",
-"    r.t = dvti_divide(k, b.kernel_width);\n",
-"    r.u = k - r.t * (I)b.kernel_width.divisor;\n",
-"    return r;\n",
-"}\n",
-"\n",
-"\n",
-"__device__ inline C dvti_patch(const dvti_work &b, const void *image, const dvti_corner &corner, dvti_tap tap) {\n",
-"    const I row = corner.row + tap.t * b.rows.step, column = corner.column + tap.u * b.columns.step;\n",
-"    const bool inside = corner.inside && (U)row < (U)b.rows.extent && (U)column < (U)b.columns.extent;\n",
-"    const I at = corner.at + (tap.channel * b.rows.extent + row) * b.columns.extent + column;\n",
-"    return inside ? dvti_load<D, C>(image, at) : (C)0;\n",
-"}\n",
-"\n",
-"\n",
-"__device__ inline void dvti_put(const dvti_kconv &p, I part, I at, I channel, C sum) {\n",
-"    if (p.bias && part == 0)\n",
-"        sum += dvti_load<D, C>(p.bias, channel);\n",
-"    if (p.parts > 1)\n",
-"        ((C *)p.partial)[part * (I)p.size + at] = sum;\n",
-"    else\n",
-"        dvti_store<D>(p.out, at, sum);\n",
-"}\n",
-"\n",
 "#if TILED\n",
 "#define THREADS (BM / TM * (BN / TN))\n",
 "#define LEFT (BM * BK / THREADS)\n",
@@ -14300,38 +14168,6 @@ static const char *const dvti_cuda_lines[] = {
 "#define UNROLL (TM * TN >= 64 ? 1 : BK)\n",
 "#define RESIDENT (WIDE ? 1 : 2)\n",
 "#define PITCH(extent) ((extent) + 4)\n",
-"\n",
-"__device__ inline dvti_work dvti_work_of(const dvti_kconv &p) {\n",
-"    dvti_work b;\n",
-"    I block = (I)blockIdx.x, phase;\n",
-"    b.m0 = block % (I)p.row_tiles * BM;\n",
-"    block /= (I)p.row_tiles;\n",
-"    b.n0 = block % (I)p.column_tiles * BN;\n",
-"    block /= (I)p.column_tiles;\n",
-"    b.part = block % (I)p.parts;\n",
-"    block /= (I)p.parts;\n",
-"    b.group = block % (I)p.groups;\n",
-"    phase = block / (I)p.groups;\n",
-"    b.rows = dvti_axis_of(p, 0, phase / (I)p.phases[1]);\n",
-"    b.columns = dvti_axis_of(p, 1, phase % (I)p.phases[1]);\n",
-"    b.grid = p.grid;\n",
-"    b.grid_width = p.grid_width;\n",
-"    b.kernel = p.kernel;\n",
-"    b.kernel_width = p.kernel_width;\n",
-"    if (OP == DATA && p.phases[0] * p.phases[1] > 1) {\n",
-"        b.grid = dvti_divisor(b.rows.count * b.columns.count);\n",
-"        b.grid_width = dvti_divisor(b.columns.count);\n",
-"        b.kernel = dvti_divisor(b.rows.taps * b.columns.taps);\n",
-"        b.kernel_width = dvti_divisor(b.columns.taps);\n",
-"    }\n",
-"    b.m = OP == DATA ? (I)p.cg : (I)p.og;\n",
-"    const I taps = (OP == DATA ? (I)p.og : (I)p.cg) * b.rows.taps * b.columns.taps;\n",
-"    const I places = (I)p.n * b.rows.count * b.columns.count;\n",
-"    b.n = OP == WEIGHT ? taps : places;\n",
-"    b.begin = b.part * (I)p.depth;\n",
-"    b.end = min(b.begin + (I)p.depth, OP == WEIGHT ? places : taps);\n",
-"    return b;\n",
-"}\n",
 "\n",
 "\n",
 "struct dvti_fetcher {\n",
@@ -14437,28 +14273,6 @@ static const char *const dvti_cuda_lines[] = {
 "    }\n",
 "}\n",
 "\n",
-"__device__ inline void dvti_put_column(const dvti_kconv &p, const dvti_work &b, I column, int thread, const C *sums) {\n",
-"    I first, pitch;\n",
-"    if constexpr (OP == WEIGHT) {\n",
-"        pitch = b.n;\n",
-"        first = b.group * (I)p.og * pitch + column;\n",
-"    } else {\n",
-"        const I all = OP == DATA ? (I)p.c : (I)p.o;\n",
-"        const I sample = dvti_divide(column, b.grid), pixel = column - sample * (I)b.grid.divisor;\n",
-"        const I i = dvti_divide(pixel, b.grid_width), j = pixel - i * (I)b.grid_width.divisor;\n",
-"        pitch = (I)p.out_height.divisor * (I)p.out_width.divisor;\n",
-"        first = (sample * all + b.group * b.m) * pitch +\n",
-"                (b.rows.out_first + i * b.rows.out_scale) * (I)p.out_width.divisor + b.columns.out_first +\n",
-"                j * b.columns.out_scale;\n",
-"    }\n",
-"#pragma unroll\n",
-"    for (int i = 0; i < TM; i++) {\n",
-"        const I m = b.m0 + dvti_spread(i, thread, BM / TM, PACK(TM));\n",
-"        if (m < b.m)\n",
-"            dvti_put(p, b.part, first + m * pitch, b.group * b.m + m, sums[i * TN]);\n",
-"    }\n",
-"}\n",
-"\n",
 "extern \"C\" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const dvti_kconv p) {\n",
 "    __shared__ alignas(16) C left_slices[2][BK][PITCH(BM)];\n",
 "    __shared__ alignas(16) C right_slices[2][BK][PITCH(BN)];\n",
@@ -14496,8 +14310,16 @@ static const char *const dvti_cuda_lines[] = {
 "#pragma unroll\n",
 "    for (int j = 0; j < TN; j++) {\n",
 "        const I column = b.n0 + dvti_spread(j, thread_column, BN / TN, PACK(TN));\n",
-"        if (column < b.n)\n",
-"            dvti_put_column(p, b, column, thread_row, &sums[0][j]);\n",
+"        if (column >= b.n)\n",
+"            continue;\n",
+"        I pitch;\n",
+"        const I first = dvti_place(p, b, column, pitch);\n",
+"#pragma unroll\n",
+"        for (int i = 0; i < TM; i++) {\n",
+"            const I m = b.m0 + dvti_spread(i, thread_row, BM / TM, PACK(TM));\n",
+"            if (m < b.m)\n",
+"                dvti_put(p, b.part, first + m * pitch, b.group * b.m + m, sums[i][j]);\n",
+"        }\n",
 "    }\n",
 "}\n",
 "#endif\n",
@@ -14634,6 +14456,475 @@ static const char *const dvti_cuda_lines[] = {
 "#endif\n",
 "#line 1 \"conv_mma.cu\"\n",
 "\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#define THREADS (32 * WARPS_M * WARPS_N)\n",
+"#define LEFT_BY_K (OP == DATA)\n",
+"#define RIGHT_BY_K (OP != WEIGHT)\n",
+"#define LEFT_ROWS (LEFT_BY_K ? BK : BM)\n",
+"#define LEFT_PITCH ((LEFT_BY_K ? BM : BK) + 8)\n",
+"#define RIGHT_ROWS (RIGHT_BY_K ? BK : BN)\n",
+"#define RIGHT_PITCH ((RIGHT_BY_K ? BN : BK) + 8)\n",
+"#define LEFT_PAIRS (BM * BK / 2 / THREADS)\n",
+"#define RIGHT_PAIRS (BN * BK / 2 / THREADS)\n",
+"#define STEPS (RIGHT_BY_K ? 2 * BK : BN)\n",
+"#define TILES_M (BM / WARPS_M / 16)\n",
+"#define TILES_N (BN / WARPS_N / 8)\n",
+"\n",
+"\n",
+"#define RESIDENT (WIDE ? 1 : 512 / THREADS)\n",
+"\n",
+"#define OUTSIDE (-((I)1 << (8 * (int)sizeof(I) - 2)))\n",
+"\n",
+"\n",
+"struct alignas(4 * sizeof(I)) dvti_step {\n",
+"    I at, row, column, weight;\n",
+"};\n",
+"\n",
+"__device__ inline dvti_step dvti_step_of(const dvti_kconv &p, const dvti_work &b, I tap_number, I end) {\n",
+"    const dvti_tap tap = dvti_tap_of(b, tap_number);\n",
+"    const I row = b.rows.kernel_first + tap.t * b.rows.kernel_step;\n",
+"    const I column = b.columns.kernel_first + tap.u * b.columns.kernel_step;\n",
+"    const I filter = (b.group * (I)p.og + tap.channel) * (I)p.cg;\n",
+"    dvti_step step;\n",
+"    step.row = tap.t * b.rows.step;\n",
+"    step.column = tap.u * b.columns.step;\n",
+"    step.at = (tap.channel * b.rows.extent + step.row) * b.columns.extent + step.column;\n",
+"    step.row = tap_number < end ? step.row : OUTSIDE;\n",
+"    step.weight = OP == DATA ? (filter * (I)p.window[0] + row) * (I)p.window[1] + column : 0;\n",
+"    return step;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline dvti_corner dvti_start_of(const dvti_kconv &p, const dvti_work &b, I column, I end) {\n",
+"    dvti_corner corner = dvti_corner_of(p, b, column, end);\n",
+"    corner.at += corner.row * b.columns.extent + corner.column;\n",
+"    corner.row = corner.inside ? corner.row : OUTSIDE;\n",
+"    return corner;\n",
+"}\n",
+"\n",
+"__device__ inline unsigned dvti_look(const dvti_work &b, const void *image, const dvti_corner &corner,\n",
+"                                     const dvti_step &step) {\n",
+"    const bool inside = (U)(corner.row + step.row) < (U)b.rows.extent &&\n",
+"                        (U)(corner.column + step.column) < (U)b.columns.extent;\n",
+"    return inside ? dvti_element(image, corner.at + step.at) : 0u;\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"__device__ inline void dvti_fetch_columns(const dvti_kconv &p, const dvti_work &b, const dvti_corner *corner,\n",
+"                                          const dvti_step *steps, unsigned *right) {\n",
+"    const void *image = OP == DATA ? p.y : p.x;\n",
+"#pragma unroll\n",
+"    for (int e = 0; e < RIGHT_PAIRS; e++) {\n",
+"        const dvti_step step = steps[((int)threadIdx.x + e * THREADS) / (BN / 2)];\n",
+"        right[e] = dvti_look(b, image, corner[0], step) | dvti_look(b, image, corner[1], step) << 16;\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_fetch_filters(const dvti_kconv &p, const dvti_work &b, I k, unsigned *left) {\n",
+"    const I depth = (I)p.cg * (I)b.kernel.divisor;\n",
+"    const bool even = (depth & 1) == 0 && ((uint64_t)p.w & 3) == 0;\n",
+"#pragma unroll\n",
+"    for (int e = 0; e < LEFT_PAIRS; e++) {\n",
+"        const int slot = (int)threadIdx.x + e * THREADS;\n",
+"        const I first = k + slot % (BK / 2) * 2, m = b.m0 + slot / (BK / 2);\n",
+"        const I at = (b.group * (I)p.og + m) * depth + first;\n",
+"        const bool one = m < b.m && first < b.end, two = m < b.m && first + 1 < b.end;\n",
+"        if (even && two)\n",
+"            left[e] = *(const unsigned *)((const E *)p.w + at);\n",
+"        else\n",
+"            left[e] = (one ? dvti_element(p.w, at) : 0u) | (two ? (unsigned)dvti_element(p.w, at + 1) : 0u) << 16;\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_fetch_turned(const dvti_kconv &p, const dvti_work &b, const dvti_step *steps, I k,\n",
+"                                         unsigned *left) {\n",
+"    const I pitch = (I)p.window[0] * (I)p.window[1];\n",
+"#pragma unroll\n",
+"    for (int e = 0; e < LEFT_PAIRS; e++) {\n",
+"        const int slot = (int)threadIdx.x + e * THREADS, depth = slot / (BM / 2);\n",
+"        const I m = b.m0 + slot % (BM / 2) * 2, at = steps[depth].weight + m * pitch;\n",
+"        const bool one = k + depth < b.end && m < b.m, two = k + depth < b.end && m + 1 < b.m;\n",
+"        left[e] = (one ? dvti_element(p.w, at) : 0u) | (two ? (unsigned)dvti_element(p.w, at + pitch) : 0u) << 16;\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_fetch_pixels(const dvti_kconv &p, const dvti_work &b, const dvti_step *steps, I k,\n",
+"                                         unsigned *left, unsigned *right) {\n",
+"    const I plane = (I)b.grid.divisor;\n",
+"    dvti_corner corner[2];\n",
+"    I y[2];\n",
+"#pragma unroll\n",
+"    for (int i = 0; i < 2; i++) {\n",
+"        const I at = k + (int)threadIdx.x % (BK / 2) * 2 + i, sample = dvti_divide(at, b.grid);\n",
+"        corner[i] = dvti_start_of(p, b, at, b.end);\n",
+"        y[i] = (sample * (I)p.o + b.group * (I)p.og) * plane + at - sample * plane;\n",
+"    }\n",
+"#pragma unroll\n",
+"    for (int e = 0; e < LEFT_PAIRS; e++) {\n",
+"        const I m = b.m0 + ((int)threadIdx.x + e * THREADS) / (BK / 2);\n",
+"        const bool one = corner[0].inside && m < b.m, two = corner[1].inside && m < b.m;\n",
+"        left[e] = (one ? dvti_element(p.y, y[0] + m * plane) : 0u) |\n",
+"                  (two ? (unsigned)dvti_element(p.y, y[1] + m * plane) : 0u) << 16;\n",
+"    }\n",
+"#pragma unroll\n",
+"    for (int e = 0; e < RIGHT_PAIRS; e++) {\n",
+"        const dvti_step step = steps[((int)threadIdx.x + e * THREADS) / (BK / 2)];\n",
+"        right[e] = dvti_look(b, p.x, corner[0], step) | dvti_look(b, p.x, corner[1], step) << 16;\n",
+"    }\n",
+"}\n",
+"\n",
+"template <int PAIRS, int WIDTH, int PITCH>\n",
+"__device__ inline void dvti_put_pairs(E (*slice)[PITCH], const unsigned *pairs) {\n",
+"#pragma unroll\n",
+"    for (int e = 0; e < PAIRS; e++) {\n",
+"        const int slot = (int)threadIdx.x + e * THREADS;\n",
+"        *(unsigned *)&slice[slot / (WIDTH / 2)][slot % (WIDTH / 2) * 2] = pairs[e];\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"template <bool TURN> __device__ inline void dvti_matrices(const E *row, unsigned (&out)[4]) {\n",
+"    const unsigned at = (unsigned)__cvta_generic_to_shared(row);\n",
+"    if constexpr (TURN)\n",
+"        asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n",
+"                     : \"=r\"(out[0]), \"=r\"(out[1]), \"=r\"(out[2]), \"=r\"(out[3])\n",
+"                     : \"r\"(at)\n",
+"                     : \"memory\");\n",
+"    else\n",
+"        asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n",
+"                     : \"=r\"(out[0]), \"=r\"(out[1]), \"=r\"(out[2]), \"=r\"(out[3])\n",
+"                     : \"r\"(at)\n",
+"                     : \"memory\");\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_mma(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {\n",
+"#if D == DVT_F16\n",
+"    asm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n",
+"        : \"+f\"(sum[0]), \"+f\"(sum[1]), \"+f\"(sum[2]), \"+f\"(sum[3])\n",
+"        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b0), \"r\"(b1));\n",
+"#else\n",
+"    asm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n",
+"        : \"+f\"(sum[0]), \"+f\"(sum[1]), \"+f\"(sum[2]), \"+f\"(sum[3])\n",
+"        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b0), \"r\"(b1));\n",
+"#endif\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_multiply(const E (*left)[LEFT_PITCH], const E (*right)[RIGHT_PITCH], int m, int n,\n",
+"                                     float (&sums)[TILES_M][TILES_N][4]) {\n",
+"    const int lane = (int)threadIdx.x % 32, row = lane % 8, low = lane / 8 % 2 * 8, high = lane / 16 * 8;\n",
+"#pragma unroll\n",
+"    for (int k = 0; k < BK; k += 16) {\n",
+"        unsigned a[TILES_M][4];\n",
+"#pragma unroll\n",
+"        for (int i = 0; i < TILES_M; i++) {\n",
+"            if constexpr (LEFT_BY_K)\n",
+"                dvti_matrices<true>(&left[k + high + row][m + i * 16 + low], a[i]);\n",
+"            else\n",
+"                dvti_matrices<false>(&left[m + i * 16 + low + row][k + high], a[i]);\n",
+"        }\n",
+"#pragma unroll\n",
+"        for (int j = 0; j < TILES_N; j += 2) {\n",
+"            unsigned b[4];\n",
+"            if constexpr (RIGHT_BY_K)\n",
+"                dvti_matrices<true>(&right[k + low + row][n + j * 8 + high], b);\n",
+"            else\n",
+"                dvti_matrices<false>(&right[n + j * 8 + high + row][k + low], b);\n",
+"#pragma unroll\n",
+"            for (int i = 0; i < TILES_M; i++) {\n",
+"                dvti_mma(sums[i][j], a[i], b[0], b[1]);\n",
+"                dvti_mma(sums[i][j + 1], a[i], b[2], b[3]);\n",
+"            }\n",
+"        }\n",
+"    }\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const dvti_kconv p) {\n",
+"    __shared__ alignas(16) E left_slices[2][LEFT_ROWS][LEFT_PITCH];\n",
+"    __shared__ alignas(16) E right_slices[2][RIGHT_ROWS][RIGHT_PITCH];\n",
+"    __shared__ dvti_step steps[STEPS];\n",
+"    const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;\n",
+"    const int m = warp / WARPS_N * (BM / WARPS_M), n = warp % WARPS_N * (BN / WARPS_N);\n",
+"    const dvti_work b = dvti_work_of(p);\n",
+"    float sums[TILES_M][TILES_N][4] = {};\n",
+"    unsigned left[LEFT_PAIRS], right[RIGHT_PAIRS];\n",
+"    dvti_corner corner[2];\n",
+"    if (b.n0 >= b.n)\n",
+"        return;\n",
+"    const auto fetch = [&](I k, int stage) {\n",
+"        if constexpr (OP == WEIGHT)\n",
+"            dvti_fetch_pixels(p, b, steps, k, left, right);\n",
+"        else {\n",
+"            dvti_fetch_columns(p, b, corner, steps + stage * BK, right);\n",
+"            if constexpr (OP == DATA)\n",
+"                dvti_fetch_turned(p, b, steps + stage * BK, k, left);\n",
+"            else\n",
+"                dvti_fetch_filters(p, b, k, left);\n",
+"        }\n",
+"    };\n",
+"    const auto put = [&](int stage) {\n",
+"        dvti_put_pairs<LEFT_PAIRS, LEFT_BY_K ? BM : BK>(left_slices[stage], left);\n",
+"        dvti_put_pairs<RIGHT_PAIRS, RIGHT_BY_K ? BN : BK>(right_slices[stage], right);\n",
+"    };\n",
+"#pragma unroll\n",
+"    for (int i = 0; i < 2; i++)\n",
+"        corner[i] = dvti_start_of(p, b, b.n0 + thread % (BN / 2) * 2 + i, b.n);\n",
+"    for (int i = thread; i < STEPS; i += THREADS)\n",
+"        steps[i] = OP == WEIGHT ? dvti_step_of(p, b, b.n0 + i, b.n) : dvti_step_of(p, b, b.begin + i, b.end);\n",
+"    __syncthreads();\n",
+"    if (b.begin < b.end) {\n",
+"        fetch(b.begin, 0);\n",
+"        put(0);\n",
+"    }\n",
+"    __syncthreads();\n",
+"    int stage = 0;\n",
+"    for (I k = b.begin; k < b.end; k += BK, stage ^= 1) {\n",
+"        const bool more = k + BK < b.end;\n",
+"        if (more)\n",
+"            fetch(k + BK, stage ^ 1);\n",
+"        if (OP != WEIGHT && thread < BK)\n",
+"            steps[stage * BK + thread] = dvti_step_of(p, b, k + 2 * BK + thread, b.end);\n",
+"        dvti_multiply(left_slices[stage], right_slices[stage], m, n, sums);\n",
+"        if (more)\n",
+"            put(stage ^ 1);\n",
+"        __syncthreads();\n",
+"    }\n",
+"#pragma unroll\n",
+"    for (int j = 0; j < 2 * TILES_N; j++) {\n",
+"        const I column = b.n0 + n + j / 2 * 8 + lane % 4 * 2 + j % 2;\n",
+"        if (column >= b.n)\n",
+"            continue;\n",
+"        I pitch;\n",
+"        const I first = dvti_place(p, b, column, pitch);\n",
+"#pragma unroll\n",
+"        for (int i = 0; i < 2 * TILES_M; i++) {\n",
+"            const I row = b.m0 + m + i / 2 * 16 + i % 2 * 8 + lane / 4;\n",
+"            if (row < b.m)\n",
+"                dvti_put(p, b.part, first + row * pitch, b.group * b.m + row, sums[i / 2][j / 2][i % 2 * 2 + j % 2]);\n",
+"        }\n",
+"    }\n",
+"}\n",
+"#line 1 \"conv_patch.cu\"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#if D == DVT_F64\n",
+"typedef double C;\n",
+"#else\n",
+"typedef float C;\n",
+"#endif\n",
+"#if WIDE\n",
+"typedef int64_t I;\n",
+"typedef uint64_t U;\n",
+"#else\n",
+"typedef int I;\n",
+"typedef unsigned U;\n",
+"#endif\n",
+"\n",
+"#if MMA\n",
+"typedef unsigned short E;\n",
+"#else\n",
+"typedef C E;\n",
+"#endif\n",
+"\n",
+"__device__ inline E dvti_element(const void *data, I at) {\n",
+"    if constexpr (MMA)\n",
+"        return ((const E *)data)[at];\n",
+"    else\n",
+"        return dvti_load<D, C>(data, at);\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline dvti_kdivisor dvti_divisor(I d) {\n",
+"    dvti_kdivisor r;\n",
+"    r.divisor = d > 1 ? d : 1;\n",
+"    r.shift = WIDE || r.divisor == 1 ? 0 : 32 - __clz((int)r.divisor - 1);\n",
+"    r.multiplier = WIDE ? 0\n",
+"                        : (unsigned)(((((uint64_t)1 << r.shift) - (uint64_t)r.divisor) << 32) / (uint64_t)r.divisor + 1);\n",
+"    return r;\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"struct dvti_axis {\n",
+"    I count, scale, first, step, taps, extent;\n",
+"    I kernel_first, kernel_step, out_first, out_scale;\n",
+"};\n",
+"\n",
+"__device__ inline dvti_axis dvti_axis_of(const dvti_kconv &p, int axis, I phase) {\n",
+"    const I stride = (I)p.stride[axis], dilation = (I)p.dilation[axis], padding = (I)p.padding[axis];\n",
+"    dvti_axis r;\n",
+"    if constexpr (OP == DATA) {\n",
+"        r.kernel_step = stride / (I)p.common[axis];\n",
+"        const I end = min(r.kernel_step, (I)p.window[axis]);\n",
+"        I tap = 0;\n",
+"        while (tap < end && (phase + padding - tap * dilation) % stride != 0)\n",
+"            tap++;\n",
+"        r.kernel_first = tap;\n",
+"        r.taps = tap < end ? ((I)p.window[axis] - tap - 1) / r.kernel_step + 1 : 0;\n",
+"        r.first = (phase + padding - tap * dilation) / stride;\n",
+"        r.step = -(dilation / (I)p.common[axis]);\n",
+"        r.count = ((I)p.image[axis] - phase - 1) / stride + 1;\n",
+"        r.scale = 1;\n",
+"        r.extent = (I)p.pixels[axis];\n",
+"        r.out_first = phase;\n",
+"        r.out_scale = stride;\n",
+"    } else {\n",
+"        r.kernel_first = r.out_first = 0;\n",
+"        r.kernel_step = r.out_scale = 1;\n",
+"        r.taps = (I)p.window[axis];\n",
+"        r.first = -padding;\n",
+"        r.step = dilation;\n",
+"        r.count = (I)p.pixels[axis];\n",
+"        r.scale = stride;\n",
+"        r.extent = (I)p.image[axis];\n",
+"    }\n",
+"    return r;\n",
+"}\n",
+"\n",
+"\n",
+"struct dvti_work {\n",
+"    dvti_axis rows, columns;\n",
+"    dvti_kdivisor grid, grid_width;\n",
+"    dvti_kdivisor kernel, kernel_width;\n",
+"    I group, part, m0, n0, m, n;\n",
+"    I begin, end;\n",
+"};\n",
+"\n",
+"\n",
+"struct dvti_corner {\n",
+"    I at, row, column;\n",
+"    bool inside;\n",
+"};\n",
+"\n",
+"__device__ inline dvti_corner dvti_corner_of(const dvti_kconv &p, const dvti_work &b, I column, I end) {\n",
+"    const I sample = dvti_divide(column, b.grid), pixel = column - sample * (I)b.grid.divisor;\n",
+"    const I i = dvti_divide(pixel, b.grid_width), j = pixel - i * (I)b.grid_width.divisor;\n",
+"    const I all = OP == DATA ? (I)p.o : (I)p.c, each = OP == DATA ? (I)p.og : (I)p.cg;\n",
+"    dvti_corner r;\n",
+"    r.at = (sample * all + b.group * each) * b.rows.extent * b.columns.extent;\n",
+"    r.row = i * b.rows.scale + b.rows.first;\n",
+"    r.column = j * b.columns.scale + b.columns.first;\n",
+"    r.inside = column < end;\n",
+"    return r;\n",
+"}\n",
+"\n",
+"struct dvti_tap {\n",
+"    I channel, t, u;\n",
+"};\n",
+"\n",
+"__device__ inline dvti_tap dvti_tap_of(const dvti_work &b, I k) {\n",
+"    dvti_tap r;\n",
+"    r.channel = dvti_divide(k, b.kernel);\n",
+"    k -= r.channel * (I)b.kernel.divisor;\n",
+"    r.t = dvti_divide(k, b.kernel_width);\n",
+"    r.u = k - r.t * (I)b.kernel_width.divisor;\n",
+"    return r;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline E dvti_patch(const dvti_work &b, const void *image, const dvti_corner &corner, dvti_tap tap) {\n",
+"    const I row = corner.row + tap.t * b.rows.step, column = corner.column + tap.u * b.columns.step;\n",
+"    const bool inside = corner.inside && (U)row < (U)b.rows.extent && (U)column < (U)b.columns.extent;\n",
+"    const I at = corner.at + (tap.channel * b.rows.extent + row) * b.columns.extent + column;\n",
+"    return inside ? dvti_element(image, at) : (E)0;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline void dvti_put(const dvti_kconv &p, I part, I at, I channel, C sum) {\n",
+"    if (p.bias && part == 0)\n",
+"        sum += dvti_load<D, C>(p.bias, channel);\n",
+"    if (p.parts > 1)\n",
+"        ((C *)p.partial)[part * (I)p.size + at] = sum;\n",
+"    else\n",
+"        dvti_store<D>(p.out, at, sum);\n",
+"}\n",
+"\n",
+"#if TILED\n",
+"__device__ inline dvti_work dvti_work_of(const dvti_kconv &p) {\n",
+"    dvti_work b;\n",
+"    I block = (I)blockIdx.x, phase;\n",
+"    b.m0 = block % (I)p.row_tiles * BM;\n",
+"    block /= (I)p.row_tiles;\n",
+"    b.n0 = block % (I)p.column_tiles * BN;\n",
+"    block /= (I)p.column_tiles;\n",
+"    b.part = block % (I)p.parts;\n",
+"    block /= (I)p.parts;\n",
+"    b.group = block % (I)p.groups;\n",
+"    phase = block / (I)p.groups;\n",
+"    b.rows = dvti_axis_of(p, 0, phase / (I)p.phases[1]);\n",
+"    b.columns = dvti_axis_of(p, 1, phase % (I)p.phases[1]);\n",
+"    b.grid = p.grid;\n",
+"    b.grid_width = p.grid_width;\n",
+"    b.kernel = p.kernel;\n",
+"    b.kernel_width = p.kernel_width;\n",
+"    if (OP == DATA && p.phases[0] * p.phases[1] > 1) {\n",
+"        b.grid = dvti_divisor(b.rows.count * b.columns.count);\n",
+"        b.grid_width = dvti_divisor(b.columns.count);\n",
+"        b.kernel = dvti_divisor(b.rows.taps * b.columns.taps);\n",
+"        b.kernel_width = dvti_divisor(b.columns.taps);\n",
+"    }\n",
+"    b.m = OP == DATA ? (I)p.cg : (I)p.og;\n",
+"    const I taps = (OP == DATA ? (I)p.og : (I)p.cg) * b.rows.taps * b.columns.taps;\n",
+"    const I places = (I)p.n * b.rows.count * b.columns.count;\n",
+"    b.n = OP == WEIGHT ? taps : places;\n",
+"    b.begin = b.part * (I)p.depth;\n",
+"    b.end = min(b.begin + (I)p.depth, OP == WEIGHT ? places : taps);\n",
+"    return b;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline I dvti_place(const dvti_kconv &p, const dvti_work &b, I column, I &pitch) {\n",
+"    if constexpr (OP == WEIGHT) {\n",
+"        pitch = b.n;\n",
+"        return b.group * (I)p.og * pitch + column;\n",
+"    }\n",
+"    const I all = OP == DATA ? (I)p.c : (I)p.o;\n",
+"    const I sample = dvti_divide(column, b.grid), pixel = column - sample * (I)b.grid.divisor;\n",
+"    const I i = dvti_divide(pixel, b.grid_width), j = pixel - i * (I)b.grid_width.divisor;\n",
+"    pitch = (I)p.out_height.divisor * (I)p.out_width.divisor;\n",
+"    return (sample * all + b.group * b.m) * pitch +\n",
+"           (b.rows.out_first + i * b.rows.out_scale) * (I)p.out_width.divisor + b.columns.out_first +\n",
+"           j * b.columns.out_scale;\n",
+"}\n",
+"#endif\n",
 "#line 1 \"elementwise.cu\"\n",
 "\n",
 "\n",
@@ -16726,6 +17017,8 @@ static void dvti_cuda_write_source(dvti_cuda_program program, dvti_text *text) {
     case DVTI_CUDA_FAMILY_COUNT:
         break;
     }
+    if (program.family == DVTI_CUDA_FAMILY_conv || program.family == DVTI_CUDA_FAMILY_conv_mma)
+        dvti_cuda_add_file(text, "conv_patch.cu");
     dvti_cuda_add_file(text, dvti_cuda_files[program.family]);
 }
 
@@ -17317,20 +17610,26 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
    parts), whether positions have 64 bits. Every choice depends on shapes only, not on the card: so do the bits of a result. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cuda/launch/cuda_conv.c"
+#line 2 "src/3_cuda/launch/cuda_conv.c"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_conv.h ==== */
+/* What the two families of convolution share: ordinary cores and tensor cores. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cuda/launch/cuda_conv.h"
+#endif
+#ifndef DVTI_CUDA_CONV_H
+#define DVTI_CUDA_CONV_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cuda/launch/cuda_conv.h"
 #endif
 
-/* A block's results, the depth of a slice, a thread's results. `speed`: of multiplying, of what the largest reaches. */
+/* A block's results and the depth of a slice. `speed`: of multiplying, of what the family's largest reaches. Then the results of a
+   thread, or on the tensor cores the warps of a block: down and across. */
 typedef struct dvti_cuda_conv_tile {
-    int rows, columns, depth, thread_rows, thread_columns;
+    int rows, columns, depth;
     double speed;
+    int down, across;
 } dvti_cuda_conv_tile;
-
-#define DVTI_CUDA_CONV_TILES 5
-static const dvti_cuda_conv_tile dvti_cuda_conv_tiles[DVTI_CUDA_CONV_TILES] = {
-    {128, 128, 8, 8, 8, 1.0}, {64, 64, 16, 4, 4, 0.7},  {32, 128, 16, 4, 4, 0.65},
-    {16, 256, 16, 4, 4, 0.6}, {32, 32, 32, 2, 2, 0.35},
-};
 
 typedef enum dvti_cuda_conv_op {
     DVTI_CUDA_CONV_FORWARD,
@@ -17338,36 +17637,64 @@ typedef enum dvti_cuda_conv_op {
     DVTI_CUDA_CONV_WEIGHT
 } dvti_cuda_conv_op;
 
-/* What `how` is besides the number of a tile. */
-enum { DVTI_CUDA_CONV_DIRECT = 14, DVTI_CUDA_CONV_SUM = 15 };
-
-DVTI_FN void dvti_cuda_describe_conv(uint64_t variant, dvti_text *text) {
-    int how = (int)(variant >> 8 & 15);
-    dvti_text_add(text, "#define FORWARD %d\n#define DATA %d\n#define WEIGHT %d\n",
-                  (int)DVTI_CUDA_CONV_FORWARD, (int)DVTI_CUDA_CONV_DATA,
-                  (int)DVTI_CUDA_CONV_WEIGHT);
-    dvti_text_add(text, "#define D %d\n#define OP %d\n#define WIDE %d\n", (int)(variant & 15),
-                  (int)(variant >> 4 & 15), (int)(variant >> 12 & 1));
-    dvti_text_add(text, "#define TILED %d\n#define DIRECT %d\n#define SUM %d\n",
-                  how < DVTI_CUDA_CONV_TILES, how == DVTI_CUDA_CONV_DIRECT,
-                  how == DVTI_CUDA_CONV_SUM);
-    if (how < DVTI_CUDA_CONV_TILES) {
-        const dvti_cuda_conv_tile *tile = &dvti_cuda_conv_tiles[how];
-        dvti_text_add(
-            text, "#define BM %d\n#define BN %d\n#define BK %d\n#define TM %d\n#define TN %d\n",
-            tile->rows, tile->columns, tile->depth, tile->thread_rows, tile->thread_columns);
-    }
-}
-
 typedef struct dvti_cuda_conv_plan {
     dvti_kconv args;
     dvti_cuda_conv_op op;
-    int how;
-    bool wide;
+    dvt_dtype dtype;
+    int how; /* the number of a tile, or what cuda_conv.c adds to these */
+    int slice;
+    bool wide; /* positions need 64 bits */
+    bool mma;
     /* The product: rows x depth times depth x columns, `products` of them (groups and phases); those of the first phase, the largest. */
     int64_t rows, columns, depth, products;
     dvti_cuda_grid grid;
 } dvti_cuda_conv_plan;
+
+/* Writes what both families have in a variant: dtype, operation, how (a number of `tiles`, or more), 64-bit positions. Returns how. */
+DVTI_FN int dvti_cuda_conv_describe(uint64_t variant, const dvti_cuda_conv_tile *tiles, int count,
+                                    dvti_text *text);
+/* The tiles of the tensor cores, or NULL (and `count` as it was) where this card and dtype do without them. */
+DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu *gpu,
+                                                            dvt_dtype dtype, int *count);
+
+#endif
+/* ==== end src/3_cuda/launch/cuda_conv.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/launch/cuda_conv.c"
+#endif
+
+#define DVTI_CUDA_CONV_TILES 5
+static const dvti_cuda_conv_tile dvti_cuda_conv_tiles[DVTI_CUDA_CONV_TILES] = {
+    {128, 128, 8, 1.0, 8, 8}, {64, 64, 16, 0.7, 4, 4},  {32, 128, 16, 0.65, 4, 4},
+    {16, 256, 16, 0.6, 4, 4}, {32, 32, 32, 0.35, 2, 2},
+};
+
+/* What `how` is besides the number of a tile. */
+enum { DVTI_CUDA_CONV_DIRECT = 14, DVTI_CUDA_CONV_SUM = 15 };
+
+DVTI_FN int dvti_cuda_conv_describe(uint64_t variant, const dvti_cuda_conv_tile *tiles, int count,
+                                    dvti_text *text) {
+    int how = (int)(variant >> 8 & 15);
+    dvti_text_add(text, "#define FORWARD %d\n#define DATA %d\n#define WEIGHT %d\n",
+                  (int)DVTI_CUDA_CONV_FORWARD, (int)DVTI_CUDA_CONV_DATA,
+                  (int)DVTI_CUDA_CONV_WEIGHT);
+    dvti_text_add(text, "#define D %d\n#define OP %d\n#define WIDE %d\n#define TILED %d\n",
+                  (int)(variant & 15), (int)(variant >> 4 & 15), (int)(variant >> 12 & 1),
+                  how < count);
+    if (how < count)
+        dvti_text_add(text, "#define BM %d\n#define BN %d\n#define BK %d\n", tiles[how].rows,
+                      tiles[how].columns, tiles[how].depth);
+    return how;
+}
+
+DVTI_FN void dvti_cuda_describe_conv(uint64_t variant, dvti_text *text) {
+    int how = dvti_cuda_conv_describe(variant, dvti_cuda_conv_tiles, DVTI_CUDA_CONV_TILES, text);
+    dvti_text_add(text, "#define MMA 0\n#define DIRECT %d\n#define SUM %d\n",
+                  how == DVTI_CUDA_CONV_DIRECT, how == DVTI_CUDA_CONV_SUM);
+    if (how < DVTI_CUDA_CONV_TILES)
+        dvti_text_add(text, "#define TM %d\n#define TN %d\n", dvti_cuda_conv_tiles[how].down,
+                      dvti_cuda_conv_tiles[how].across);
+}
 
 static int64_t dvti_cuda_conv_common(int64_t a, int64_t b) {
     while (b) {
@@ -17469,28 +17796,35 @@ static int64_t dvti_cuda_conv_parts(int64_t blocks, int64_t depth) {
         DVTI_MIN(DVTI_CUDA_CONV_BLOCKS / DVTI_MAX(blocks, 1), depth / DVTI_CUDA_CONV_PART), 1);
 }
 
+/* float64 has registers for 4 x 4 results of a thread at most, and shared memory for slices of squares. Where a column is a tap, a
+   thread keeps all of its taps: too many of them in the widest tile. */
+static bool dvti_cuda_conv_has_room(const dvti_cuda_conv_plan *plan,
+                                    const dvti_cuda_conv_tile *tile) {
+    if (plan->dtype == DVT_F64 && (tile->rows != tile->columns || tile->rows > 64))
+        return false;
+    return plan->op != DVTI_CUDA_CONV_WEIGHT || tile->columns <= 128;
+}
+
 /* Tiles leave rows and columns empty, small ones multiply slower, few ones leave the card empty. */
-static void dvti_cuda_conv_choose_tile(dvti_cuda_conv_plan *plan, bool wide_numbers) {
+static void dvti_cuda_conv_choose_tile(dvti_cuda_conv_plan *plan, const dvti_cuda_conv_tile *tiles,
+                                       int count) {
     double best = 0;
     int k;
-    for (k = 0; k < DVTI_CUDA_CONV_TILES; k++) {
-        const dvti_cuda_conv_tile *tile = &dvti_cuda_conv_tiles[k];
+    for (k = 0; k < count; k++) {
+        const dvti_cuda_conv_tile *tile = &tiles[k];
         int64_t rows = dvti_cuda_conv_blocks(plan->rows, tile->rows);
         int64_t columns = dvti_cuda_conv_blocks(plan->columns, tile->columns);
         double blocks = (double)rows * (double)columns * (double)plan->products, cost;
         int64_t parts =
             blocks < DVTI_CUDA_CONV_BLOCKS ? dvti_cuda_conv_parts((int64_t)blocks, plan->depth) : 1;
-        /* float64 has no room for more than 4 x 4 results of a thread, nor for longer slices. */
-        if (wide_numbers && (tile->rows != tile->columns || tile->rows > 64))
-            continue;
-        /* Where a column is a tap, a thread keeps all of its taps: too many of them in the longest slice. */
-        if (plan->op == DVTI_CUDA_CONV_WEIGHT && tile->columns > 128)
+        if (!plan->mma && !dvti_cuda_conv_has_room(plan, tile))
             continue;
         cost = blocks * tile->rows * tile->columns / tile->speed /
                DVTI_MIN(blocks * (double)parts, DVTI_CUDA_CONV_BLOCKS);
         if (best == 0 || cost < best) {
             best = cost;
             plan->how = k;
+            plan->slice = tile->depth;
             plan->args.row_tiles = rows;
             plan->args.column_tiles = columns;
             plan->args.parts = parts;
@@ -17515,13 +17849,15 @@ static bool dvti_cuda_conv_is_direct(const dvti_cuda_conv_plan *plan) {
     return plan->rows <= 2 && (plan->args.size >= 16384 || plan->depth <= 512);
 }
 
-static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_launch *launch) {
+static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu,
+                                                  const dvti_launch *launch) {
     dvti_cuda_conv_plan plan;
     dvti_kconv *args = &plan.args;
     memset(&plan, 0, sizeof plan);
     plan.op = launch->op == DVTI_OP_conv2d_data     ? DVTI_CUDA_CONV_DATA
               : launch->op == DVTI_OP_conv2d_weight ? DVTI_CUDA_CONV_WEIGHT
                                                     : DVTI_CUDA_CONV_FORWARD;
+    plan.dtype = launch->out[0].dtype;
     plan.wide = dvti_cuda_conv_is_wide(launch);
     dvti_cuda_conv_shapes(&plan, launch);
     dvti_cuda_conv_product(&plan);
@@ -17529,8 +17865,13 @@ static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_launch *launch) {
     plan.grid.y = plan.grid.z = 1;
     plan.grid.threads = 256;
     if (!dvti_cuda_conv_is_direct(&plan)) {
-        dvti_cuda_conv_choose_tile(&plan, launch->out[0].dtype == DVT_F64);
-        dvti_cuda_conv_cut(&plan, dvti_cuda_conv_tiles[plan.how].depth);
+        int count = DVTI_CUDA_CONV_TILES;
+        const dvti_cuda_conv_tile *tiles = dvti_cuda_conv_mma_tiles(gpu, plan.dtype, &count);
+        plan.mma = tiles != NULL;
+        dvti_cuda_conv_choose_tile(&plan, tiles ? tiles : dvti_cuda_conv_tiles, count);
+        if (tiles)
+            plan.grid.threads = 32 * tiles[plan.how].down * tiles[plan.how].across;
+        dvti_cuda_conv_cut(&plan, plan.slice);
         plan.grid.x = args->row_tiles * args->column_tiles * args->parts * plan.products;
         return plan;
     }
@@ -17551,36 +17892,36 @@ static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_launch *launch) {
 
 /* ---- launches ---- */
 DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(launch);
-    int64_t each =
-        launch->out[0].dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
-    (void)gpu;
+    dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(gpu, launch);
+    int64_t each = plan.dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
     return plan.args.parts > 1 ? plan.args.parts * plan.args.size * each : 0;
 }
 
-static dvti_cuda_program dvti_cuda_conv_program(const dvti_launch *launch, dvti_cuda_conv_op op,
-                                                int how, bool wide) {
+static dvti_cuda_program dvti_cuda_conv_program(const dvti_cuda_conv_plan *plan) {
     dvti_cuda_program program;
-    program.family = DVTI_CUDA_FAMILY_conv;
-    program.variant = (uint64_t)launch->out[0].dtype | (uint64_t)op << 4 | (uint64_t)how << 8 |
-                      (uint64_t)wide << 12;
+    program.family = plan->mma ? DVTI_CUDA_FAMILY_conv_mma : DVTI_CUDA_FAMILY_conv;
+    program.variant = (uint64_t)plan->dtype | (uint64_t)plan->op << 4 | (uint64_t)plan->how << 8 |
+                      (uint64_t)plan->wide << 12;
     return program;
 }
 
 DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(launch);
+    dvti_cuda_conv_plan plan = dvti_cuda_conv_plan_of(gpu, launch);
     dvt_status status;
     if (plan.how == DVTI_CUDA_CONV_DIRECT && plan.op != DVTI_CUDA_CONV_WEIGHT)
         plan.grid = dvti_cuda_grid_for(gpu, plan.args.size, plan.grid.threads, 1);
-    status =
-        dvti_cuda_start(gpu, launch, dvti_cuda_conv_program(launch, plan.op, plan.how, plan.wide),
-                        "dvti_conv", plan.grid, &plan.args, sizeof plan.args);
+    status = dvti_cuda_start(gpu, launch, dvti_cuda_conv_program(&plan), "dvti_conv", plan.grid,
+                             &plan.args, sizeof plan.args);
     if (status != DVT_OK || plan.args.parts == 1)
         return status;
-    /* The same for every operation; WIDE costs nothing here. */
-    return dvti_cuda_start(
-        gpu, launch, dvti_cuda_conv_program(launch, DVTI_CUDA_CONV_FORWARD, DVTI_CUDA_CONV_SUM, 1),
-        "dvti_conv", dvti_cuda_grid_for(gpu, plan.args.size, 256, 1), &plan.args, sizeof plan.args);
+    /* One program for every operation: its positions have 64 bits, which costs nothing there. */
+    plan.mma = false;
+    plan.how = DVTI_CUDA_CONV_SUM;
+    plan.op = DVTI_CUDA_CONV_FORWARD;
+    plan.wide = true;
+    return dvti_cuda_start(gpu, launch, dvti_cuda_conv_program(&plan), "dvti_conv",
+                           dvti_cuda_grid_for(gpu, plan.args.size, 256, 1), &plan.args,
+                           sizeof plan.args);
 }
 
 #undef DVTI_CUDA_CONV_TILES
@@ -17589,14 +17930,34 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
-/* conv_mma. */
+/* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cuda/launch/cuda_conv_mma.c"
 #endif
 
+#define DVTI_CUDA_CONV_MMA_TILES 3
+static const dvti_cuda_conv_tile dvti_cuda_conv_mma_tile[DVTI_CUDA_CONV_MMA_TILES] = {
+    {128, 128, 16, 1.0, 2, 4},
+    {64, 64, 16, 0.6, 2, 2},
+    {32, 128, 16, 0.55, 1, 4},
+};
+
 DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+    const dvti_cuda_conv_tile *tiles = dvti_cuda_conv_mma_tile;
+    int how = dvti_cuda_conv_describe(variant, tiles, DVTI_CUDA_CONV_MMA_TILES, text);
+    dvti_text_add(text, "#define MMA 1\n#define WARPS_M %d\n#define WARPS_N %d\n", tiles[how].down,
+                  tiles[how].across);
 }
+
+DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu *gpu,
+                                                            dvt_dtype dtype, int *count) {
+    if (gpu->card->cc < 80 || (dtype != DVT_F16 && dtype != DVT_BF16))
+        return NULL;
+    *count = DVTI_CUDA_CONV_MMA_TILES;
+    return dvti_cuda_conv_mma_tile;
+}
+
+#undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 64 "src/devtensor_spine.h"

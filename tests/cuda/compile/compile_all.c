@@ -60,7 +60,7 @@ static int DVTI_CUDA_CALL listening_create(dvti_nvrtc_program *program, const ch
     file = strstr(variant, "#line 1 ");
     for (now = 0; now < DVTI_CUDA_FAMILY_COUNT && file; now++) {
         snprintf(marker, sizeof marker, "#line 1 \"%s.cu\"\n", family_name(now));
-        if (strncmp(file, marker, strlen(marker)) == 0)
+        if (strstr(file, marker)) /* not always the first: families share files */
             break;
     }
     for (; variant < file && length + 2 < sizeof definitions; variant++) {
