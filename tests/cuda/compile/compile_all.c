@@ -19,7 +19,7 @@ typedef struct card {
 } card;
 
 static card cards[MOST_ARCHS];
-static int n_cards, verbose, full, passed, failed;
+static int n_cards, verbose, full, passed, failed, skipped;
 static int reached[DVTI_CUDA_FAMILY_COUNT];
 
 /* ---- the compiler, listened to ---- */
@@ -185,22 +185,40 @@ static void make_driver(void) {
 static const dvti_backend *cpu_backend;
 
 static dvt_status both_launch(dvti_device *device, const dvti_launch *launch) {
+    dvt_status status;
     char text[400];
     int i;
     for (i = 0; i < n_cards; i++) {
         dvti_launch copy = *launch;
         copy.workspace_bytes = dvti_cuda_workspace(&cards[i].device, launch);
         copy.workspace = copy.workspace_bytes > 0 ? (void *)&cards : NULL;
-        passed++;
-        if (dvti_cuda_run(&cards[i].gpu, &copy) == DVT_OK)
+        status = dvti_cuda_run(&cards[i].gpu, &copy);
+        passed += status == DVT_OK;
+        skipped += status == DVT_ERR_UNSUPPORTED;
+        if (status == DVT_OK)
             continue;
-        passed--;
-        failed++;
         snprintf(text, sizeof text, "%s", dvt_error());
-        printf("FAIL %s for %d: %s\n", launch->name, cards[i].card.cc, text);
+        failed += status != DVT_ERR_UNSUPPORTED;
+        printf("%s %s for %d: %s\n", status == DVT_ERR_UNSUPPORTED ? "SKIP" : "FAIL", launch->name,
+               cards[i].card.cc, text);
         dvt_clear_error();
     }
     return cpu_backend->launch(device, launch);
+}
+
+/* The program by itself, for a family that is not launched through the contract. */
+static void compile_program(dvti_cuda_family family, uint64_t variant, const char *entry) {
+    dvti_cuda_program program;
+    dvti_cu_function function;
+    int i;
+    program.family = family;
+    program.variant = variant;
+    for (i = 0; i < n_cards; i++) {
+        bool ok =
+            dvti_cuda_function(&cards[i].card, "compile_all", program, entry, &function) == DVT_OK;
+        passed += ok;
+        failed += !ok;
+    }
 }
 
 static void listen_to_cpu(void) {
@@ -230,6 +248,19 @@ static void listen_to_nvrtc(void) {
 #include "compile_calls.h"
 
 /* ---- the report ---- */
+/* A file without kernels is a family that is not written yet. */
+static bool is_written(int family) {
+    dvti_cuda_program program;
+    char *source;
+    bool written;
+    program.family = (dvti_cuda_family)family;
+    program.variant = 0;
+    source = dvti_cuda_source(program);
+    written = source && strstr(source, "__global__");
+    dvti_free(source);
+    return written;
+}
+
 static void report(void) {
     int i;
     for (i = 0; i < DVTI_CUDA_FAMILY_COUNT; i++) {
@@ -237,12 +268,12 @@ static void report(void) {
                "bytes of stack\n",
                family_name(i), reached[i], most[i].kernels, most[i].registers, most[i].shared,
                most[i].stack);
-        if (reached[i] == 0) {
+        if (reached[i] == 0 && is_written(i)) {
             failed++;
             printf("FAIL %s: no call has reached it\n", family_name(i));
         }
     }
-    printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+    printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
 }
 
 static void choose_archs(int argc, char **argv) {

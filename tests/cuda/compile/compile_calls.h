@@ -264,10 +264,19 @@ static void optimizers(void) {
     train(dvt_adagrad(0.1), DVT_F32);
 }
 
+static void sums_over_devices(void) {
+    int dtype;
+    for (dtype = 0; dtype < (full ? DVT_BOOL : DVT_BF16); dtype++) {
+        compile_program(DVTI_CUDA_FAMILY_all_reduce, (uint64_t)dtype, "dvti_all_sum");
+        compile_program(DVTI_CUDA_FAMILY_all_reduce, (uint64_t)dtype, "dvti_all_spread");
+    }
+}
+
 static void compute_everything(void) {
     static const dvt_dtype others[] = {DVT_I32, DVT_I64, DVT_U8, DVT_BOOL};
     int i;
     fills();
+    sums_over_devices();
     DVT_SCOPE {
         elementwise();
     }
