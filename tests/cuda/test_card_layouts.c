@@ -213,3 +213,28 @@ DVT_TEST(card_in_place_on_itself) {
           dvt_add_(x.cpu, dvt_slice(x.cpu, 1, 3, 4, 1)));
     SAME_ON_CARD(x.card, x.cpu, 0, "one column of itself");
 }
+
+/* Elements so far apart that distances need 64 bits: windows on a large block, of which nothing else is touched. */
+DVT_TEST(card_distances_beyond_32_bits) {
+    const int64_t far = ((int64_t)1 << 26) + 3;
+    dvt_array *block, *window;
+    pair x;
+    NEEDS_CARD;
+    block = dvt_empty(DVT_SHAPE(17, far), DVT_I8, dvt_gpu(0));
+    if (!block) {
+        dvt_clear_error();
+        SKIP("the card has less than 1.2 GB to spare");
+    }
+    x = pair_of(random_on_cpu(DVT_SHAPE(17, 40), DVT_I8, -100, 100));
+    window = dvt_slice(block, 1, far - 80, far, 2);
+    CHECK(dvt_copy_into(window, x.card) != NULL);
+    SAME_ON_CARD(dvt_contiguous(window), x.cpu, 0, "there and back");
+    SAME_ON_CARD(dvt_add(window, x.card), dvt_add(x.cpu, x.cpu), 0, "one far, one near");
+    window = dvt_slice(block, 1, 16, 64, 1);
+    x = pair_of(random_on_cpu(DVT_SHAPE(48, 40), DVT_I8, -100, 100));
+    x.cpu = dvt_slice(x.cpu, 1, 0, 17, 1);
+    CHECK(dvt_copy_into(window, dvt_t(dvt_slice(x.card, 1, 0, 17, 1))) != NULL);
+    SAME_ON_CARD(dvt_contiguous(dvt_t(window)), dvt_contiguous(x.cpu), 0, "across");
+    CHECK(dvt_square_(window) && dvt_square_(x.cpu));
+    SAME_ON_CARD(dvt_contiguous(window), dvt_contiguous(dvt_t(x.cpu)), 0, "in place");
+}
