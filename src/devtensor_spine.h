@@ -72,6 +72,7 @@
 #include "3_cuda/launch/cuda_random.c"
 #include "3_cuda/launch/cuda_reduce.c"
 #include "3_cuda/launch/cuda_softmax.c"
+#include "3_cuda/launch/cuda_sort.c"
 #include "3_cuda/dvt_cuda_backend.c"
 #include "3_cuda/dvt_cuda_share.c"
 #endif

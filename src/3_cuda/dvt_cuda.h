@@ -66,6 +66,7 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
     X(conv_mma, true)                                                                              \
     X(pool, false)                                                                                 \
     X(index, false)                                                                                \
+    X(sort, false)                                                                                 \
     X(random, false)                                                                               \
     X(optimizer, false)                                                                            \
     X(all_reduce, false)
@@ -117,6 +118,11 @@ DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
 /* Beyond 2^31 - 1 the multiplier is 0: such a divisor is for 64-bit positions. Less than 1 counts as 1. */
 DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor);
 
+/* Sorting in a workspace of dvti_cuda_sort_bytes(n): keys and values stand at its beginning, n of each, and are sorted in place by
+   the lowest `bits` of the keys; equal keys keep their order. */
+DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n);
+DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch, void *workspace,
+                                  int64_t n, int bits);
 /* Axes of extent 1 are left out, larger strides come first when `sorts`, and neighbours are merged; at least one axis is left. `along`
    goes through the same changes, so that positions in both stay the same. */
 DVTI_FN void dvti_cuda_tidy_axes(dvti_kview *view, dvti_kview *along, bool sorts);

@@ -131,8 +131,45 @@ typedef struct dvti_kpool {
 } dvti_kpool;
 
 /* index.cu */
+typedef struct dvti_kindex {
+    dvti_kview in, places, out; /* places: of the index */
+    const int64_t *index;
+    int64_t n, m,
+        b; /* extent of what is indexed, positions of the index, elements (or units) of a row */
+    int64_t step;        /* elements from one index to the next */
+    int64_t total;       /* threads with something to do */
+    int64_t n_out, rows; /* elements of the result; of its rows for each a */
+    int64_t along, along_index;
+    uint64_t *keys;
+    int64_t *values;
+} dvti_kindex;
+
+/* sort.cu */
+typedef struct dvti_ksort {
+    const uint64_t *keys;
+    const int64_t *values;
+    uint64_t *other_keys;
+    int64_t *other_values;
+    int64_t *counts;
+    int64_t n, tile, tiles, shift;
+} dvti_ksort;
 
 /* random.cu */
+typedef struct dvti_krandom {
+    void *out;
+    int64_t n, threads,
+        aligned;         /* elements, threads with something to do, out is aligned to 16 bytes */
+    uint64_t key, place; /* words 2 and 3 of every counter, word 2 above */
+    int64_t first;
+    double f0, f1, f2;
+    int64_t low, span;
+    int64_t step; /* cuRAND: elements of a subsequence; permutation: the number of a round */
+    const int64_t *starts;
+    uint64_t *keys; /* permutation */
+    int64_t *values;
+    int *left;
+    int64_t rounds;
+} dvti_krandom;
 
 /* optimizer.cu: weights, state and gradients, contiguous */
 typedef struct dvti_koptimizer {
