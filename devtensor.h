@@ -11076,8 +11076,45 @@ typedef struct dvti_kpool {
 } dvti_kpool;
 
 /* index.cu */
+typedef struct dvti_kindex {
+    dvti_kview in, places, out; /* places: of the index */
+    const int64_t *index;
+    int64_t n, m,
+        b; /* extent of what is indexed, positions of the index, elements (or units) of a row */
+    int64_t step;        /* elements from one index to the next */
+    int64_t total;       /* threads with something to do */
+    int64_t n_out, rows; /* elements of the result; of its rows for each a */
+    int64_t along, along_index;
+    uint64_t *keys;
+    int64_t *values;
+} dvti_kindex;
+
+/* sort.cu */
+typedef struct dvti_ksort {
+    const uint64_t *keys;
+    const int64_t *values;
+    uint64_t *other_keys;
+    int64_t *other_values;
+    int64_t *counts;
+    int64_t n, tile, tiles, shift;
+} dvti_ksort;
 
 /* random.cu */
+typedef struct dvti_krandom {
+    void *out;
+    int64_t n, threads,
+        aligned;         /* elements, threads with something to do, out is aligned to 16 bytes */
+    uint64_t key, place; /* words 2 and 3 of every counter, word 2 above */
+    int64_t first;
+    double f0, f1, f2;
+    int64_t low, span;
+    int64_t step; /* cuRAND: elements of a subsequence; permutation: the number of a round */
+    const int64_t *starts;
+    uint64_t *keys; /* permutation */
+    int64_t *values;
+    int *left;
+    int64_t rounds;
+} dvti_krandom;
 
 /* optimizer.cu: weights, state and gradients, contiguous */
 typedef struct dvti_koptimizer {
@@ -11155,6 +11192,7 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
     X(conv_mma, true)                                                                              \
     X(pool, false)                                                                                 \
     X(index, false)                                                                                \
+    X(sort, false)                                                                                 \
     X(random, false)                                                                               \
     X(optimizer, false)                                                                            \
     X(all_reduce, false)
@@ -11206,6 +11244,11 @@ DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
 /* Beyond 2^31 - 1 the multiplier is 0: such a divisor is for 64-bit positions. Less than 1 counts as 1. */
 DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor);
 
+/* Sorting in a workspace of dvti_cuda_sort_bytes(n): keys and values stand at its beginning, n of each, and are sorted in place by
+   the lowest `bits` of the keys; equal keys keep their order. */
+DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n);
+DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch, void *workspace,
+                                  int64_t n, int bits);
 /* Axes of extent 1 are left out, larger strides come first when `sorts`, and neighbours are merged; at least one axis is left. `along`
    goes through the same changes, so that positions in both stay the same. */
 DVTI_FN void dvti_cuda_tidy_axes(dvti_kview *view, dvti_kview *along, bool sorts);
@@ -13880,8 +13923,45 @@ static const char *const dvti_cuda_lines[] = {
 "} dvti_kpool;\n",
 "\n",
 "\n",
+"typedef struct dvti_kindex {\n",
+"    dvti_kview in, places, out;\n",
+"    const int64_t *index;\n",
+"    int64_t n, m,\n",
+"        b;\n",
+"    int64_t step;\n",
+"    int64_t total;\n",
+"    int64_t n_out, rows;\n",
+"    int64_t along, along_index;\n",
+"    uint64_t *keys;\n",
+"    int64_t *values;\n",
+"} dvti_kindex;\n",
 "\n",
 "\n",
+"typedef struct dvti_ksort {\n",
+"    const uint64_t *keys;\n",
+"    const int64_t *values;\n",
+"    uint64_t *other_keys;\n",
+"    int64_t *other_values;\n",
+"    int64_t *counts;\n",
+"    int64_t n, tile, tiles, shift;\n",
+"} dvti_ksort;\n",
+"\n",
+"\n",
+"typedef struct dvti_krandom {\n",
+"    void *out;\n",
+"    int64_t n, threads,\n",
+"        aligned;\n",
+"    uint64_t key, place;\n",
+"    int64_t first;\n",
+"    double f0, f1, f2;\n",
+"    int64_t low, span;\n",
+"    int64_t step;\n",
+"    const int64_t *starts;\n",
+"    uint64_t *keys;\n",
+"    int64_t *values;\n",
+"    int *left;\n",
+"    int64_t rounds;\n",
+"} dvti_krandom;\n",
 "\n",
 "\n",
 "typedef struct dvti_koptimizer {\n",
@@ -15352,6 +15432,156 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "#line 1 \"index.cu\"\n",
 "\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#if WIDE\n",
+"typedef int64_t dvti_index;\n",
+"#else\n",
+"typedef int dvti_index;\n",
+"#endif\n",
+"\n",
+"template <int> struct dvti_unit;\n",
+"template <> struct dvti_unit<1> { typedef unsigned char type; };\n",
+"template <> struct dvti_unit<2> { typedef unsigned short type; };\n",
+"template <> struct dvti_unit<4> { typedef unsigned type; };\n",
+"template <> struct dvti_unit<8> { typedef uint2 type; };\n",
+"template <> struct dvti_unit<16> { typedef uint4 type; };\n",
+"\n",
+"__device__ inline int64_t dvti_inside(int64_t index, int64_t n) {\n",
+"    if (index < 0)\n",
+"        index += n;\n",
+"    return index < 0 ? 0 : index >= n ? n - 1 : index;\n",
+"}\n",
+"\n",
+"#if PART == 0\n",
+"typedef dvti_unit<UNIT>::type dvti_piece;\n",
+"\n",
+"extern \"C\" __global__ void dvti_take(const dvti_kindex p) {\n",
+"    const dvti_index width = (dvti_index)p.b, m = (dvti_index)p.m;\n",
+"    for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {\n",
+"        const dvti_index at = (dvti_index)i, row = at / width, a = row / m;\n",
+"        const int64_t from = a * p.n + dvti_inside(p.index[row - a * m], p.n);\n",
+"        ((dvti_piece *)p.out.data)[i] = ((const dvti_piece *)p.in.data)[from * p.b + (at - row * width)];\n",
+"    }\n",
+"}\n",
+"#endif\n",
+"\n",
+"#if PART == 1\n",
+"typedef dvti_unit<UNIT>::type dvti_piece;\n",
+"\n",
+"extern \"C\" __global__ void dvti_take_along(const dvti_kindex p) {\n",
+"    for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {\n",
+"        dvti_index at = (dvti_index)i, from = 0, where = 0, to = 0;\n",
+"        for (int axis = (int)p.out.ndim - 1; axis >= 0; axis--) {\n",
+"            const dvti_index extent = (dvti_index)p.out.dim[axis], up = axis ? at / extent : 0, step = at - up * extent;\n",
+"            from += step * (dvti_index)p.in.stride[axis];\n",
+"            where += step * (dvti_index)p.places.stride[axis];\n",
+"            to += step * (dvti_index)p.out.stride[axis];\n",
+"            at = up;\n",
+"        }\n",
+"        ((dvti_piece *)p.out.data)[to] =\n",
+"            ((const dvti_piece *)p.in.data)[from + dvti_inside(p.index[where], p.n) * p.step];\n",
+"    }\n",
+"}\n",
+"#endif\n",
+"\n",
+"#if PART == 2\n",
+"extern \"C\" __global__ void dvti_one_hot(const dvti_kindex p) {\n",
+"    const dvti_index depth = (dvti_index)p.n;\n",
+"    for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {\n",
+"        const dvti_index row = (dvti_index)i / depth;\n",
+"        dvti_store<D>(p.out.data, i, (int64_t)(p.index[row] == (dvti_index)i - row * depth));\n",
+"    }\n",
+"}\n",
+"#endif\n",
+"\n",
+"#if PART == 3\n",
+"template <bool, class A, class B> struct dvti_either { typedef A type; };\n",
+"template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };\n",
+"typedef dvti_either<D == DVT_F64, double, dvti_either<DVTI_IS_FLOAT(D), float, int64_t>::type>::type dvti_sum;\n",
+"\n",
+"extern \"C\" __global__ void dvti_index_zero(const dvti_kindex p) {\n",
+"    const dvti_stored<D>::type zero = 0;\n",
+"    for (int64_t i = dvti_thread(); i < p.n_out; i += dvti_threads())\n",
+"        ((dvti_stored<D>::type *)p.out.data)[i] = zero;\n",
+"}\n",
+"\n",
+"\n",
+"extern \"C\" __global__ void dvti_index_keys(const dvti_kindex p) {\n",
+"    for (int64_t i = dvti_thread(); i < p.m; i += dvti_threads()) {\n",
+"        int64_t at = i, where = 0, to = 0;\n",
+"        for (int axis = (int)p.places.ndim - 1; axis >= 0; axis--) {\n",
+"            const int64_t up = at / p.places.dim[axis], step = at - up * p.places.dim[axis];\n",
+"            where += step * p.places.stride[axis];\n",
+"            to += step * p.out.stride[axis];\n",
+"            at = up;\n",
+"        }\n",
+"        p.keys[i] = (uint64_t)(to + dvti_inside(p.index[where], p.n) * p.step);\n",
+"        p.values[i] = i;\n",
+"    }\n",
+"}\n",
+"\n",
+"__device__ inline int64_t dvti_total(int64_t a, int64_t b) {\n",
+"    return (int64_t)((uint64_t)a + (uint64_t)b);\n",
+"}\n",
+"\n",
+"__device__ inline float dvti_total(float a, float b) {\n",
+"    return a + b;\n",
+"}\n",
+"\n",
+"__device__ inline double dvti_total(double a, double b) {\n",
+"    return a + b;\n",
+"}\n",
+"\n",
+"\n",
+"extern \"C\" __global__ void dvti_index_add(const dvti_kindex p) {\n",
+"    const dvti_index width = (dvti_index)p.b, m = (dvti_index)p.m;\n",
+"    for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {\n",
+"        const dvti_index at = (dvti_index)i, row = at / width, a = row / m, b = at - row * width;\n",
+"        int64_t first = row - a * m;\n",
+"        const uint64_t key = p.keys[first];\n",
+"        if (first > 0 && p.keys[first - 1] == key)\n",
+"            continue;\n",
+"        dvti_sum sum = 0;\n",
+"        for (int same = 4; same == 4; first += 4) {\n",
+"            dvti_sum x[4];\n",
+"            same = 0;\n",
+"            for (int k = 0; k < 4; k++) {\n",
+"                const bool more = same == k && first + k < m && p.keys[first + k] == key;\n",
+"                x[k] = more ? dvti_load<D, dvti_sum>(p.in.data, dvti_offset<dvti_index>(p.in, (a * m + (dvti_index)p.values[first + k]) * width + b)) : 0;\n",
+"                same += more;\n",
+"            }\n",
+"            for (int k = 0; k < 4; k++)\n",
+"                sum = k < same ? dvti_total(sum, x[k]) : sum;\n",
+"        }\n",
+"        dvti_store<D>(p.out.data, (a * p.rows + (int64_t)key) * p.b + b, sum);\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"extern \"C\" __global__ void dvti_index_lines(const dvti_kindex p) {\n",
+"    for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {\n",
+"        const int64_t from = dvti_offset<int64_t>(p.in, i), where = dvti_offset<int64_t>(p.places, i), to = dvti_offset<int64_t>(p.out, i);\n",
+"        for (int64_t j = 0; j < p.m; j++) {\n",
+"            const int64_t place = to + dvti_inside(p.index[where + j * p.along_index], p.n) * p.step;\n",
+"            const dvti_sum x = dvti_load<D, dvti_sum>(p.in.data, from + j * p.along);\n",
+"            dvti_store<D>(p.out.data, place, dvti_total(dvti_load<D, dvti_sum>(p.out.data, place), x));\n",
+"        }\n",
+"    }\n",
+"}\n",
+"#endif\n",
 "#line 1 \"matmul.cu\"\n",
 "\n",
 "\n",
@@ -16417,6 +16647,418 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "#line 1 \"random.cu\"\n",
 "\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"enum { UNIFORM, NORMAL, RANDINT, BERNOULLI, PERMUTATION };\n",
+"enum { PHILOX, THREEFRY, CURAND };\n",
+"\n",
+"struct dvti_words {\n",
+"    unsigned w[4];\n",
+"};\n",
+"\n",
+"__device__ inline dvti_words dvti_philox(unsigned c0, unsigned c1, unsigned c2, unsigned c3, unsigned k0, unsigned k1) {\n",
+"    for (int round = 0; round < 10; round++) {\n",
+"        const unsigned h0 = __umulhi(0xD2511F53u, c0), l0 = 0xD2511F53u * c0, h1 = __umulhi(0xCD9E8D57u, c2), l1 = 0xCD9E8D57u * c2;\n",
+"        c0 = h1 ^ c1 ^ k0;\n",
+"        c1 = l1;\n",
+"        c2 = h0 ^ c3 ^ k1;\n",
+"        c3 = l0;\n",
+"        k0 += 0x9E3779B9u;\n",
+"        k1 += 0xBB67AE85u;\n",
+"    }\n",
+"    return {{c0, c1, c2, c3}};\n",
+"}\n",
+"\n",
+"__device__ inline dvti_words dvti_counter_words(const dvti_krandom &p, int64_t group) {\n",
+"    const uint64_t at = (uint64_t)p.first + (uint64_t)group;\n",
+"    return dvti_philox((unsigned)at, (unsigned)(at >> 32), (unsigned)(p.place >> 32), (unsigned)p.place, (unsigned)(p.key >> 32),\n",
+"                       (unsigned)p.key);\n",
+"}\n",
+"\n",
+"__device__ inline uint64_t dvti_both(const dvti_words &w, int k) {\n",
+"    return (uint64_t)w.w[2 * k] << 32 | w.w[2 * k + 1];\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline double dvti_between(const dvti_krandom &p, double u) {\n",
+"    const double v = p.f0 + u * (p.f1 - p.f0);\n",
+"    return v < p.f2 ? v : p.f2;\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_box_muller(const dvti_krandom &p, double u, double v, double *out) {\n",
+"    const double r = p.f1 * sqrt(-2 * log(u)), angle = 6.28318530717958647693 * v;\n",
+"    out[0] = p.f0 + r * cos(angle);\n",
+"    out[1] = p.f0 + r * sin(angle);\n",
+"}\n",
+"\n",
+"#if GEN == 0 && DIST != 4\n",
+"#define PER (DIST == RANDINT || (D == DVT_F64 && DIST != BERNOULLI) ? 2 : 4)\n",
+"typedef dvti_stored<D>::type dvti_element;\n",
+"\n",
+"__device__ inline void dvti_draw(const dvti_krandom &p, const dvti_words &w, dvti_element *e) {\n",
+"    double v[4];\n",
+"    for (int k = 0; k < PER; k++) {\n",
+"        if (DIST == RANDINT)\n",
+"            e[k] = dvti_narrow<D>((int64_t)((uint64_t)p.low + __umul64hi(dvti_both(w, k & 1), (uint64_t)p.span)));\n",
+"        else if (DIST == BERNOULLI)\n",
+"            e[k] = dvti_narrow<D>((int64_t)((double)w.w[k] < p.f0 * 4294967296.0));\n",
+"        else if (DIST == UNIFORM)\n",
+"            e[k] = dvti_narrow<D>(dvti_between(p, PER == 2 ? (double)(dvti_both(w, k & 1) >> 11) * (1.0 / 9007199254740992.0)\n",
+"                                                          : (double)(w.w[k] >> 8) * (1.0 / 16777216.0)));\n",
+"    }\n",
+"    if (DIST != NORMAL)\n",
+"        return;\n",
+"    if (PER == 2) {\n",
+"        dvti_box_muller(p, (double)((dvti_both(w, 0) >> 11) + 1) * (1.0 / 9007199254740992.0),\n",
+"                        (double)(dvti_both(w, 1) >> 11) * (1.0 / 9007199254740992.0), v);\n",
+"    } else {\n",
+"        for (int k = 0; k < 4; k += 2)\n",
+"            dvti_box_muller(p, ((double)w.w[k] + 1) * (1.0 / 4294967296.0), (double)w.w[k + 1] * (1.0 / 4294967296.0), v + k);\n",
+"    }\n",
+"    for (int k = 0; k < PER; k++)\n",
+"        e[k] = dvti_narrow<D>(v[k]);\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void dvti_random(const dvti_krandom p) {\n",
+"    for (int64_t group = dvti_thread(); group < p.threads; group += dvti_threads()) {\n",
+"        dvti_element e[PER], *to = (dvti_element *)p.out + group * PER;\n",
+"        dvti_draw(p, dvti_counter_words(p, group), e);\n",
+"        if (sizeof e == 16 && p.aligned && (group + 1) * PER <= p.n) {\n",
+"            uint4 whole;\n",
+"            memcpy(&whole, e, sizeof e);\n",
+"            *(uint4 *)to = whole;\n",
+"        } else {\n",
+"            for (int k = 0; k < PER; k++)\n",
+"                if (group * PER + k < p.n)\n",
+"                    to[k] = e[k];\n",
+"        }\n",
+"    }\n",
+"}\n",
+"#endif\n",
+"\n",
+"\n",
+"__device__ inline void dvti_threefry(unsigned k0, unsigned k1, unsigned &x0, unsigned &x1) {\n",
+"    const int turns[8] = {13, 15, 26, 6, 17, 29, 16, 24};\n",
+"    const unsigned schedule[3] = {k0, k1, k0 ^ k1 ^ 0x1BD11BDAu};\n",
+"    x0 += schedule[0];\n",
+"    x1 += schedule[1];\n",
+"    for (int i = 0; i < 5; i++) {\n",
+"        for (int r = 0; r < 4; r++) {\n",
+"            const int turn = turns[4 * (i & 1) + r];\n",
+"            x0 += x1;\n",
+"            x1 = (x1 << turn | x1 >> (32 - turn)) ^ x0;\n",
+"        }\n",
+"        x0 += schedule[(i + 1) % 3];\n",
+"        x1 += schedule[(i + 2) % 3] + (unsigned)(i + 1);\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline unsigned dvti_short_word(uint64_t key, int64_t n, int64_t j) {\n",
+"    const int64_t half = (n + 1) / 2;\n",
+"    unsigned x0 = (unsigned)(j < half ? j : j - half), x1 = x0 + (unsigned)half;\n",
+"    if ((int64_t)x0 + half >= n)\n",
+"        x1 = 0;\n",
+"    dvti_threefry((unsigned)(key >> 32), (unsigned)key, x0, x1);\n",
+"    return j < half ? x0 : x1;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline unsigned dvti_jax_word(uint64_t key, int64_t n, int64_t j) {\n",
+"    const int64_t block = 0xffffffffLL, blocks = n / block;\n",
+"    if (blocks) {\n",
+"        const int64_t at = j / block, words = 2 * (blocks + 1);\n",
+"        key = (uint64_t)dvti_short_word(key, words, 2 * at) << 32 | dvti_short_word(key, words, 2 * at + 1);\n",
+"        n = at < blocks ? block : n - blocks * block;\n",
+"        j -= at * block;\n",
+"    }\n",
+"    return dvti_short_word(key, n, j);\n",
+"}\n",
+"\n",
+"template <int WIDTH> __device__ inline uint64_t dvti_jax_bits(uint64_t key, int64_t n, int64_t e) {\n",
+"    const int in_word = WIDTH < 32 ? 32 / WIDTH : 1;\n",
+"    if (WIDTH == 64)\n",
+"        return (uint64_t)dvti_jax_word(key, 2 * n, e) << 32 | dvti_jax_word(key, 2 * n, n + e);\n",
+"    if (WIDTH == 32)\n",
+"        return dvti_jax_word(key, n, e);\n",
+"    return dvti_jax_word(key, (n + in_word - 1) / in_word, e / in_word) >> WIDTH % 32 * (e % in_word) & ((1u << WIDTH % 32) - 1);\n",
+"}\n",
+"\n",
+"\n",
+"template <int T> __device__ inline double dvti_rounded(double v) {\n",
+"    return dvti_widen<T, double>(dvti_narrow<T>(v));\n",
+"}\n",
+"\n",
+"\n",
+"template <int T> __device__ inline double dvti_jax_between(const dvti_krandom &p, int64_t e, double low, double high) {\n",
+"    constexpr int width = T == DVT_F64 ? 64 : T == DVT_F32 ? 32 : T == DVT_F16 ? 16 : 8;\n",
+"    constexpr int mantissa = T == DVT_F64 ? 52 : T == DVT_F32 ? 23 : T == DVT_F16 ? 10 : 7;\n",
+"    const double u = (double)(dvti_jax_bits<width>(p.key, p.n, e) >> (width - mantissa)) / (double)((uint64_t)1 << mantissa);\n",
+"    const double range = dvti_rounded<T>(high - low);\n",
+"    double v;\n",
+"    if (T == DVT_F64)\n",
+"        v = fma(u, range, low);\n",
+"    else if (T == DVT_F32)\n",
+"        v = dvti_rounded<T>(u * range + low);\n",
+"    else\n",
+"        v = dvti_rounded<T>(dvti_rounded<T>(u * range) + low);\n",
+"    return v > low ? v : low;\n",
+"}\n",
+"\n",
+"#if GEN == 1 && DIST == 1\n",
+"\n",
+"__device__ inline float dvti_erfinv(float x) {\n",
+"    const float middle[9] = {2.81022636e-08f,  3.43273939e-07f, -3.5233877e-06f,\n",
+"                                    -4.39150654e-06f, 0.00021858087f,  -0.00125372503f,\n",
+"                                    -0.00417768164f,  0.246640727f,    1.50140941f};\n",
+"    const float tail[9] = {-0.000200214257f, 0.000100950558f, 0.00134934322f,\n",
+"                                  -0.00367342844f,  0.00573950773f,  -0.0076224613f,\n",
+"                                  0.00943887047f,   1.00167406f,     2.83297682f};\n",
+"    float w = -log1pf(-x * x), p;\n",
+"    const float *c = w < 5 ? middle : tail;\n",
+"    if (fabsf(x) >= 1)\n",
+"        return copysignf(__uint_as_float(0x7f800000u), x);\n",
+"    w = w < 5 ? w - 2.5f : sqrtf(w) - 3;\n",
+"    p = c[0];\n",
+"    for (int i = 1; i < 9; i++)\n",
+"        p = c[i] + p * w;\n",
+"    return p * x;\n",
+"}\n",
+"\n",
+"__device__ inline double dvti_erfinv(double x) {\n",
+"    const double middle[23] = {\n",
+"        -3.6444120640178196996e-21, -1.685059138182016589e-19,  1.2858480715256400167e-18,\n",
+"        1.115787767802518096e-17,   -1.333171662854620906e-16,  2.0972767875968561637e-17,\n",
+"        6.6376381343583238325e-15,  -4.0545662729752068639e-14, -8.1519341976054721522e-14,\n",
+"        2.6335093153082322977e-12,  -1.2975133253453532498e-11, -5.4154120542946279317e-11,\n",
+"        1.051212273321532285e-09,   -4.1126339803469836976e-09, -2.9070369957882005086e-08,\n",
+"        4.2347877827932403518e-07,  -1.3654692000834678645e-06, -1.3882523362786468719e-05,\n",
+"        0.0001867342080340571352,   -0.00074070253416626697512, -0.0060336708714301490533,\n",
+"        0.24015818242558961693,     1.6536545626831027356};\n",
+"    const double tail[19] = {\n",
+"        2.2137376921775787049e-09, 9.0756561938885390979e-08, -2.7517406297064545428e-07,\n",
+"        1.8239629214389227755e-08, 1.5027403968909827627e-06, -4.013867526981545969e-06,\n",
+"        2.9234449089955446044e-06, 1.2475304481671778723e-05, -4.7318229009055733981e-05,\n",
+"        6.8284851459573175448e-05, 2.4031110387097893999e-05, -0.0003550375203628474796,\n",
+"        0.00095328937973738049703, -0.0016882755560235047313, 0.0024914420961078508066,\n",
+"        -0.0037512085075692412107, 0.005370914553590063617,   1.0052589676941592334,\n",
+"        3.0838856104922207635};\n",
+"    const double far_tail[17] = {\n",
+"        -2.7109920616438573243e-11, -2.5556418169965252055e-10, 1.5076572693500548083e-09,\n",
+"        -3.7894654401267369937e-09, 7.6157012080783393804e-09,  -1.4960026627149240478e-08,\n",
+"        2.9147953450901080826e-08,  -6.7711997758452339498e-08, 2.2900482228026654717e-07,\n",
+"        -9.9298272942317002539e-07, 4.5260625972231537039e-06,  -1.9681778105531670567e-05,\n",
+"        7.5995277030017761139e-05,  -0.00021503011930044477347, -0.00013871931833623122026,\n",
+"        1.0103004648645343977,      4.8499064014085844221};\n",
+"    double w = -log((1 - x) * (1 + x)), p;\n",
+"    const double *c = w < 6.25 ? middle : w < 16 ? tail : far_tail;\n",
+"    int n = w < 6.25 ? 23 : w < 16 ? 19 : 17;\n",
+"    if (fabs(x) >= 1)\n",
+"        return copysign(__longlong_as_double(0x7ff0000000000000LL), x);\n",
+"    w = w < 6.25 ? w - 3.125 : sqrt(w) - (w < 16 ? 3.25 : 5.0);\n",
+"    p = c[0];\n",
+"    for (int i = 1; i < n; i++)\n",
+"        p = c[i] + p * w;\n",
+"    return p * x;\n",
+"}\n",
+"\n",
+"__device__ inline double dvti_jax_normal(const dvti_krandom &p, int64_t e) {\n",
+"    typedef typename dvti_stored<D == DVT_F64 ? DVT_F64 : DVT_F32>::type real;\n",
+"    const double step = D == DVT_F64 ? 1.0 / 9007199254740992.0 : D == DVT_F32 ? 1.0 / 16777216.0 : D == DVT_F16 ? 1.0 / 2048 : 1.0 / 256;\n",
+"    const double u = dvti_jax_between<D>(p, e, step - 1, 1), z = (double)dvti_erfinv((real)u);\n",
+"    return p.f0 + p.f1 * dvti_rounded<D>(dvti_rounded<D>(1.41421356237309504880) * dvti_rounded<D>(z));\n",
+"}\n",
+"#endif\n",
+"\n",
+"#if GEN == 1 && DIST == 2\n",
+"\n",
+"__device__ inline int64_t dvti_jax_int(const dvti_krandom &p, int64_t e) {\n",
+"    constexpr int width = 8 * (int)sizeof(typename dvti_stored<D>::type);\n",
+"    const uint64_t mask = width == 64 ? ~(uint64_t)0 : ((uint64_t)1 << width % 64) - 1, span = (uint64_t)p.span & mask;\n",
+"    const uint64_t above = (uint64_t)dvti_short_word(p.key, 4, 0) << 32 | dvti_short_word(p.key, 4, 1);\n",
+"    const uint64_t below = (uint64_t)dvti_short_word(p.key, 4, 2) << 32 | dvti_short_word(p.key, 4, 3);\n",
+"    const uint64_t high = dvti_jax_bits<width>(above, p.n, e), low = dvti_jax_bits<width>(below, p.n, e);\n",
+"    uint64_t power = (uint64_t)1 << width / 2, at;\n",
+"    if (span == 0) {\n",
+"        at = high * (power * power & mask) + low;\n",
+"    } else {\n",
+"        power %= span;\n",
+"        power = (power * power & mask) % span;\n",
+"        at = (high % span * power & mask) + low % span;\n",
+"        at = (at & mask) % span;\n",
+"    }\n",
+"    return (int64_t)((uint64_t)p.low + at);\n",
+"}\n",
+"#endif\n",
+"\n",
+"#if GEN == 1 && DIST != 4\n",
+"extern \"C\" __global__ void dvti_random(const dvti_krandom p) {\n",
+"    for (int64_t e = dvti_thread(); e < p.threads; e += dvti_threads()) {\n",
+"#if DIST == 0\n",
+"        const double v = dvti_jax_between<D>(p, e, p.f0, p.f1);\n",
+"        dvti_store<D>(p.out, e, v < p.f2 ? v : p.f2);\n",
+"#elif DIST == 1\n",
+"        dvti_store<D>(p.out, e, dvti_jax_normal(p, e));\n",
+"#elif DIST == 2\n",
+"        dvti_store<D>(p.out, e, dvti_jax_int(p, e));\n",
+"#else\n",
+"        dvti_store<D>(p.out, e, (int64_t)(dvti_jax_between<DVT_F32>(p, e, 0, 1) < (double)(float)p.f0));\n",
+"#endif\n",
+"    }\n",
+"}\n",
+"#endif\n",
+"\n",
+"\n",
+"#if GEN == 2\n",
+"__device__ inline unsigned dvti_subsequence(const dvti_krandom &p, int64_t thread, int64_t draw) {\n",
+"    const uint64_t counter = (uint64_t)draw / 4;\n",
+"    return dvti_philox((unsigned)counter, (unsigned)(counter >> 32), (unsigned)thread, 0, (unsigned)p.key, 0).w[draw % 4];\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void dvti_random(const dvti_krandom p) {\n",
+"    for (int64_t e = dvti_thread(); e < p.threads; e += dvti_threads()) {\n",
+"        const int64_t thread = e / p.step, words = D == DVT_F64 ? 2 : 1;\n",
+"        const int64_t draw = (p.starts ? p.starts[thread] : p.first) + (e - thread * p.step) * words;\n",
+"        const unsigned x = dvti_subsequence(p, thread, draw);\n",
+"        if (D == DVT_F64) {\n",
+"            const uint64_t both = x ^ (uint64_t)dvti_subsequence(p, thread, draw + 1) << 21;\n",
+"            dvti_store<D>(p.out, e, dvti_between(p, 1 - ((double)both + 0.5) * (1 / 9007199254740992.0)));\n",
+"        } else {\n",
+"            const float u = 1 - ((float)x * (1 / 4294967296.0f) + 0.5f / 4294967296.0f);\n",
+"            const float v = (float)p.f0 + u * ((float)p.f1 - (float)p.f0);\n",
+"            dvti_store<D>(p.out, e, (double)v < p.f2 ? (double)v : p.f2);\n",
+"        }\n",
+"    }\n",
+"}\n",
+"#endif\n",
+"\n",
+"\n",
+"#if DIST == 4 && GEN == 1\n",
+"extern \"C\" __global__ void dvti_shuffle_keys(const dvti_krandom p) {\n",
+"    for (int64_t i = dvti_thread(); i < p.n; i += dvti_threads()) {\n",
+"        p.keys[i] = dvti_jax_word(p.key, p.n, i);\n",
+"        if (p.step == 0)\n",
+"            p.values[i] = i;\n",
+"    }\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void dvti_shuffle_copy(const dvti_krandom p) {\n",
+"    for (int64_t i = dvti_thread(); i < p.n; i += dvti_threads())\n",
+"        ((int64_t *)p.out)[i] = p.values[i];\n",
+"}\n",
+"#endif\n",
+"\n",
+"#if DIST == 4 && GEN == 0\n",
+"\n",
+"\n",
+"__device__ inline void dvti_shuffle_begin(const dvti_krandom &p, int64_t i) {\n",
+"    const int64_t draw = p.n - 1 - i;\n",
+"    ((int64_t *)p.out)[i] = i;\n",
+"    p.keys[i] = 0;\n",
+"    p.values[i] = i ? (int64_t)__umul64hi(dvti_both(dvti_counter_words(p, draw / 2), (int)(draw % 2)), (uint64_t)i + 1) : -1;\n",
+"}\n",
+"\n",
+"__device__ inline uint64_t dvti_claim(int64_t round, int64_t i) {\n",
+"    return (uint64_t)(round + 1) << 48 | (uint64_t)i;\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_shuffle_claim(const dvti_krandom &p, int64_t round, int64_t i) {\n",
+"    const int64_t with = p.values[i];\n",
+"    if (with < 0)\n",
+"        return;\n",
+"    atomicMax((unsigned long long *)&p.keys[i], (unsigned long long)dvti_claim(round, i));\n",
+"    atomicMax((unsigned long long *)&p.keys[with], (unsigned long long)dvti_claim(round, i));\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_exchange(const dvti_krandom &p, int64_t i, int64_t with) {\n",
+"    int64_t *out = (int64_t *)p.out, value = out[i];\n",
+"    out[i] = out[with];\n",
+"    out[with] = value;\n",
+"    p.values[i] = -1;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline bool dvti_shuffle_settle(const dvti_krandom &p, int64_t round, int64_t i) {\n",
+"    const int64_t with = p.values[i];\n",
+"    const uint64_t mine = dvti_claim(round, i);\n",
+"    if (with < 0)\n",
+"        return false;\n",
+"    if (p.keys[i] != mine || p.keys[with] != mine)\n",
+"        return true;\n",
+"    dvti_exchange(p, i, with);\n",
+"    return false;\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(1024) dvti_shuffle_block(const dvti_krandom p) {\n",
+"    __shared__ int left;\n",
+"    for (int64_t i = threadIdx.x; i < p.n; i += blockDim.x)\n",
+"        dvti_shuffle_begin(p, i);\n",
+"    for (int64_t round = 0;; round++) {\n",
+"        int mine = 0;\n",
+"        if (threadIdx.x == 0)\n",
+"            left = 0;\n",
+"        __syncthreads();\n",
+"        for (int64_t i = threadIdx.x; i < p.n; i += blockDim.x)\n",
+"            dvti_shuffle_claim(p, round, i);\n",
+"        __syncthreads();\n",
+"        for (int64_t i = threadIdx.x; i < p.n; i += blockDim.x)\n",
+"            mine += dvti_shuffle_settle(p, round, i);\n",
+"        if (mine)\n",
+"            atomicAdd(&left, mine);\n",
+"        __syncthreads();\n",
+"        const int some = left;\n",
+"        __syncthreads();\n",
+"        if (!some)\n",
+"            break;\n",
+"    }\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void dvti_shuffle_start(const dvti_krandom p) {\n",
+"    for (int64_t i = dvti_thread(); i < p.n; i += dvti_threads())\n",
+"        dvti_shuffle_begin(p, i);\n",
+"    for (int64_t r = dvti_thread(); r <= p.rounds; r += dvti_threads())\n",
+"        p.left[r] = r == 0;\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void dvti_shuffle_claims(const dvti_krandom p) {\n",
+"    if (p.left[p.step] == 0)\n",
+"        return;\n",
+"    for (int64_t i = dvti_thread(); i < p.n; i += dvti_threads())\n",
+"        dvti_shuffle_claim(p, p.step, i);\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void dvti_shuffle_settles(const dvti_krandom p) {\n",
+"    int mine = 0;\n",
+"    if (p.left[p.step] == 0)\n",
+"        return;\n",
+"    for (int64_t i = dvti_thread(); i < p.n; i += dvti_threads())\n",
+"        mine |= dvti_shuffle_settle(p, p.step, i);\n",
+"    if (mine)\n",
+"        atomicExch(&p.left[p.step + 1], 1);\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void dvti_shuffle_end(const dvti_krandom p) {\n",
+"    if (p.left[p.rounds])\n",
+"        for (int64_t i = p.n - 1; i > 0; i--)\n",
+"            if (p.values[i] >= 0)\n",
+"                dvti_exchange(p, i, p.values[i]);\n",
+"}\n",
+"#endif\n",
 "#line 1 \"reduce.cu\"\n",
 "\n",
 "\n",
@@ -16958,6 +17600,114 @@ static const char *const dvti_cuda_lines[] = {
 "        spot.in = (const dvti_element *)p.in.data + (spot.here ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);\n",
 "        spot.out = (dvti_result *)p.out.data + (spot.here ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);\n",
 "        dvti_row(p, spot);\n",
+"    }\n",
+"}\n",
+"#line 1 \"sort.cu\"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#define DIGITS 256\n",
+"\n",
+"__device__ inline int dvti_digit(const dvti_ksort &p, int64_t at) {\n",
+"    return (int)(p.keys[at] >> p.shift) & (DIGITS - 1);\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_sort_count(const dvti_ksort p) {\n",
+"    __shared__ int found[DIGITS];\n",
+"    const int64_t begin = blockIdx.x * p.tile, end = begin + p.tile < p.n ? begin + p.tile : p.n;\n",
+"    found[threadIdx.x] = 0;\n",
+"    __syncthreads();\n",
+"    for (int64_t at = begin + threadIdx.x; at < end; at += 256)\n",
+"        atomicAdd(&found[dvti_digit(p, at)], 1);\n",
+"    __syncthreads();\n",
+"    p.counts[threadIdx.x * p.tiles + blockIdx.x] = found[threadIdx.x];\n",
+"}\n",
+"\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(1024) dvti_sort_scan(const dvti_ksort p) {\n",
+"    __shared__ int64_t sums[32];\n",
+"    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;\n",
+"    const int64_t n = p.tiles * DIGITS;\n",
+"    int64_t before = 0;\n",
+"    for (int64_t base = 0; base < n; base += 8 * 1024) {\n",
+"        const int64_t first = base + 8 * (int64_t)threadIdx.x;\n",
+"        int64_t own[8], all = 0;\n",
+"        for (int k = 0; k < 8; k++) {\n",
+"            own[k] = first + k < n ? p.counts[first + k] : 0;\n",
+"            all += own[k];\n",
+"        }\n",
+"        int64_t sum = all;\n",
+"        for (int step = 1; step < 32; step *= 2) {\n",
+"            const int64_t other = __shfl_up_sync(0xffffffffu, sum, step);\n",
+"            sum += lane >= step ? other : 0;\n",
+"        }\n",
+"        if (lane == 31)\n",
+"            sums[warp] = sum;\n",
+"        __syncthreads();\n",
+"        int64_t place = before + sum - all;\n",
+"        for (int k = 0; k < 32; k++) {\n",
+"            place += k < warp ? sums[k] : 0;\n",
+"            before += sums[k];\n",
+"        }\n",
+"        for (int k = 0; k < 8; k++) {\n",
+"            if (first + k < n)\n",
+"                p.counts[first + k] = place;\n",
+"            place += own[k];\n",
+"        }\n",
+"        __syncthreads();\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline unsigned dvti_equals(int digit, bool here) {\n",
+"    unsigned equals = __ballot_sync(0xffffffffu, here);\n",
+"    for (int bit = 1; bit < DIGITS; bit *= 2) {\n",
+"        const unsigned set = __ballot_sync(0xffffffffu, (digit & bit) != 0);\n",
+"        equals &= digit & bit ? set : ~set;\n",
+"    }\n",
+"    return equals;\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_sort_scatter(const dvti_ksort p) {\n",
+"    __shared__ int64_t next[DIGITS];\n",
+"    __shared__ int found[8][DIGITS];\n",
+"    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;\n",
+"    const int64_t begin = blockIdx.x * p.tile, end = begin + p.tile < p.n ? begin + p.tile : p.n;\n",
+"    next[threadIdx.x] = p.counts[threadIdx.x * p.tiles + blockIdx.x];\n",
+"    for (int64_t base = begin; base < end; base += 256) {\n",
+"        const int64_t at = base + threadIdx.x;\n",
+"        const bool here = at < end;\n",
+"        const int digit = here ? dvti_digit(p, at) : 0;\n",
+"        const unsigned equals = dvti_equals(digit, here);\n",
+"        const int rank = __popc(equals & ((1u << lane) - 1));\n",
+"        for (int k = 0; k < 8; k++)\n",
+"            found[k][threadIdx.x] = 0;\n",
+"        __syncthreads();\n",
+"        if (here && rank == 0)\n",
+"            found[warp][digit] = __popc(equals);\n",
+"        __syncthreads();\n",
+"        int sum = 0;\n",
+"        for (int k = 0; k < 8; k++) {\n",
+"            const int more = found[k][threadIdx.x];\n",
+"            found[k][threadIdx.x] = sum;\n",
+"            sum += more;\n",
+"        }\n",
+"        __syncthreads();\n",
+"        if (here) {\n",
+"            const int64_t to = next[digit] + found[warp][digit] + rank;\n",
+"            p.other_keys[to] = p.keys[at];\n",
+"            p.other_values[to] = p.values[at];\n",
+"        }\n",
+"        __syncthreads();\n",
+"        next[threadIdx.x] += sum;\n",
 "    }\n",
 "}\n",
 NULL
@@ -18366,24 +19116,173 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
-/* index. */
+/* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cuda/launch/cuda_index.c"
 #endif
 
+enum { DVTI_CUDA_TAKE, DVTI_CUDA_ALONG, DVTI_CUDA_ONE_HOT, DVTI_CUDA_INDEX_ADD };
+
 DVTI_FN void dvti_cuda_describe_index(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+    dvti_text_add(text, "#define PART %d\n#define UNIT %d\n#define D %d\n#define WIDE %d\n",
+                  (int)(variant & 15), (int)(variant >> 4 & 31), (int)(variant >> 9 & 15),
+                  (int)(variant >> 13 & 1));
+}
+
+static dvt_status dvti_cuda_index_start(dvti_cuda_gpu *gpu, const dvti_launch *launch, int part,
+                                        int unit, bool wide, const char *entry,
+                                        const dvti_kindex *args, int64_t threads) {
+    dvt_dtype dtype = launch->out[0].dtype;
+    dvti_cuda_program program;
+    program.family = DVTI_CUDA_FAMILY_index;
+    program.variant = (uint64_t)part | (uint64_t)unit << 4 |
+                      (uint64_t)(unit ? DVT_U8 : dtype) << 9 | (uint64_t)wide << 13;
+    return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),
+                           args, sizeof *args);
+}
+
+/* The widest unit of up to 16 bytes that rows of `bytes` at these addresses are made of. */
+static int dvti_cuda_index_unit(int64_t bytes, const void *a, const void *b) {
+    int unit = 16;
+    while (bytes % unit || (uintptr_t)a % (unsigned)unit || (uintptr_t)b % (unsigned)unit)
+        unit /= 2;
+    return unit;
+}
+
+static bool dvti_cuda_index_wide(const dvti_kindex *args) {
+    const int64_t narrow = INT32_MAX;
+    return args->total > narrow || dvti_cuda_reach(&args->in) > narrow ||
+           dvti_cuda_reach(&args->out) > narrow || dvti_cuda_reach(&args->places) > narrow;
+}
+
+static dvt_status dvti_cuda_index_take(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                       dvti_kindex *args) {
+    int64_t bytes = launch->in[0].dim[2] * dvt_dtype_size(launch->in[0].dtype);
+    int unit = dvti_cuda_index_unit(bytes, args->in.data, args->out.data);
+    args->n = launch->in[0].dim[1];
+    args->m = launch->out[0].dim[1];
+    args->b = bytes / unit;
+    args->total = launch->out[0].dim[0] * args->m * args->b;
+    return dvti_cuda_index_start(gpu, launch, DVTI_CUDA_TAKE, unit, args->total > INT32_MAX,
+                                 "dvti_take", args, args->total);
+}
+
+static dvt_status dvti_cuda_index_along(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                        dvti_kindex *args) {
+    int axis = (int)launch->i[0];
+    args->n = args->in.dim[axis];
+    args->step = args->in.stride[axis];
+    args->in.dim[axis] = args->out.dim[axis];
+    args->in.stride[axis] = 0;
+    args->total = dvti_cuda_view_size(&launch->out[0]);
+    return dvti_cuda_index_start(gpu, launch, DVTI_CUDA_ALONG,
+                                 (int)dvt_dtype_size(launch->out[0].dtype),
+                                 dvti_cuda_index_wide(args), "dvti_take_along", args, args->total);
+}
+
+static dvt_status dvti_cuda_index_one_hot(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                          dvti_kindex *args) {
+    args->index = (const int64_t *)launch->in[0].data;
+    args->n = launch->out[0].dim[launch->out[0].ndim - 1];
+    args->total = dvti_cuda_view_size(&launch->out[0]);
+    return dvti_cuda_index_start(gpu, launch, DVTI_CUDA_ONE_HOT, 0, args->total > INT32_MAX,
+                                 "dvti_one_hot", args, args->total);
+}
+
+/* ---- adding ---- */
+/* One thread per line instead of sorting: lines are short, or many; sums of 16-bit floats must not be rounded on their way. */
+static bool dvti_cuda_index_lines(const dvti_launch *launch) {
+    int64_t along = launch->in[1].dim[launch->i[0]];
+    if (launch->op != DVTI_OP_take_along_add)
+        return false;
+    return along <= 1 || (dvt_dtype_size(launch->out[0].dtype) != 2 &&
+                          (along <= 32 || dvti_cuda_view_size(&launch->in[1]) / along >= 65536));
+}
+
+static dvt_status dvti_cuda_index_add_lines(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                            dvti_kindex *args, bool wide) {
+    int axis = (int)launch->i[0];
+    args->m = args->places.dim[axis];
+    args->along = args->in.stride[axis];
+    args->along_index = args->places.stride[axis];
+    args->in.dim[axis] = args->places.dim[axis] = args->out.dim[axis] = 1;
+    args->total = dvti_cuda_view_size(&launch->in[1]) / args->m;
+    return dvti_cuda_index_start(gpu, launch, DVTI_CUDA_INDEX_ADD, 0, wide, "dvti_index_lines",
+                                 args, args->total);
+}
+
+static dvt_status dvti_cuda_index_add_sorted(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                             dvti_kindex *args, int64_t keys, bool wide) {
+    int bits = 1;
+    dvt_status status;
+    while (bits < 63 && keys - 1 >> bits > 0)
+        bits++;
+    args->keys = (uint64_t *)launch->workspace;
+    args->values = (int64_t *)(args->keys + args->m);
+    status = dvti_cuda_index_start(gpu, launch, DVTI_CUDA_INDEX_ADD, 0, wide, "dvti_index_keys",
+                                   args, args->m);
+    if (status == DVT_OK)
+        status = dvti_cuda_sort(gpu, launch, launch->workspace, args->m, bits);
+    if (status == DVT_OK)
+        status = dvti_cuda_index_start(gpu, launch, DVTI_CUDA_INDEX_ADD, 0, wide, "dvti_index_add",
+                                       args, args->total);
+    return status;
+}
+
+static dvt_status dvti_cuda_index_add(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                      dvti_kindex *args) {
+    int axis = launch->op == DVTI_OP_take_add ? 1 : (int)launch->i[0];
+    dvti_kview same = args->in;
+    dvt_status status;
+    bool wide;
+    args->n_out = dvti_cuda_view_size(&launch->out[0]);
+    args->n = args->out.dim[axis];
+    args->total = dvti_cuda_view_size(&launch->in[0]);
+    wide = dvti_cuda_index_wide(args);
+    status = dvti_cuda_index_start(gpu, launch, DVTI_CUDA_INDEX_ADD, 0, wide, "dvti_index_zero",
+                                   args, args->n_out);
+    if (status != DVT_OK || args->total == 0)
+        return status;
+    args->m = dvti_cuda_view_size(&launch->in[1]);
+    args->b = 1;
+    args->step = launch->op == DVTI_OP_take_add ? 1 : args->out.stride[axis];
+    if (launch->op == DVTI_OP_take_add) { /* keys are rows of the result */
+        args->b = args->out.dim[2];
+        args->rows = args->n;
+        memset(args->out.stride, 0, sizeof args->out.stride);
+        dvti_cuda_tidy_axes(&args->in, &same, false);
+        return dvti_cuda_index_add_sorted(gpu, launch, args, args->n, wide);
+    }
+    args->out.stride[axis] = 0;
+    if (dvti_cuda_index_lines(launch))
+        return dvti_cuda_index_add_lines(gpu, launch, args, wide);
+    return dvti_cuda_index_add_sorted(gpu, launch, args, args->n_out, wide);
 }
 
 DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+    dvti_kindex args;
+    memset(&args, 0, sizeof args);
+    args.in = dvti_cuda_view(&launch->in[0]);
+    args.out = dvti_cuda_view(&launch->out[0]);
+    if (launch->kernel == DVTI_K_ONE_HOT)
+        return dvti_cuda_index_one_hot(gpu, launch, &args);
+    args.places = dvti_cuda_view(&launch->in[1]);
+    args.index = (const int64_t *)launch->in[1].data;
+    if (launch->op == DVTI_OP_take)
+        return dvti_cuda_index_take(gpu, launch, &args);
+    if (launch->op == DVTI_OP_take_along)
+        return dvti_cuda_index_along(gpu, launch, &args);
+    return dvti_cuda_index_add(gpu, launch, &args);
 }
 
 DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    bool adds = launch->op == DVTI_OP_take_add || launch->op == DVTI_OP_take_along_add;
+    int64_t m;
     (void)gpu;
-    (void)launch;
-    return 0;
+    if (launch->kernel == DVTI_K_ONE_HOT || !adds || dvti_cuda_index_lines(launch))
+        return 0;
+    m = dvti_cuda_view_size(&launch->in[1]);
+    return m ? dvti_cuda_sort_bytes(m) : 0;
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -18980,25 +19879,173 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
-/* random. */
+/* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cuda/launch/cuda_random.c"
+#line 3 "src/3_cuda/launch/cuda_random.c"
 #endif
 
+#define DVTI_CUDA_SHUFFLE_BLOCK 16384 /* places that one block permutes */
+
+/* In the order of kernels/random.cu. */
+enum {
+    DVTI_CUDA_UNIFORM,
+    DVTI_CUDA_NORMAL,
+    DVTI_CUDA_RANDINT,
+    DVTI_CUDA_BERNOULLI,
+    DVTI_CUDA_PERMUTATION
+};
+
+enum { DVTI_CUDA_PHILOX, DVTI_CUDA_THREEFRY, DVTI_CUDA_CURAND };
+
 DVTI_FN void dvti_cuda_describe_random(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define VARIANT %d\n", (int)variant);
+    dvti_text_add(text, "#define D %d\n#define DIST %d\n#define GEN %d\n", (int)(variant & 15),
+                  (int)(variant >> 4 & 15), (int)(variant >> 8 & 15));
 }
 
+static int dvti_cuda_distribution(dvti_op op) {
+    switch ((int)op) {
+    case DVTI_OP_normal:
+        return DVTI_CUDA_NORMAL;
+    case DVTI_OP_randint:
+        return DVTI_CUDA_RANDINT;
+    case DVTI_OP_bernoulli:
+        return DVTI_CUDA_BERNOULLI;
+    case DVTI_OP_permutation:
+        return DVTI_CUDA_PERMUTATION;
+    default:
+        return DVTI_CUDA_UNIFORM;
+    }
+}
+
+static dvti_cuda_program dvti_cuda_random_program(const dvti_launch *launch) {
+    dvti_cuda_program program;
+    int generator = launch->i[0] == DVTI_RNG_PHILOX     ? DVTI_CUDA_PHILOX
+                    : launch->i[0] == DVTI_RNG_THREEFRY ? DVTI_CUDA_THREEFRY
+                                                        : DVTI_CUDA_CURAND;
+    program.family = DVTI_CUDA_FAMILY_random;
+    program.variant = (uint64_t)launch->out[0].dtype |
+                      (uint64_t)dvti_cuda_distribution(launch->op) << 4 | (uint64_t)generator << 8;
+    return program;
+}
+
+static dvt_status dvti_cuda_random_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                         const char *entry, const dvti_krandom *args) {
+    return dvti_cuda_start(gpu, launch, dvti_cuda_random_program(launch), entry,
+                           dvti_cuda_grid_for(gpu, args->threads, 256, 1), args, sizeof *args);
+}
+
+static dvti_krandom dvti_cuda_random_args(const dvti_launch *launch) {
+    dvti_krandom args;
+    memset(&args, 0, sizeof args);
+    args.out = launch->out[0].data;
+    args.n = args.threads = launch->i[6];
+    args.aligned = (uintptr_t)args.out % 16 == 0;
+    args.key = (uint64_t)launch->i[1];
+    args.place = (uint64_t)launch->i[3];
+    args.first = launch->i[2];
+    args.f0 = launch->f[0];
+    args.f1 = launch->f[1];
+    args.f2 = launch->f[2];
+    args.low = launch->i[4];
+    args.span = launch->i[5];
+    return args;
+}
+
+/* ---- permutation ---- */
+/* The longest chain of exchanges grows as e * log(n); 3.4 times log(n) more than covers it. */
+static int64_t dvti_cuda_shuffle_rounds(int64_t n) {
+    int64_t rounds = 16;
+    for (; n > 1; n /= 2)
+        rounds += 4;
+    return rounds;
+}
+
+static dvt_status dvti_cuda_shuffle(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    dvti_krandom args = dvti_cuda_random_args(launch);
+    dvti_cuda_grid one;
+    dvt_status status;
+    args.keys = (uint64_t *)launch->workspace;
+    args.values = (int64_t *)(args.keys + args.n);
+    args.left = (int *)(args.values + args.n);
+    args.rounds = dvti_cuda_shuffle_rounds(args.n);
+    memset(&one, 0, sizeof one);
+    one.x = one.y = one.z = 1;
+    one.threads = (int)DVTI_MIN(DVTI_MAX(dvti_cuda_power(args.n), 32), 1024);
+    if (args.n <= DVTI_CUDA_SHUFFLE_BLOCK)
+        return dvti_cuda_start(gpu, launch, dvti_cuda_random_program(launch), "dvti_shuffle_block",
+                               one, &args, sizeof args);
+    status = dvti_cuda_random_start(gpu, launch, "dvti_shuffle_start", &args);
+    for (args.step = 0; args.step < args.rounds && status == DVT_OK; args.step++) {
+        status = dvti_cuda_random_start(gpu, launch, "dvti_shuffle_claims", &args);
+        if (status == DVT_OK)
+            status = dvti_cuda_random_start(gpu, launch, "dvti_shuffle_settles", &args);
+    }
+    one.threads = 1;
+    return status != DVT_OK ? status
+                            : dvti_cuda_start(gpu, launch, dvti_cuda_random_program(launch),
+                                              "dvti_shuffle_end", one, &args, sizeof args);
+}
+
+/* Sorted by random keys, as often as the CPU does it. */
+static dvt_status dvti_cuda_jax_shuffle(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    dvti_krandom args = dvti_cuda_random_args(launch);
+    int64_t rounds = (int64_t)ceil(3 * log((double)DVTI_MAX(args.n, 1)) / log(4294967295.0));
+    dvt_status status = DVT_OK;
+    uint32_t key[2], next[4];
+    int k;
+    args.keys = (uint64_t *)launch->workspace;
+    args.values = (int64_t *)(args.keys + args.n);
+    key[0] = (uint32_t)(args.key >> 32);
+    key[1] = (uint32_t)args.key;
+    if (rounds == 0)
+        status = dvti_cuda_random_start(gpu, launch, "dvti_shuffle_keys", &args);
+    for (args.step = 0; args.step < rounds && status == DVT_OK; args.step++) {
+        for (k = 0; k < 4; k++)
+            next[k] = dvti_jax_word(key, 4, k);
+        args.key = (uint64_t)next[2] << 32 | next[3];
+        key[0] = next[0];
+        key[1] = next[1];
+        status = dvti_cuda_random_start(gpu, launch, "dvti_shuffle_keys", &args);
+        if (status == DVT_OK)
+            status = dvti_cuda_sort(gpu, launch, launch->workspace, args.n, 32);
+    }
+    return status == DVT_OK ? dvti_cuda_random_start(gpu, launch, "dvti_shuffle_copy", &args)
+                            : status;
+}
+
+/* ---- the launch ---- */
 DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    (void)gpu;
-    return dvti_fail(DVT_ERR_UNSUPPORTED, "%s: its CUDA kernel is not written yet", launch->name);
+    dvti_krandom args = dvti_cuda_random_args(launch);
+    bool pairs = launch->op == DVTI_OP_randint ||
+                 (launch->out[0].dtype == DVT_F64 && launch->op != DVTI_OP_bernoulli);
+    if (launch->i[0] == DVTI_RNG_MT19937)
+        return dvti_fail(DVT_ERR_UNSUPPORTED,
+                         "%s: a Mersenne twister was asked for on a GPU; it runs on cpu() only: "
+                         "create the array there and copy it with dvt_copyto",
+                         launch->name);
+    if (launch->op == DVTI_OP_permutation)
+        return launch->i[0] == DVTI_RNG_THREEFRY ? dvti_cuda_jax_shuffle(gpu, launch)
+                                                 : dvti_cuda_shuffle(gpu, launch);
+    if (launch->i[0] == DVTI_RNG_PHILOX)
+        args.threads = (args.n - 1) / (pairs ? 2 : 4) + 1;
+    if (launch->i[0] == DVTI_RNG_CURAND) {
+        args.step = (args.n - 1) / launch->i[4] + 1;
+        args.starts = launch->n_in ? (const int64_t *)launch->in[0].data : NULL;
+    }
+    return dvti_cuda_random_start(gpu, launch, "dvti_random", &args);
 }
 
 DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    int64_t n = launch->i[6], bytes;
     (void)gpu;
-    (void)launch;
-    return 0;
+    if (launch->op != DVTI_OP_permutation)
+        return 0;
+    if (launch->i[0] == DVTI_RNG_THREEFRY)
+        return dvti_cuda_sort_bytes(n);
+    return dvti_mul(n, 16, &bytes) ? bytes + (dvti_cuda_shuffle_rounds(n) + 1) * 4 : INT64_MAX;
 }
+
+#undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 72 "src/devtensor_spine.h"
@@ -19288,6 +20335,66 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #ifdef DEVTENSOR_LINES
 #line 74 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
+/* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_sort.c"
+#endif
+
+#define DVTI_CUDA_SORT_TILES 1024 /* at most, so that the scan is short */
+
+DVTI_FN void dvti_cuda_describe_sort(uint64_t variant, dvti_text *text) {
+    (void)variant;
+    (void)text;
+}
+
+static int64_t dvti_cuda_sort_tile(int64_t n) {
+    return DVTI_MAX((n - 1) / DVTI_CUDA_SORT_TILES / 1024 + 1, 1) * 1024;
+}
+
+DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n) {
+    int64_t bytes;
+    return dvti_mul(n, 32, &bytes) ? bytes + DVTI_CUDA_SORT_TILES * 256 * 8 : INT64_MAX;
+}
+
+DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch, void *workspace,
+                                  int64_t n, int bits) {
+    static const char *const entry[] = {"dvti_sort_count", "dvti_sort_scan", "dvti_sort_scatter"};
+    dvti_cuda_program program;
+    dvti_cuda_grid grid;
+    dvti_ksort args;
+    uint64_t *keys = (uint64_t *)workspace;
+    dvt_status status = DVT_OK;
+    int pass, passes = 2 * ((bits + 15) / 16), k; /* even, so that it ends where it began */
+    program.family = DVTI_CUDA_FAMILY_sort;
+    program.variant = 0;
+    memset(&args, 0, sizeof args);
+    args.n = n;
+    args.tile = dvti_cuda_sort_tile(n);
+    args.tiles = (n - 1) / args.tile + 1;
+    args.counts = (int64_t *)(keys + 4 * n);
+    grid.y = grid.z = 1;
+    grid.shared = 0;
+    for (pass = 0; pass < passes; pass++) {
+        args.shift = 8 * pass;
+        args.keys = pass % 2 ? keys + 2 * n : keys;
+        args.values = (const int64_t *)(args.keys + n);
+        args.other_keys = pass % 2 ? keys : keys + 2 * n;
+        args.other_values = (int64_t *)(args.other_keys + n);
+        for (k = 0; k < 3 && status == DVT_OK; k++) {
+            grid.x = k == 1 ? 1 : args.tiles;
+            grid.threads = k == 1 ? 1024 : 256;
+            status = dvti_cuda_start(gpu, launch, program, entry[k], grid, &args, sizeof args);
+        }
+    }
+    return status;
+}
+
+#undef DVTI_CUDA_SORT_TILES
+/* ==== end src/3_cuda/launch/cuda_sort.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 75 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
 #ifdef DEVTENSOR_LINES
@@ -19471,7 +20578,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -19550,7 +20657,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -19794,7 +20901,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -19943,7 +21050,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -20233,7 +21340,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -20398,7 +21505,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -20633,7 +21740,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -20730,7 +21837,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -20933,7 +22040,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -21201,7 +22308,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -21643,7 +22750,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -21854,7 +22961,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -22076,7 +23183,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -22283,7 +23390,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -22482,7 +23589,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -22698,7 +23805,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -23059,7 +24166,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -23338,7 +24445,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -23711,7 +24818,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -23958,7 +25065,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -24022,7 +25129,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -24196,7 +25303,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -24233,7 +25340,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -24277,7 +25384,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -24316,7 +25423,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -24467,7 +25574,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -24519,7 +25626,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -24807,7 +25914,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -25173,7 +26280,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -25510,7 +26617,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -25690,7 +26797,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -25851,7 +26958,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -26271,7 +27378,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -26623,7 +27730,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -27038,7 +28145,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -27506,7 +28613,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -27782,7 +28889,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -28320,7 +29427,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -28598,7 +29705,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -28799,7 +29906,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -29197,7 +30304,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -29438,7 +30545,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -29671,7 +30778,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -29923,7 +31030,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -30119,7 +31226,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -30519,7 +31626,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -30586,7 +31693,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -30990,7 +32097,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -31195,7 +32302,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -31359,7 +32466,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -31556,7 +32663,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -31744,7 +32851,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -31983,7 +33090,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -32113,7 +33220,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -32493,7 +33600,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -32755,7 +33862,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -33190,7 +34297,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -33379,7 +34486,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -33543,7 +34650,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -33791,7 +34898,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -34094,7 +35201,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -34232,7 +35339,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -34293,7 +35400,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -34569,7 +35676,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -34794,7 +35901,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -35097,7 +36204,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */
