@@ -95,7 +95,7 @@ static dvt_status dvti_cuda_index_add_sorted(dvti_cuda_gpu *gpu, const dvti_laun
                                              dvti_kindex *args, int64_t keys, bool wide) {
     int bits = 1;
     dvt_status status;
-    while (bits < 63 && keys - 1 >> bits > 0)
+    while (bits < 63 && (keys - 1) >> bits > 0)
         bits++;
     args->keys = (uint64_t *)launch->workspace;
     args->values = (int64_t *)(args->keys + args->m);
