@@ -1,5 +1,6 @@
 /* Counts of calls and planned failures, in lists without a limit. */
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,14 +39,14 @@ static counter *counter_of(const char *name) {
     for (counter *c = counters; c; c = c->next)
         if (!strcmp(c->name, name))
             return c;
-    counter *c = new_entry(sizeof *c, name);
+    counter *c = new_entry(offsetof(counter, name), name);
     c->next = counters;
     counters = c;
     return c;
 }
 
 static void add_plan(const char *name, unsigned at, int code) {
-    plan *p = new_entry(sizeof *p, name);
+    plan *p = new_entry(offsetof(plan, name), name);
     p->at = at;
     p->code = code;
     p->next = plans;
