@@ -26,7 +26,7 @@ fresh; mkdir -p "$D/src/3_cuda/kernels"; echo '// edited' >>"$D/src/3_cuda/kerne
 fresh; add 0_api/dvt_array.h 'DVT_API dvt_array *dvt_one_more(dvt_array *x);'; refuses 'stale: dvt_call_sites.h'
 fresh; add $core '#include "4_ops/dvt_op.h"'; refuses '2_core may not know 4_ops'
 fresh; add 5_grad/grad_view.c '#include "5_io/dvt_io_internal.h"'; refuses '5_grad may not know 5_io'
-fresh; add 3_cpu/dvt_cpu.h '#include "3_cuda/dvt_cuda_probe.c"'; refuses '3_cpu may not know 3_cuda'
+fresh; add 3_cpu/dvt_cpu.h '#include "3_cuda/dvt_cuda.h"'; refuses '3_cpu may not know 3_cuda'
 fresh; echo '/* lost */' >"$D/src/2_core/lost.c"; refuses 'not reachable from the spine: src/2_core/lost.c'
 fresh; add $core '#include "2_core/nothing.h"'; refuses 'which is not there'
 fresh; echo 'int dvti_x;' >"$D/src/2_core/lost.c"; add devtensor_spine.h '#include "2_core/lost.c"'; refuses 'does not begin with a comment'
