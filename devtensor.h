@@ -525,11 +525,11 @@ DVT_API dvt_transfer_guard dvt_set_transfer_guard(dvt_transfer_guard guard);
 DVT_API dvt_status dvt_wait(dvt_array *x);
 DVT_API dvt_status dvt_wait_all(void);
 
-/* Whether matrix products of float32 on a GPU may run on its tensor cores, for the whole process; returns the previous setting. At
-   first they may not, unless DEVTENSOR_TF32=1: float32 is float32. When they may, cards of compute capability 8.0 and higher round
-   both factors to TF32 (10 bits of mantissa instead of 23, the same range), where rows of memory begin at multiples of 16 bytes;
-   sums stay float32. Results then differ by about one part in a thousand, for several times the speed. cpu() and other dtypes
-   never change. What counts is the setting when the operation is called. */
+/* Whether matrix products and convolutions of float32 on a GPU may run on its tensor cores, for the whole process; returns the
+   previous setting. At first they may not, unless DEVTENSOR_TF32=1: float32 is float32. When they may, cards of compute capability
+   8.0 and higher round both factors to TF32 (10 bits of mantissa instead of 23, the same range; those of a matrix product only
+   where rows of memory begin at multiples of 16 bytes); sums stay float32. Results then differ by about one part in a thousand,
+   for several times the speed. cpu() and other dtypes never change. What counts is the setting when the operation is called. */
 DVT_API bool dvt_allow_tf32(bool allow);
 
 /* Threads that cpu() uses; 0 asks for the default: those this process may run on. */
@@ -3904,7 +3904,7 @@ typedef enum dvti_kernel {
        on cpu(), where a card may add pieces of k that were summed side by side. i[0] = 1: factors of float32 may be rounded to 10
        bits of mantissa (TF32). */
     DVTI_K_MATMUL,
-    /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups.
+    /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups, i[7] = 1: TF32, as i[0] of DVTI_K_MATMUL.
        op conv2d:        out[0] y (N,O,OH,OW); in x (N,C,H,W), w (O,C/g,KH,KW), and b (O) when n_in is 3.
        op conv2d_data:   out[0] dx; in dy, w.      op conv2d_weight: out[0] dw; in x, dy. */
     DVTI_K_CONV2D,
@@ -14555,9 +14555,10 @@ static const char *const dvti_cuda_lines[] = {
 "#define LEFT_BY_K (OP == DATA)\n",
 "#define RIGHT_BY_K (OP != WEIGHT)\n",
 "#define LEFT_ROWS (LEFT_BY_K ? BK : BM)\n",
-"#define LEFT_PITCH ((LEFT_BY_K ? BM : BK) + 8)\n",
+"#define TF32 (D == DVT_F32)\n",
+"#define LEFT_PITCH (LEFT_BY_K ? BM + 8 : BK + (TF32 ? 4 : 8))\n",
 "#define RIGHT_ROWS (RIGHT_BY_K ? BK : BN)\n",
-"#define RIGHT_PITCH ((RIGHT_BY_K ? BN : BK) + 8)\n",
+"#define RIGHT_PITCH (RIGHT_BY_K ? BN + 8 : BK + (TF32 ? 4 : 8))\n",
 "#define LEFT_PAIRS (BM * BK / 2 / THREADS)\n",
 "#define RIGHT_PAIRS (BN * BK / 2 / THREADS)\n",
 "#define STEPS (RIGHT_BY_K ? 2 * BK : BN)\n",
@@ -14565,7 +14566,7 @@ static const char *const dvti_cuda_lines[] = {
 "#define TILES_N (BN / WARPS_N / 8)\n",
 "\n",
 "\n",
-"#define RESIDENT (WIDE ? 1 : 512 / THREADS)\n",
+"#define RESIDENT (WIDE || (TF32 && BM * BN > 8192) ? 1 : 512 / THREADS)\n",
 "\n",
 "#define OUTSIDE (-((I)1 << (8 * (int)sizeof(I) - 2)))\n",
 "\n",
@@ -14596,29 +14597,40 @@ static const char *const dvti_cuda_lines[] = {
 "    return corner;\n",
 "}\n",
 "\n",
-"__device__ inline unsigned dvti_look(const dvti_work &b, const void *image, const dvti_corner &corner,\n",
+"#if TF32\n",
+"typedef uint64_t P;\n",
+"#else\n",
+"typedef unsigned P;\n",
+"#endif\n",
+"\n",
+"\n",
+"__device__ inline P dvti_pair(E first, E second) {\n",
+"    return (P)first | (P)second << 8 * (int)sizeof(E);\n",
+"}\n",
+"\n",
+"__device__ inline E dvti_look(const dvti_work &b, const void *image, const dvti_corner &corner,\n",
 "                                     const dvti_step &step) {\n",
 "    const bool inside = (U)(corner.row + step.row) < (U)b.rows.extent &&\n",
 "                        (U)(corner.column + step.column) < (U)b.columns.extent;\n",
-"    return inside ? dvti_element(image, corner.at + step.at) : 0u;\n",
+"    return inside ? dvti_element(image, corner.at + step.at) : (E)0;\n",
 "}\n",
 "\n",
 "\n",
 "\n",
 "__device__ inline void dvti_fetch_columns(const dvti_kconv &p, const dvti_work &b, const dvti_corner *corner,\n",
-"                                          const dvti_step *steps, unsigned *right) {\n",
+"                                          const dvti_step *steps, P *right) {\n",
 "    const void *image = OP == DATA ? p.y : p.x;\n",
 "#pragma unroll\n",
 "    for (int e = 0; e < RIGHT_PAIRS; e++) {\n",
 "        const dvti_step step = steps[((int)threadIdx.x + e * THREADS) / (BN / 2)];\n",
-"        right[e] = dvti_look(b, image, corner[0], step) | dvti_look(b, image, corner[1], step) << 16;\n",
+"        right[e] = dvti_pair(dvti_look(b, image, corner[0], step), dvti_look(b, image, corner[1], step));\n",
 "    }\n",
 "}\n",
 "\n",
 "\n",
-"__device__ inline void dvti_fetch_filters(const dvti_kconv &p, const dvti_work &b, I k, unsigned *left) {\n",
+"__device__ inline void dvti_fetch_filters(const dvti_kconv &p, const dvti_work &b, I k, P *left) {\n",
 "    const I depth = (I)p.cg * (I)b.kernel.divisor;\n",
-"    const bool even = (depth & 1) == 0 && ((uint64_t)p.w & 3) == 0;\n",
+"    const bool even = !TF32 && (depth & 1) == 0 && ((uint64_t)p.w & 3) == 0;\n",
 "#pragma unroll\n",
 "    for (int e = 0; e < LEFT_PAIRS; e++) {\n",
 "        const int slot = (int)threadIdx.x + e * THREADS;\n",
@@ -14626,28 +14638,28 @@ static const char *const dvti_cuda_lines[] = {
 "        const I at = (b.group * (I)p.og + m) * depth + first;\n",
 "        const bool one = m < b.m && first < b.end, two = m < b.m && first + 1 < b.end;\n",
 "        if (even && two)\n",
-"            left[e] = *(const unsigned *)((const E *)p.w + at);\n",
+"            left[e] = *(const P *)((const E *)p.w + at);\n",
 "        else\n",
-"            left[e] = (one ? dvti_element(p.w, at) : 0u) | (two ? (unsigned)dvti_element(p.w, at + 1) : 0u) << 16;\n",
+"            left[e] = dvti_pair(one ? dvti_element(p.w, at) : (E)0, two ? dvti_element(p.w, at + 1) : (E)0);\n",
 "    }\n",
 "}\n",
 "\n",
 "\n",
 "__device__ inline void dvti_fetch_turned(const dvti_kconv &p, const dvti_work &b, const dvti_step *steps, I k,\n",
-"                                         unsigned *left) {\n",
+"                                         P *left) {\n",
 "    const I pitch = (I)p.window[0] * (I)p.window[1];\n",
 "#pragma unroll\n",
 "    for (int e = 0; e < LEFT_PAIRS; e++) {\n",
 "        const int slot = (int)threadIdx.x + e * THREADS, depth = slot / (BM / 2);\n",
 "        const I m = b.m0 + slot % (BM / 2) * 2, at = steps[depth].weight + m * pitch;\n",
 "        const bool one = k + depth < b.end && m < b.m, two = k + depth < b.end && m + 1 < b.m;\n",
-"        left[e] = (one ? dvti_element(p.w, at) : 0u) | (two ? (unsigned)dvti_element(p.w, at + pitch) : 0u) << 16;\n",
+"        left[e] = dvti_pair(one ? dvti_element(p.w, at) : (E)0, two ? dvti_element(p.w, at + pitch) : (E)0);\n",
 "    }\n",
 "}\n",
 "\n",
 "\n",
 "__device__ inline void dvti_fetch_pixels(const dvti_kconv &p, const dvti_work &b, const dvti_step *steps, I k,\n",
-"                                         unsigned *left, unsigned *right) {\n",
+"                                         P *left, P *right) {\n",
 "    const I plane = (I)b.grid.divisor;\n",
 "    dvti_corner corner[2];\n",
 "    I y[2];\n",
@@ -14661,26 +14673,27 @@ static const char *const dvti_cuda_lines[] = {
 "    for (int e = 0; e < LEFT_PAIRS; e++) {\n",
 "        const I m = b.m0 + ((int)threadIdx.x + e * THREADS) / (BK / 2);\n",
 "        const bool one = corner[0].inside && m < b.m, two = corner[1].inside && m < b.m;\n",
-"        left[e] = (one ? dvti_element(p.y, y[0] + m * plane) : 0u) |\n",
-"                  (two ? (unsigned)dvti_element(p.y, y[1] + m * plane) : 0u) << 16;\n",
+"        left[e] = dvti_pair(one ? dvti_element(p.y, y[0] + m * plane) : (E)0,\n",
+"                            two ? dvti_element(p.y, y[1] + m * plane) : (E)0);\n",
 "    }\n",
 "#pragma unroll\n",
 "    for (int e = 0; e < RIGHT_PAIRS; e++) {\n",
 "        const dvti_step step = steps[((int)threadIdx.x + e * THREADS) / (BK / 2)];\n",
-"        right[e] = dvti_look(b, p.x, corner[0], step) | dvti_look(b, p.x, corner[1], step) << 16;\n",
+"        right[e] = dvti_pair(dvti_look(b, p.x, corner[0], step), dvti_look(b, p.x, corner[1], step));\n",
 "    }\n",
 "}\n",
 "\n",
 "template <int PAIRS, int WIDTH, int PITCH>\n",
-"__device__ inline void dvti_put_pairs(E (*slice)[PITCH], const unsigned *pairs) {\n",
+"__device__ inline void dvti_put_pairs(E (*slice)[PITCH], const P *pairs) {\n",
 "#pragma unroll\n",
 "    for (int e = 0; e < PAIRS; e++) {\n",
 "        const int slot = (int)threadIdx.x + e * THREADS;\n",
-"        *(unsigned *)&slice[slot / (WIDTH / 2)][slot % (WIDTH / 2) * 2] = pairs[e];\n",
+"        *(P *)&slice[slot / (WIDTH / 2)][slot % (WIDTH / 2) * 2] = pairs[e];\n",
 "    }\n",
 "}\n",
 "\n",
 "\n",
+"#if !TF32\n",
 "\n",
 "template <bool TURN> __device__ inline void dvti_matrices(const E *row, unsigned (&out)[4]) {\n",
 "    const unsigned at = (unsigned)__cvta_generic_to_shared(row);\n",
@@ -14737,6 +14750,36 @@ static const char *const dvti_cuda_lines[] = {
 "        }\n",
 "    }\n",
 "}\n",
+"#else\n",
+"__device__ inline void dvti_mma(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {\n",
+"    asm(\"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n",
+"        : \"+f\"(sum[0]), \"+f\"(sum[1]), \"+f\"(sum[2]), \"+f\"(sum[3])\n",
+"        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b0), \"r\"(b1));\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_multiply(const E (*left)[LEFT_PITCH], const E (*right)[RIGHT_PITCH], int m, int n,\n",
+"                                     float (&sums)[TILES_M][TILES_N][4]) {\n",
+"    const int lane = (int)threadIdx.x % 32, line = lane / 4, depth = lane % 4;\n",
+"#pragma unroll\n",
+"    for (int k = 0; k < BK; k += 8) {\n",
+"        unsigned a[TILES_M][4];\n",
+"#pragma unroll\n",
+"        for (int i = 0; i < 4 * TILES_M; i++) {\n",
+"            const int row = m + i / 4 * 16 + i % 2 * 8 + line, at = k + i % 4 / 2 * 4 + depth;\n",
+"            a[i / 4][i % 4] = LEFT_BY_K ? left[at][row] : left[row][at];\n",
+"        }\n",
+"#pragma unroll\n",
+"        for (int j = 0; j < TILES_N; j++) {\n",
+"            const int column = n + j * 8 + line, at = k + depth;\n",
+"            const unsigned low = RIGHT_BY_K ? right[at][column] : right[column][at];\n",
+"            const unsigned high = RIGHT_BY_K ? right[at + 4][column] : right[column][at + 4];\n",
+"#pragma unroll\n",
+"            for (int i = 0; i < TILES_M; i++)\n",
+"                dvti_mma(sums[i][j], a[i], low, high);\n",
+"        }\n",
+"    }\n",
+"}\n",
+"#endif\n",
 "\n",
 "extern \"C\" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const dvti_kconv p) {\n",
 "    __shared__ alignas(16) E left_slices[2][LEFT_ROWS][LEFT_PITCH];\n",
@@ -14746,7 +14789,7 @@ static const char *const dvti_cuda_lines[] = {
 "    const int m = warp / WARPS_N * (BM / WARPS_M), n = warp % WARPS_N * (BN / WARPS_N);\n",
 "    const dvti_work b = dvti_work_of(p);\n",
 "    float sums[TILES_M][TILES_N][4] = {};\n",
-"    unsigned left[LEFT_PAIRS], right[RIGHT_PAIRS];\n",
+"    P left[LEFT_PAIRS], right[RIGHT_PAIRS];\n",
 "    dvti_corner corner[2];\n",
 "    if (b.n0 >= b.n)\n",
 "        return;\n",
@@ -14838,18 +14881,28 @@ static const char *const dvti_cuda_lines[] = {
 "typedef unsigned U;\n",
 "#endif\n",
 "\n",
-"#if MMA\n",
-"typedef unsigned short E;\n",
-"#else\n",
-"typedef C E;\n",
-"#endif\n",
+"\n",
+"#if MMA && D == DVT_F32\n",
+"typedef unsigned E;\n",
 "\n",
 "__device__ inline E dvti_element(const void *data, I at) {\n",
-"    if constexpr (MMA)\n",
-"        return ((const E *)data)[at];\n",
-"    else\n",
-"        return dvti_load<D, C>(data, at);\n",
+"    E e;\n",
+"    asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(e) : \"f\"(((const float *)data)[at]));\n",
+"    return e;\n",
 "}\n",
+"#elif MMA\n",
+"typedef unsigned short E;\n",
+"\n",
+"__device__ inline E dvti_element(const void *data, I at) {\n",
+"    return ((const E *)data)[at];\n",
+"}\n",
+"#else\n",
+"typedef C E;\n",
+"\n",
+"__device__ inline E dvti_element(const void *data, I at) {\n",
+"    return dvti_load<D, C>(data, at);\n",
+"}\n",
+"#endif\n",
 "\n",
 "\n",
 "__device__ inline dvti_kdivisor dvti_divisor(I d) {\n",
@@ -18403,9 +18456,9 @@ typedef struct dvti_cuda_conv_plan {
 /* Writes what both families have in a variant: dtype, operation, how (a number of `tiles`, or more), 64-bit positions. Returns how. */
 DVTI_FN int dvti_cuda_conv_describe(uint64_t variant, const dvti_cuda_conv_tile *tiles, int count,
                                     dvti_text *text);
-/* The tiles of the tensor cores, or NULL (and `count` as it was) where this card and dtype do without them. */
+/* The tiles of the tensor cores, or NULL (and `count` as it was) where this card does without them, or may not use them. */
 DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu *gpu,
-                                                            dvt_dtype dtype, int *count);
+                                                            const dvti_launch *launch, int *count);
 
 #endif
 /* ==== end src/3_cuda/launch/cuda_conv.h ==== */
@@ -18616,7 +18669,7 @@ static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu,
     plan.grid.threads = 256;
     if (!dvti_cuda_conv_is_direct(&plan)) {
         int count = DVTI_CUDA_CONV_TILES;
-        const dvti_cuda_conv_tile *tiles = dvti_cuda_conv_mma_tiles(gpu, plan.dtype, &count);
+        const dvti_cuda_conv_tile *tiles = dvti_cuda_conv_mma_tiles(gpu, launch, &count);
         plan.mma = tiles != NULL;
         dvti_cuda_conv_choose_tile(&plan, tiles ? tiles : dvti_cuda_conv_tiles, count);
         if (tiles)
@@ -18700,8 +18753,10 @@ DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
 }
 
 DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu *gpu,
-                                                            dvt_dtype dtype, int *count) {
-    if (gpu->card->cc < 80 || (dtype != DVT_F16 && dtype != DVT_BF16))
+                                                            const dvti_launch *launch, int *count) {
+    dvt_dtype dtype = launch->out[0].dtype;
+    bool tf32 = dtype == DVT_F32 && launch->i[7] == 1;
+    if (gpu->card->cc < 80 || (dtype != DVT_F16 && dtype != DVT_BF16 && !tf32))
         return NULL;
     *count = DVTI_CUDA_CONV_MMA_TILES;
     return dvti_cuda_conv_mma_tile;
@@ -21615,7 +21670,8 @@ static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *co
     launch.n_in = n;
     launch.out[0] = dvti_view_of(out);
     launch.n_out = 1;
-    memcpy(launch.i, attr->i, sizeof launch.i);
+    memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
+    launch.i[7] = in[0]->dtype == DVT_F32 && dvti_tf32_allowed();
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
     return dvti_finish(out, op, name, in, n, attr);

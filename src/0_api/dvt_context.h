@@ -110,11 +110,11 @@ DVT_API dvt_transfer_guard dvt_set_transfer_guard(dvt_transfer_guard guard);
 DVT_API dvt_status dvt_wait(dvt_array *x);
 DVT_API dvt_status dvt_wait_all(void);
 
-/* Whether matrix products of float32 on a GPU may run on its tensor cores, for the whole process; returns the previous setting. At
-   first they may not, unless DEVTENSOR_TF32=1: float32 is float32. When they may, cards of compute capability 8.0 and higher round
-   both factors to TF32 (10 bits of mantissa instead of 23, the same range), where rows of memory begin at multiples of 16 bytes;
-   sums stay float32. Results then differ by about one part in a thousand, for several times the speed. cpu() and other dtypes
-   never change. What counts is the setting when the operation is called. */
+/* Whether matrix products and convolutions of float32 on a GPU may run on its tensor cores, for the whole process; returns the
+   previous setting. At first they may not, unless DEVTENSOR_TF32=1: float32 is float32. When they may, cards of compute capability
+   8.0 and higher round both factors to TF32 (10 bits of mantissa instead of 23, the same range; those of a matrix product only
+   where rows of memory begin at multiples of 16 bytes); sums stay float32. Results then differ by about one part in a thousand,
+   for several times the speed. cpu() and other dtypes never change. What counts is the setting when the operation is called. */
 DVT_API bool dvt_allow_tf32(bool allow);
 
 /* Threads that cpu() uses; 0 asks for the default: those this process may run on. */

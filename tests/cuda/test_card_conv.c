@@ -154,6 +154,19 @@ DVT_TEST(card_conv_halves) {
         same_conv(&corners[i], i % 2 ? DVT_BF16 : DVT_F16, i % 3 == 1, true);
 }
 
+/* Whole numbers of few bits are themselves in TF32 too. */
+DVT_TEST(card_conv_tf32) {
+    bool before;
+    int i;
+    NEEDS_CARD;
+    before = dvt_allow_tf32(true);
+    for (i = 0; i < CASES(nets); i++)
+        same_conv(&nets[i], DVT_F32, i % 2 == 1, true);
+    same_conv(&corners[5], DVT_F32, true, true);
+    same_conv(&corners[15], DVT_F32, true, true);
+    dvt_allow_tf32(before);
+}
+
 /* Enough tiles for the largest, whose last row, column and slice are cut. */
 DVT_TEST(card_conv_many_tiles) {
     static const conv_case many = {9, 10,     62,     62,     127, 1,

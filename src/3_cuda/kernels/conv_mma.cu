@@ -1,5 +1,5 @@
-/* Convolution of float16 and bfloat16 on the tensor cores: the products that conv_patch.cu describes, with
-   mma.sync.m16n8k16 (compute capability 8.0 and above), added in float32.
+/* Convolution on the tensor cores (compute capability 8.0 and above): the products that conv_patch.cu describes, of float16 and
+   bfloat16 with mma.sync.m16n8k16, of float32 that may be rounded to TF32 with m16n8k8; added in float32.
 
    A block of WARPS_M x WARPS_N warps has a tile of BM x BN results, a warp BM / WARPS_M x BN / WARPS_N of them in registers. Slices
    of the operands, BK deep, are fetched into registers while the slices before are multiplied from shared memory (two of each, one
@@ -8,9 +8,9 @@
    per thread; and a place outside of the image or the sum is so far outside that the check of the padding finds it.
 
    Shared memory: the operands stand as they come, so that neither the fetching nor the storing has to turn them around, and ldmatrix
-   turns what needs it:
+   turns what needs it (it cannot turn 32-bit elements, which are read one by one):
      left    FORWARD, WEIGHT [m][k]   DATA [k][m]         right   FORWARD, DATA [k][n]   WEIGHT [n][k]
-   Rows are 16 bytes longer than their content, which puts the 8 rows of a matrix into different banks.
+   Rows are longer than their content, so that what the lanes of a warp read lies in different banks.
 
    Variant: that of conv_patch.cu, BM, BN, BK, WARPS_M, WARPS_N. */
 
@@ -18,17 +18,18 @@
 #define LEFT_BY_K (OP == DATA)
 #define RIGHT_BY_K (OP != WEIGHT)
 #define LEFT_ROWS (LEFT_BY_K ? BK : BM)
-#define LEFT_PITCH ((LEFT_BY_K ? BM : BK) + 8)
+#define TF32 (D == DVT_F32)
+#define LEFT_PITCH (LEFT_BY_K ? BM + 8 : BK + (TF32 ? 4 : 8))
 #define RIGHT_ROWS (RIGHT_BY_K ? BK : BN)
-#define RIGHT_PITCH ((RIGHT_BY_K ? BN : BK) + 8)
+#define RIGHT_PITCH (RIGHT_BY_K ? BN + 8 : BK + (TF32 ? 4 : 8))
 #define LEFT_PAIRS (BM * BK / 2 / THREADS)
 #define RIGHT_PAIRS (BN * BK / 2 / THREADS)
 #define STEPS (RIGHT_BY_K ? 2 * BK : BN)
 #define TILES_M (BM / WARPS_M / 16)
 #define TILES_N (BN / WARPS_N / 8)
 /* 16 warps on a processor hide each other's gathering: 128 registers, for which slices of 16 leave room, those of 32 do not; nor do
-   64-bit positions. */
-#define RESIDENT (WIDE ? 1 : 512 / THREADS)
+   64-bit positions, nor 32-bit elements in the largest tile. */
+#define RESIDENT (WIDE || (TF32 && BM * BN > 8192) ? 1 : 512 / THREADS)
 /* Twice this still fits, and no position brings it back inside. */
 #define OUTSIDE (-((I)1 << (8 * (int)sizeof(I) - 2)))
 
@@ -59,29 +60,40 @@ __device__ inline dvti_corner dvti_start_of(const dvti_kconv &p, const dvti_work
     return corner;
 }
 
-__device__ inline unsigned dvti_look(const dvti_work &b, const void *image, const dvti_corner &corner,
+#if TF32
+typedef uint64_t P;
+#else
+typedef unsigned P;
+#endif
+
+/* Two elements side by side. */
+__device__ inline P dvti_pair(E first, E second) {
+    return (P)first | (P)second << 8 * (int)sizeof(E);
+}
+
+__device__ inline E dvti_look(const dvti_work &b, const void *image, const dvti_corner &corner,
                                      const dvti_step &step) {
     const bool inside = (U)(corner.row + step.row) < (U)b.rows.extent &&
                         (U)(corner.column + step.column) < (U)b.columns.extent;
-    return inside ? dvti_element(image, corner.at + step.at) : 0u;
+    return inside ? dvti_element(image, corner.at + step.at) : (E)0;
 }
 
 /* ---- fetching: pairs along what is contiguous in shared memory ---- */
 /* The patches by k: a thread's pairs are those of two columns. */
 __device__ inline void dvti_fetch_columns(const dvti_kconv &p, const dvti_work &b, const dvti_corner *corner,
-                                          const dvti_step *steps, unsigned *right) {
+                                          const dvti_step *steps, P *right) {
     const void *image = OP == DATA ? p.y : p.x;
 #pragma unroll
     for (int e = 0; e < RIGHT_PAIRS; e++) {
         const dvti_step step = steps[((int)threadIdx.x + e * THREADS) / (BN / 2)];
-        right[e] = dvti_look(b, image, corner[0], step) | dvti_look(b, image, corner[1], step) << 16;
+        right[e] = dvti_pair(dvti_look(b, image, corner[0], step), dvti_look(b, image, corner[1], step));
     }
 }
 
-/* w by m, two k; both at once where their place is even. */
-__device__ inline void dvti_fetch_filters(const dvti_kconv &p, const dvti_work &b, I k, unsigned *left) {
+/* w by m, two k; both at once where their place is even and they need no rounding. */
+__device__ inline void dvti_fetch_filters(const dvti_kconv &p, const dvti_work &b, I k, P *left) {
     const I depth = (I)p.cg * (I)b.kernel.divisor;
-    const bool even = (depth & 1) == 0 && ((uint64_t)p.w & 3) == 0;
+    const bool even = !TF32 && (depth & 1) == 0 && ((uint64_t)p.w & 3) == 0;
 #pragma unroll
     for (int e = 0; e < LEFT_PAIRS; e++) {
         const int slot = (int)threadIdx.x + e * THREADS;
@@ -89,28 +101,28 @@ __device__ inline void dvti_fetch_filters(const dvti_kconv &p, const dvti_work &
         const I at = (b.group * (I)p.og + m) * depth + first;
         const bool one = m < b.m && first < b.end, two = m < b.m && first + 1 < b.end;
         if (even && two)
-            left[e] = *(const unsigned *)((const E *)p.w + at);
+            left[e] = *(const P *)((const E *)p.w + at);
         else
-            left[e] = (one ? dvti_element(p.w, at) : 0u) | (two ? (unsigned)dvti_element(p.w, at + 1) : 0u) << 16;
+            left[e] = dvti_pair(one ? dvti_element(p.w, at) : (E)0, two ? dvti_element(p.w, at + 1) : (E)0);
     }
 }
 
 /* w by k, two m. */
 __device__ inline void dvti_fetch_turned(const dvti_kconv &p, const dvti_work &b, const dvti_step *steps, I k,
-                                         unsigned *left) {
+                                         P *left) {
     const I pitch = (I)p.window[0] * (I)p.window[1];
 #pragma unroll
     for (int e = 0; e < LEFT_PAIRS; e++) {
         const int slot = (int)threadIdx.x + e * THREADS, depth = slot / (BM / 2);
         const I m = b.m0 + slot % (BM / 2) * 2, at = steps[depth].weight + m * pitch;
         const bool one = k + depth < b.end && m < b.m, two = k + depth < b.end && m + 1 < b.m;
-        left[e] = (one ? dvti_element(p.w, at) : 0u) | (two ? (unsigned)dvti_element(p.w, at + pitch) : 0u) << 16;
+        left[e] = dvti_pair(one ? dvti_element(p.w, at) : (E)0, two ? dvti_element(p.w, at + pitch) : (E)0);
     }
 }
 
 /* Both operands of WEIGHT: a thread's pairs are those of two pixels. */
 __device__ inline void dvti_fetch_pixels(const dvti_kconv &p, const dvti_work &b, const dvti_step *steps, I k,
-                                         unsigned *left, unsigned *right) {
+                                         P *left, P *right) {
     const I plane = (I)b.grid.divisor;
     dvti_corner corner[2];
     I y[2];
@@ -124,26 +136,27 @@ __device__ inline void dvti_fetch_pixels(const dvti_kconv &p, const dvti_work &b
     for (int e = 0; e < LEFT_PAIRS; e++) {
         const I m = b.m0 + ((int)threadIdx.x + e * THREADS) / (BK / 2);
         const bool one = corner[0].inside && m < b.m, two = corner[1].inside && m < b.m;
-        left[e] = (one ? dvti_element(p.y, y[0] + m * plane) : 0u) |
-                  (two ? (unsigned)dvti_element(p.y, y[1] + m * plane) : 0u) << 16;
+        left[e] = dvti_pair(one ? dvti_element(p.y, y[0] + m * plane) : (E)0,
+                            two ? dvti_element(p.y, y[1] + m * plane) : (E)0);
     }
 #pragma unroll
     for (int e = 0; e < RIGHT_PAIRS; e++) {
         const dvti_step step = steps[((int)threadIdx.x + e * THREADS) / (BK / 2)];
-        right[e] = dvti_look(b, p.x, corner[0], step) | dvti_look(b, p.x, corner[1], step) << 16;
+        right[e] = dvti_pair(dvti_look(b, p.x, corner[0], step), dvti_look(b, p.x, corner[1], step));
     }
 }
 
 template <int PAIRS, int WIDTH, int PITCH>
-__device__ inline void dvti_put_pairs(E (*slice)[PITCH], const unsigned *pairs) {
+__device__ inline void dvti_put_pairs(E (*slice)[PITCH], const P *pairs) {
 #pragma unroll
     for (int e = 0; e < PAIRS; e++) {
         const int slot = (int)threadIdx.x + e * THREADS;
-        *(unsigned *)&slice[slot / (WIDTH / 2)][slot % (WIDTH / 2) * 2] = pairs[e];
+        *(P *)&slice[slot / (WIDTH / 2)][slot % (WIDTH / 2) * 2] = pairs[e];
     }
 }
 
 /* ---- multiplying ---- */
+#if !TF32
 /* Four 8 x 8 matrices; lane 8 i + r gives the address of row r of matrix i. TURN: rows become columns. */
 template <bool TURN> __device__ inline void dvti_matrices(const E *row, unsigned (&out)[4]) {
     const unsigned at = (unsigned)__cvta_generic_to_shared(row);
@@ -200,6 +213,36 @@ __device__ inline void dvti_multiply(const E (*left)[LEFT_PITCH], const E (*righ
         }
     }
 }
+#else
+__device__ inline void dvti_mma(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ inline void dvti_multiply(const E (*left)[LEFT_PITCH], const E (*right)[RIGHT_PITCH], int m, int n,
+                                     float (&sums)[TILES_M][TILES_N][4]) {
+    const int lane = (int)threadIdx.x % 32, line = lane / 4, depth = lane % 4;
+#pragma unroll
+    for (int k = 0; k < BK; k += 8) {
+        unsigned a[TILES_M][4];
+#pragma unroll
+        for (int i = 0; i < 4 * TILES_M; i++) {
+            const int row = m + i / 4 * 16 + i % 2 * 8 + line, at = k + i % 4 / 2 * 4 + depth;
+            a[i / 4][i % 4] = LEFT_BY_K ? left[at][row] : left[row][at];
+        }
+#pragma unroll
+        for (int j = 0; j < TILES_N; j++) {
+            const int column = n + j * 8 + line, at = k + depth;
+            const unsigned low = RIGHT_BY_K ? right[at][column] : right[column][at];
+            const unsigned high = RIGHT_BY_K ? right[at + 4][column] : right[column][at + 4];
+#pragma unroll
+            for (int i = 0; i < TILES_M; i++)
+                dvti_mma(sums[i][j], a[i], low, high);
+        }
+    }
+}
+#endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const dvti_kconv p) {
     __shared__ alignas(16) E left_slices[2][LEFT_ROWS][LEFT_PITCH];
@@ -209,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const 
     const int m = warp / WARPS_N * (BM / WARPS_M), n = warp % WARPS_N * (BN / WARPS_N);
     const dvti_work b = dvti_work_of(p);
     float sums[TILES_M][TILES_N][4] = {};
-    unsigned left[LEFT_PAIRS], right[RIGHT_PAIRS];
+    P left[LEFT_PAIRS], right[RIGHT_PAIRS];
     dvti_corner corner[2];
     if (b.n0 >= b.n) /* a phase with fewer pixels than the first; the whole block leaves */
         return;

@@ -32,18 +32,28 @@ typedef int I;
 typedef unsigned U;
 #endif
 
-#if MMA
-typedef unsigned short E; /* 16-bit floats go to the tensor cores as they are */
-#else
-typedef C E;
-#endif
+/* An element as it is multiplied. */
+#if MMA && D == DVT_F32
+typedef unsigned E; /* a float rounded to TF32 */
 
 __device__ inline E dvti_element(const void *data, I at) {
-    if constexpr (MMA)
-        return ((const E *)data)[at];
-    else
-        return dvti_load<D, C>(data, at);
+    E e;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(e) : "f"(((const float *)data)[at]));
+    return e;
 }
+#elif MMA
+typedef unsigned short E; /* 16-bit floats go to the tensor cores as they are */
+
+__device__ inline E dvti_element(const void *data, I at) {
+    return ((const E *)data)[at];
+}
+#else
+typedef C E;
+
+__device__ inline E dvti_element(const void *data, I at) {
+    return dvti_load<D, C>(data, at);
+}
+#endif
 
 /* The divisor d on the card, as dvti_cuda_divisor makes it. */
 __device__ inline dvti_kdivisor dvti_divisor(I d) {

@@ -205,7 +205,7 @@ static dvti_cuda_conv_plan dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu,
     plan.grid.threads = 256;
     if (!dvti_cuda_conv_is_direct(&plan)) {
         int count = DVTI_CUDA_CONV_TILES;
-        const dvti_cuda_conv_tile *tiles = dvti_cuda_conv_mma_tiles(gpu, plan.dtype, &count);
+        const dvti_cuda_conv_tile *tiles = dvti_cuda_conv_mma_tiles(gpu, launch, &count);
         plan.mma = tiles != NULL;
         dvti_cuda_conv_choose_tile(&plan, tiles ? tiles : dvti_cuda_conv_tiles, count);
         if (tiles)

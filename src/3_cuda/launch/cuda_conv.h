@@ -33,8 +33,8 @@ typedef struct dvti_cuda_conv_plan {
 /* Writes what both families have in a variant: dtype, operation, how (a number of `tiles`, or more), 64-bit positions. Returns how. */
 DVTI_FN int dvti_cuda_conv_describe(uint64_t variant, const dvti_cuda_conv_tile *tiles, int count,
                                     dvti_text *text);
-/* The tiles of the tensor cores, or NULL (and `count` as it was) where this card and dtype do without them. */
+/* The tiles of the tensor cores, or NULL (and `count` as it was) where this card does without them, or may not use them. */
 DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu *gpu,
-                                                            dvt_dtype dtype, int *count);
+                                                            const dvti_launch *launch, int *count);
 
 #endif

@@ -1,0 +1,26 @@
+/* When a convolution may round to TF32. Which cards can is only known inside, so this file has a private copy of the library. */
+#define DEVTENSOR_STATIC
+#include "on_card.h"
+
+/* The largest element, on cpu(). */
+static double largest(dvt_array *x) {
+    return dvt_item(dvt_max(dvt_copyto(x, dvt_cpu()), DVT_ALL, false));
+}
+
+/* 1 + 2^-12 is 1 for TF32: so much is lost where it is allowed, and nothing where it is not. */
+DVT_TEST(card_conv_tf32_only_on_request) {
+    const double exact = 8 + 8.0 / 4096;
+    bool before;
+    NEEDS_CARD;
+    before = dvt_allow_tf32(false);
+    DVT_SCOPE {
+        dvt_array *x = dvt_full(DVT_SHAPE(1, 8, 4, 4), 1 + 1.0 / 4096, DVT_F32, dvt_gpu(0));
+        dvt_array *w = dvt_ones(DVT_SHAPE(16, 8, 1, 1), DVT_F32, dvt_gpu(0));
+        CHECK_CLOSE(largest(dvt_conv2d(x, w, NULL, NULL)), exact, 0);
+        CHECK(!dvt_allow_tf32(true));
+        CHECK_CLOSE(largest(dvt_conv2d(x, w, NULL, NULL)), dvti_cuda_cards[0].cc >= 80 ? 8 : exact,
+                    0);
+        CHECK(dvt_allow_tf32(false));
+    }
+    dvt_allow_tf32(before);
+}
