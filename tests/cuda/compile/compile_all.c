@@ -296,6 +296,7 @@ static void choose_archs(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
     setenv("DEVTENSOR_CACHE", "0", 1);
     listen_to_nvrtc();
     if (!rtc) {
