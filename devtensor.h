@@ -17232,6 +17232,7 @@ static const char *const dvti_cuda_lines[] = {
 "template <int N> __device__ inline void dvti_take_in(dvti_state &s, const dvti_element *x, int64_t at, int64_t step) {\n",
 "    if constexpr (OP == LOGSUMEXP) {\n",
 "        dvti_first v[N], largest = s.a;\n",
+"#pragma unroll\n",
 "        for (int k = 0; k < N; k++) {\n",
 "            v[k] = dvti_widen<D, dvti_value>(x[k]);\n",
 "            largest = dvti_extreme(largest, v[k]);\n",
@@ -17240,9 +17241,11 @@ static const char *const dvti_cuda_lines[] = {
 "        s.a = largest;\n",
 "\n",
 "        const dvti_first base = largest - largest == 0 ? largest : 0;\n",
+"#pragma unroll\n",
 "        for (int k = 0; k < N; k++)\n",
 "            s.b += (double)dvti_exp_below((dvti_real)v[k], (dvti_real)base);\n",
 "    } else {\n",
+"#pragma unroll\n",
 "        for (int k = 0; k < N; k++) {\n",
 "            const dvti_value v = dvti_widen<D, dvti_value>(x[k]);\n",
 "            dvti_state t;\n",
@@ -17332,6 +17335,7 @@ static const char *const dvti_cuda_lines[] = {
 "    const int last = (int)p.reduced.ndim - 1;\n",
 "    const dvti_index extent = (dvti_index)p.reduced.dim[last], stride = (dvti_index)p.reduced.stride[last];\n",
 "    dvti_index place = dvti_offset<dvti_index>(p.reduced, at), left = extent - at % extent;\n",
+"#pragma unroll\n",
 "    for (int k = 0; k < VEC; k++) {\n",
 "        x[k] = row[place];\n",
 "        place += stride;\n",
@@ -17350,8 +17354,10 @@ static const char *const dvti_cuda_lines[] = {
 "    dvti_state s = dvti_nothing();\n",
 "    for (; end - begin >= 4 * group; begin += 4 * group, at += 4 * group) {\n",
 "        dvti_element x[4][VEC];\n",
+"#pragma unroll\n",
 "        for (int u = 0; u < 4; u++)\n",
 "            dvti_read(p, row, at + u * group, x[u]);\n",
+"#pragma unroll\n",
 "        for (int u = 0; u < 4; u++)\n",
 "            dvti_take_in<VEC>(s, x[u], at + u * group, 1);\n",
 "    }\n",
@@ -17398,6 +17404,7 @@ static const char *const dvti_cuda_lines[] = {
 "            dvti_index at = (dvti_index)begin + row;\n",
 "            for (; at + 7 * rows < end; at += 8 * rows) {\n",
 "                dvti_element x[8];\n",
+"#pragma unroll\n",
 "                for (int u = 0; u < 8; u++)\n",
 "                    x[u] = column[dvti_offset<dvti_index>(p.reduced, at + u * rows)];\n",
 "                dvti_take_in<8>(s, x, at, rows);\n",
@@ -17468,7 +17475,6 @@ static const char *const dvti_cuda_lines[] = {
 "typedef dvti_stored<OUT>::type dvti_result;\n",
 "\n",
 "#define VEC (DVTI_IS_FLOAT(D) ? 16 / (int)sizeof(dvti_element) : 1)\n",
-"#define THREADS (LONG ? 1024 : 512)\n",
 "\n",
 "__device__ inline dvti_real dvti_lowest() {\n",
 "    return (dvti_real)-__longlong_as_double(0x7ff0000000000000LL);\n",
@@ -17485,6 +17491,7 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "__device__ inline void dvti_tile_load(const dvti_ksoftmax &p, const dvti_spot &spot, dvti_index base, dvti_real *x) {\n",
 "    if (p.vector) {\n",
+"#pragma unroll\n",
 "        for (int g = 0; g < PER / VEC; g++) {\n",
 "            const dvti_index at = base + (g * spot.lanes + spot.lane) * VEC;\n",
 "            dvti_element e[VEC];\n",
@@ -17493,10 +17500,12 @@ static const char *const dvti_cuda_lines[] = {
 "                whole = *(const uint4 *)(spot.in + at);\n",
 "                memcpy(e, &whole, sizeof e);\n",
 "            }\n",
+"#pragma unroll\n",
 "            for (int k = 0; k < VEC; k++)\n",
 "                x[g * VEC + k] = spot.here && at < p.n ? dvti_widen<D, dvti_real>(e[k]) : dvti_lowest();\n",
 "        }\n",
 "    } else {\n",
+"#pragma unroll\n",
 "        for (int k = 0; k < PER; k++) {\n",
 "            const dvti_index at = base + k * spot.lanes + spot.lane;\n",
 "            x[k] = dvti_lowest();\n",
@@ -17508,9 +17517,11 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "__device__ inline void dvti_tile_store(const dvti_ksoftmax &p, const dvti_spot &spot, dvti_index base, const dvti_real *x) {\n",
 "    if (p.vector) {\n",
+"#pragma unroll\n",
 "        for (int g = 0; g < PER / VEC; g++) {\n",
 "            const dvti_index at = base + (g * spot.lanes + spot.lane) * VEC;\n",
 "            dvti_result e[VEC];\n",
+"#pragma unroll\n",
 "            for (int k = 0; k < VEC; k++)\n",
 "                e[k] = dvti_narrow<OUT>(x[g * VEC + k]);\n",
 "            if (spot.here && at < p.n) {\n",
@@ -17520,6 +17531,7 @@ static const char *const dvti_cuda_lines[] = {
 "            }\n",
 "        }\n",
 "    } else {\n",
+"#pragma unroll\n",
 "        for (int k = 0; k < PER; k++) {\n",
 "            const dvti_index at = base + k * spot.lanes + spot.lane;\n",
 "            if (spot.here && at < p.n)\n",
@@ -17578,12 +17590,14 @@ static const char *const dvti_cuda_lines[] = {
 "    for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {\n",
 "        dvti_real x[PER], before = mine;\n",
 "        dvti_tile_load(p, spot, base, x);\n",
+"#pragma unroll\n",
 "        for (int k = 0; k < PER; k++)\n",
 "            mine = dvti_pair(mine, x[k], mine);\n",
 "        if (mine != before)\n",
 "            sum *= exp((double)before - (double)mine);\n",
 "\n",
 "        const dvti_real over = dvti_finite(mine) ? mine : 0;\n",
+"#pragma unroll\n",
 "        for (int k = 0; k < PER; k++)\n",
 "            sum += (double)dvti_exp_below(x[k], over);\n",
 "    }\n",
@@ -17618,6 +17632,7 @@ static const char *const dvti_cuda_lines[] = {
 "    const dvti_last_step last = dvti_prepare(largest, sum);\n",
 "    for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {\n",
 "        dvti_tile_load(p, spot, base, x);\n",
+"#pragma unroll\n",
 "        for (int k = 0; k < PER; k++)\n",
 "            x[k] = dvti_value(LOGARITHM ? x[k] : dvti_exp_below(x[k], largest), last);\n",
 "        dvti_tile_store(p, spot, base, x);\n",
@@ -17625,9 +17640,11 @@ static const char *const dvti_cuda_lines[] = {
 "#else\n",
 "    double sum = 0;\n",
 "    dvti_tile_load(p, spot, 0, x);\n",
+"#pragma unroll\n",
 "    for (int k = 0; k < PER; k++)\n",
 "        largest = dvti_pair(largest, x[k], largest);\n",
 "    largest = dvti_together(largest, spot.lanes, largest);\n",
+"#pragma unroll\n",
 "    for (int k = 0; k < PER; k++) {\n",
 "        const dvti_real e = dvti_exp_below(x[k], largest);\n",
 "        sum += (double)e;\n",
@@ -17636,13 +17653,14 @@ static const char *const dvti_cuda_lines[] = {
 "    }\n",
 "    sum = dvti_together(sum, spot.lanes, 0);\n",
 "    const dvti_last_step last = dvti_prepare(largest, sum);\n",
+"#pragma unroll\n",
 "    for (int k = 0; k < PER; k++)\n",
 "        x[k] = dvti_value(x[k], last);\n",
 "    dvti_tile_store(p, spot, 0, x);\n",
 "#endif\n",
 "}\n",
 "\n",
-"extern \"C\" __global__ void __launch_bounds__(THREADS) dvti_softmax(const dvti_ksoftmax p) {\n",
+"extern \"C\" __global__ void __launch_bounds__(512) dvti_softmax(const dvti_ksoftmax p) {\n",
 "    const int lanes = (int)p.lanes, rows = (int)blockDim.x / lanes;\n",
 "    for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {\n",
 "        const int64_t row = group * rows + (COLUMNS ? threadIdx.x % rows : threadIdx.x / lanes);\n",
@@ -20285,6 +20303,8 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #line 2 "src/3_cuda/launch/cuda_softmax.c"
 #endif
 
+#define DVTI_CUDA_PAIR 32768 /* elements of a row of which two per processor fit into that cache */
+
 typedef struct dvti_cuda_softmax_plan {
     dvti_ksoftmax args;
     dvti_cuda_grid grid;
@@ -20322,7 +20342,7 @@ static void dvti_cuda_softmax_rows(dvti_cuda_softmax_plan *plan, int64_t each, i
     if (args->n <= 32 * plan->per)
         args->lanes = DVTI_MIN(dvti_cuda_power((args->n - 1) / DVTI_MAX(each, 4) + 1), 32);
     else
-        args->lanes = !plan->whole ? 1024 : args->n <= 256 * most ? 256 : 512;
+        args->lanes = args->n <= 256 * most ? 256 : 512;
     plan->grid.threads = (int)DVTI_MAX(args->lanes, 256);
 }
 
@@ -20356,12 +20376,11 @@ static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu
         dvti_cuda_softmax_columns(&plan, most);
     else
         dvti_cuda_softmax_rows(&plan, each, most);
-    if (!plan.whole)
-        plan.per = doubles ? 8 : 16; /* 64 registers, for 1024 threads */
     args->groups = (args->rows - 1) / (plan.grid.threads / args->lanes) + 1;
     plan.grid.x = DVTI_MIN(args->groups, INT32_MAX);
-    if (args->lanes == 1024)
-        plan.grid.x = DVTI_MIN(args->groups, dvti_cuda_card_of(gpu)->processors);
+    if (!plan.whole && !plan.columns) /* rows at work stay in the second-level cache */
+        plan.grid.x = DVTI_MIN(args->groups, (int64_t)dvti_cuda_card_of(gpu)->processors *
+                                                 (args->n <= DVTI_CUDA_PAIR ? 2 : 1));
     plan.grid.y = plan.grid.z = 1;
     return plan;
 }
@@ -20386,6 +20405,8 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
     return dvti_cuda_start(gpu, launch, program, "dvti_softmax", plan.grid, &plan.args,
                            sizeof plan.args);
 }
+
+#undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 74 "src/devtensor_spine.h"

@@ -99,3 +99,30 @@ DVT_TEST(card_random_stream_goes_on) {
     }
     dvt_seed(0);
 }
+
+/* The numbers that Apache MXNet prints on a GPU (tests/unit/test_random_engines.c has them too): four generators in turn, one
+   subsequence or several, each going on where it stood; and float64, whose numbers are pairs of words. */
+DVT_TEST(card_random_mxnet) {
+    static const double first[] = {0.6686509f,  0.17409194f, 0.3850025f,
+                                   0.24678314f, 0.35134333f, 0.8404298f};
+    dvt_rng_engine before;
+    double *v;
+    int i, k;
+    NEEDS_CARD;
+    before = dvt_set_rng_engine(DVT_RNG_MXNET);
+    dvt_seed(0);
+    dvt_test_equal(dvt_copyto(dvt_uniform(0, 1, DVT_SHAPE(6), DVT_F32, dvt_gpu(0)), dvt_cpu()),
+                   first, 6, 0, __FILE__, __LINE__);
+    dvt_uniform(0, 1, DVT_SHAPE(3), DVT_F32, dvt_gpu(0));
+    v = dvt_test_values(dvt_uniform(0, 1, DVT_SHAPE(200), DVT_F32, dvt_gpu(0)));
+    CHECK(v && v[0] == 0.700198293f && v[50] == 0.942510188f && v[199] == 0.310746789f);
+    free(v);
+    for (k = 1; k < 4; k++) {
+        v = dvt_test_values(dvt_uniform(2, 5, DVT_SHAPE(1000), float_dtypes[k], dvt_gpu(0)));
+        for (i = 0; v && i < 1000; i++)
+            CHECK(v[i] >= 2 && v[i] < 5);
+        free(v);
+    }
+    dvt_set_rng_engine(before);
+    dvt_seed(0);
+}

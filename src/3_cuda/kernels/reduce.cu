@@ -117,6 +117,7 @@ __device__ inline void dvti_join(dvti_state &s, const dvti_state &t) {
 template <int N> __device__ inline void dvti_take_in(dvti_state &s, const dvti_element *x, int64_t at, int64_t step) {
     if constexpr (OP == LOGSUMEXP) {
         dvti_first v[N], largest = s.a;
+#pragma unroll
         for (int k = 0; k < N; k++) {
             v[k] = dvti_widen<D, dvti_value>(x[k]);
             largest = dvti_extreme(largest, v[k]);
@@ -125,9 +126,11 @@ template <int N> __device__ inline void dvti_take_in(dvti_state &s, const dvti_e
         s.a = largest;
         /* Minus infinity minus itself would be NaN; over 0 its exponential is 0, as it should be. */
         const dvti_first base = largest - largest == 0 ? largest : 0;
+#pragma unroll
         for (int k = 0; k < N; k++)
             s.b += (double)dvti_exp_below((dvti_real)v[k], (dvti_real)base);
     } else {
+#pragma unroll
         for (int k = 0; k < N; k++) {
             const dvti_value v = dvti_widen<D, dvti_value>(x[k]);
             dvti_state t;
@@ -217,6 +220,7 @@ __device__ inline void dvti_read(const dvti_kreduce &p, const dvti_element *row,
     const int last = (int)p.reduced.ndim - 1;
     const dvti_index extent = (dvti_index)p.reduced.dim[last], stride = (dvti_index)p.reduced.stride[last];
     dvti_index place = dvti_offset<dvti_index>(p.reduced, at), left = extent - at % extent;
+#pragma unroll
     for (int k = 0; k < VEC; k++) {
         x[k] = row[place];
         place += stride;
@@ -235,8 +239,10 @@ __device__ inline dvti_state dvti_walk(const dvti_kreduce &p, const dvti_element
     dvti_state s = dvti_nothing();
     for (; end - begin >= 4 * group; begin += 4 * group, at += 4 * group) {
         dvti_element x[4][VEC];
+#pragma unroll
         for (int u = 0; u < 4; u++)
             dvti_read(p, row, at + u * group, x[u]);
+#pragma unroll
         for (int u = 0; u < 4; u++)
             dvti_take_in<VEC>(s, x[u], at + u * group, 1);
     }
@@ -283,6 +289,7 @@ extern "C" __global__ void __launch_bounds__(256) dvti_reduce_columns(const dvti
             dvti_index at = (dvti_index)begin + row;
             for (; at + 7 * rows < end; at += 8 * rows) {
                 dvti_element x[8];
+#pragma unroll
                 for (int u = 0; u < 8; u++)
                     x[u] = column[dvti_offset<dvti_index>(p.reduced, at + u * rows)];
                 dvti_take_in<8>(s, x, at, rows);

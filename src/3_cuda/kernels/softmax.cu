@@ -2,8 +2,8 @@
 
    A row lies along the last axis of the window, any stride. `lanes` threads share it: 1 to 32 neighbours of a warp for short rows (so a block
    has many), 256 or 512 threads for longer ones. Each holds PER elements in registers: the row is read once, 16 bytes at a time
-   where it is aligned, and written once. Rows beyond 512 * PER elements (LONG) are read twice by 1024 threads, the first time with a running
-   maximum and sum; the grid is then one block for each processor, so that the rows at work fit into the second-level cache
+   where it is aligned, and written once. Rows beyond 512 * PER elements (LONG) are read twice, the first time with a running
+   maximum and sum; the grid is then one or two blocks for each processor, so that the rows at work fit into the second-level cache
    and the second reading is from there.
    COLUMNS: where rows lie side by side in memory (the channels of an image), neighbouring threads have neighbouring rows, and the lanes
    of a row meet in shared memory.
@@ -23,7 +23,6 @@ typedef dvti_stored<D>::type dvti_element;
 typedef dvti_stored<OUT>::type dvti_result;
 
 #define VEC (DVTI_IS_FLOAT(D) ? 16 / (int)sizeof(dvti_element) : 1)
-#define THREADS (LONG ? 1024 : 512)
 
 __device__ inline dvti_real dvti_lowest() {
     return (dvti_real)-__longlong_as_double(0x7ff0000000000000LL);
@@ -40,6 +39,7 @@ struct dvti_spot {
 /* ---- PER elements of a row, from position `base` on; what is not there is minus infinity ---- */
 __device__ inline void dvti_tile_load(const dvti_ksoftmax &p, const dvti_spot &spot, dvti_index base, dvti_real *x) {
     if (p.vector) {
+#pragma unroll
         for (int g = 0; g < PER / VEC; g++) {
             const dvti_index at = base + (g * spot.lanes + spot.lane) * VEC;
             dvti_element e[VEC];
@@ -48,10 +48,12 @@ __device__ inline void dvti_tile_load(const dvti_ksoftmax &p, const dvti_spot &s
                 whole = *(const uint4 *)(spot.in + at);
                 memcpy(e, &whole, sizeof e);
             }
+#pragma unroll
             for (int k = 0; k < VEC; k++)
                 x[g * VEC + k] = spot.here && at < p.n ? dvti_widen<D, dvti_real>(e[k]) : dvti_lowest();
         }
     } else {
+#pragma unroll
         for (int k = 0; k < PER; k++) {
             const dvti_index at = base + k * spot.lanes + spot.lane;
             x[k] = dvti_lowest();
@@ -63,9 +65,11 @@ __device__ inline void dvti_tile_load(const dvti_ksoftmax &p, const dvti_spot &s
 
 __device__ inline void dvti_tile_store(const dvti_ksoftmax &p, const dvti_spot &spot, dvti_index base, const dvti_real *x) {
     if (p.vector) {
+#pragma unroll
         for (int g = 0; g < PER / VEC; g++) {
             const dvti_index at = base + (g * spot.lanes + spot.lane) * VEC;
             dvti_result e[VEC];
+#pragma unroll
             for (int k = 0; k < VEC; k++)
                 e[k] = dvti_narrow<OUT>(x[g * VEC + k]);
             if (spot.here && at < p.n) {
@@ -75,6 +79,7 @@ __device__ inline void dvti_tile_store(const dvti_ksoftmax &p, const dvti_spot &
             }
         }
     } else {
+#pragma unroll
         for (int k = 0; k < PER; k++) {
             const dvti_index at = base + k * spot.lanes + spot.lane;
             if (spot.here && at < p.n)
@@ -133,12 +138,14 @@ __device__ inline double dvti_measure(const dvti_ksoftmax &p, const dvti_spot &s
     for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {
         dvti_real x[PER], before = mine;
         dvti_tile_load(p, spot, base, x);
+#pragma unroll
         for (int k = 0; k < PER; k++)
             mine = dvti_pair(mine, x[k], mine);
         if (mine != before)
             sum *= exp((double)before - (double)mine);
         /* Minus infinity minus itself would be NaN; over 0 its exponential is 0, as it should be. */
         const dvti_real over = dvti_finite(mine) ? mine : 0;
+#pragma unroll
         for (int k = 0; k < PER; k++)
             sum += (double)dvti_exp_below(x[k], over);
     }
@@ -173,6 +180,7 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, const dvti_spot &spot) {
     const dvti_last_step last = dvti_prepare(largest, sum);
     for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {
         dvti_tile_load(p, spot, base, x);
+#pragma unroll
         for (int k = 0; k < PER; k++)
             x[k] = dvti_value(LOGARITHM ? x[k] : dvti_exp_below(x[k], largest), last);
         dvti_tile_store(p, spot, base, x);
@@ -180,9 +188,11 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, const dvti_spot &spot) {
 #else
     double sum = 0;
     dvti_tile_load(p, spot, 0, x);
+#pragma unroll
     for (int k = 0; k < PER; k++)
         largest = dvti_pair(largest, x[k], largest);
     largest = dvti_together(largest, spot.lanes, largest);
+#pragma unroll
     for (int k = 0; k < PER; k++) {
         const dvti_real e = dvti_exp_below(x[k], largest);
         sum += (double)e;
@@ -191,13 +201,14 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, const dvti_spot &spot) {
     }
     sum = dvti_together(sum, spot.lanes, 0);
     const dvti_last_step last = dvti_prepare(largest, sum);
+#pragma unroll
     for (int k = 0; k < PER; k++)
         x[k] = dvti_value(x[k], last);
     dvti_tile_store(p, spot, 0, x);
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) dvti_softmax(const dvti_ksoftmax p) {
+extern "C" __global__ void __launch_bounds__(512) dvti_softmax(const dvti_ksoftmax p) {
     const int lanes = (int)p.lanes, rows = (int)blockDim.x / lanes;
     for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {
         const int64_t row = group * rows + (COLUMNS ? threadIdx.x % rows : threadIdx.x / lanes);

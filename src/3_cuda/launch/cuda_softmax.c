@@ -1,6 +1,8 @@
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
 #include "3_cuda/dvt_cuda.h"
 
+#define DVTI_CUDA_PAIR 32768 /* elements of a row of which two per processor fit into that cache */
+
 typedef struct dvti_cuda_softmax_plan {
     dvti_ksoftmax args;
     dvti_cuda_grid grid;
@@ -38,7 +40,7 @@ static void dvti_cuda_softmax_rows(dvti_cuda_softmax_plan *plan, int64_t each, i
     if (args->n <= 32 * plan->per)
         args->lanes = DVTI_MIN(dvti_cuda_power((args->n - 1) / DVTI_MAX(each, 4) + 1), 32);
     else
-        args->lanes = !plan->whole ? 1024 : args->n <= 256 * most ? 256 : 512;
+        args->lanes = args->n <= 256 * most ? 256 : 512;
     plan->grid.threads = (int)DVTI_MAX(args->lanes, 256);
 }
 
@@ -72,12 +74,11 @@ static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu
         dvti_cuda_softmax_columns(&plan, most);
     else
         dvti_cuda_softmax_rows(&plan, each, most);
-    if (!plan.whole)
-        plan.per = doubles ? 8 : 16; /* 64 registers, for 1024 threads */
     args->groups = (args->rows - 1) / (plan.grid.threads / args->lanes) + 1;
     plan.grid.x = DVTI_MIN(args->groups, INT32_MAX);
-    if (args->lanes == 1024)
-        plan.grid.x = DVTI_MIN(args->groups, dvti_cuda_card_of(gpu)->processors);
+    if (!plan.whole && !plan.columns) /* rows at work stay in the second-level cache */
+        plan.grid.x = DVTI_MIN(args->groups, (int64_t)dvti_cuda_card_of(gpu)->processors *
+                                                 (args->n <= DVTI_CUDA_PAIR ? 2 : 1));
     plan.grid.y = plan.grid.z = 1;
     return plan;
 }
@@ -102,3 +103,5 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
     return dvti_cuda_start(gpu, launch, program, "dvti_softmax", plan.grid, &plan.args,
                            sizeof plan.args);
 }
+
+#undef DVTI_CUDA_PAIR
