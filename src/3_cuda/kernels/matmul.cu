@@ -99,7 +99,7 @@ __device__ inline void dvti_mm_put(const dvti_kmatmul &p, bool partial, int64_t 
 #define ASYNC false
 #endif
 
-/* Copies into shared memory that end at dvti_mm_arrived; zeros where there is nothing to copy. */
+/* Copies into shared memory that end at dvti_mm_arrived; zeros where there is nothing to copy, and then nothing is read. */
 template <int BYTES> __device__ inline void dvti_mm_copy(void *to, const void *from, bool there) {
 #if __CUDA_ARCH__ >= 800
     const unsigned place = (unsigned)__cvta_generic_to_shared(to);
@@ -124,16 +124,14 @@ template <int T, bool ALONG_K> struct dvti_mm_side {
     static const bool PACKED = WIDE && !(ALONG_K && ASYNC);
 
     const dvti_mm_element *at; /* this thread's first of the tile to come */
-    const void *data; /* where nothing is read is no address outside either */
     int64_t line_stride, k_stride;
     int line, k, spot; /* this thread's first, and its place in the tile */
     unsigned inside;   /* bit i: the line of unit i exists */
     dvti_mm_element held[UNITS][V];
 
-    __device__ inline void begin(const void *all, int64_t matrix, int64_t stride, int64_t k_step, int64_t first,
+    __device__ inline void begin(const void *data, int64_t matrix, int64_t stride, int64_t k_step, int64_t first,
                                  int64_t extent, int64_t k_first) {
         const int id = (int)threadIdx.x;
-        data = all;
         line_stride = WIDE && !ALONG_K ? 1 : stride;
         k_stride = WIDE && ALONG_K ? 1 : k_step;
         line = ALONG_K ? id / 4 : WIDE ? id % (T / V) * V : id % T;
@@ -143,7 +141,7 @@ template <int T, bool ALONG_K> struct dvti_mm_side {
 #pragma unroll
         for (int i = 0; i < UNITS; i++)
             inside |= (unsigned)(first + line + line_step(i, 0) < extent) << i;
-        at = (const dvti_mm_element *)all + matrix + (first + line) * line_stride + (k_first + k) * k_stride;
+        at = (const dvti_mm_element *)data + matrix + (first + line) * line_stride + (k_first + k) * k_stride;
     }
 
     /* Of unit i, element e: how far it is from the thread's first. */
@@ -174,7 +172,7 @@ template <int T, bool ALONG_K> struct dvti_mm_side {
                 const bool there = (inside >> i & 1) && k + d < k_left;
                 const dvti_mm_element *from = at + l * line_stride + d * k_stride;
                 if constexpr (ASYNC)
-                    dvti_mm_copy<(int)sizeof(S) * (PACKED ? V : 1)>(tile + spot_of(i, e), there ? from : data, there);
+                    dvti_mm_copy<(int)sizeof(S) * (PACKED ? V : 1)>(tile + spot_of(i, e), there ? from : at, there);
                 else if constexpr (PACKED) {
                     dvti_mm_pack<dvti_mm_element, V> pack = {};
                     if (there)
@@ -258,7 +256,7 @@ __device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, in
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, KIND == 2 ? ASYNC ? 2 : 1 : 4) dvti_matmul_tiles(const dvti_kmatmul p) {
+extern "C" __global__ void __launch_bounds__(THREADS, KIND < 2 ? 4 : ASYNC && (V == 4 || DVTI_IS_FLOAT(D)) ? 2 : 1) dvti_matmul_tiles(const dvti_kmatmul p) {
     __shared__ alignas(16) S tile_a[2][ROWS * DEPTH];
     __shared__ alignas(16) S tile_b[2][COLS * DEPTH];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
