@@ -10650,19 +10650,20 @@ static double dvti_softmax_scan(const dvti_view *row, int64_t n, const double *l
 
 static void dvti_softmax_rows(void *user, int64_t begin, int64_t end) {
     const dvti_softmax_plan *plan = (const dvti_softmax_plan *)user;
-    double x[DVTI_BLOCK], largest, sum, shift;
+    double x[DVTI_BLOCK], largest, sum, log_sum;
     int64_t row, at, k, m;
     for (row = begin; row < end; row++) {
         dvti_view in = dvti_softmax_row(&plan->rows_in, &plan->row_in, row);
         dvti_view out = dvti_softmax_row(&plan->rows_out, &plan->row_out, row);
         largest = dvti_softmax_scan(&in, plan->n, NULL);
         sum = dvti_softmax_scan(&in, plan->n, &largest);
-        shift = largest + log(sum);
+        log_sum = log(sum);
         for (at = 0; at < plan->n; at += m) {
             m = DVTI_MIN(plan->n - at, DVTI_BLOCK);
             dvti_load_block(&in, at, m, DVTI_F64, x);
             for (k = 0; k < m; k++)
-                x[k] = plan->logarithm ? x[k] - shift : exp(x[k] - largest) / sum;
+                /* largest + log_sum would lose log_sum beside a huge value */
+                x[k] = plan->logarithm ? x[k] - largest - log_sum : exp(x[k] - largest) / sum;
             dvti_store_block(&out, at, m, DVTI_F64, x);
         }
     }
@@ -12796,11 +12797,13 @@ static void dvti_cuda_cut(dvti_cuda_memory *memory, dvti_cuda_block *block, int6
 
 DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
                                         dvti_cu_result *result) {
-    int64_t size = (DVTI_MAX(bytes, 1) + DVTI_CUDA_UNIT - 1) / DVTI_CUDA_UNIT * DVTI_CUDA_UNIT;
+    int64_t size;
     dvti_cuda_block *block;
-    *result = DVTI_CU_OK;
-    if (!dvti_cuda_buckets_ready(memory))
+    *result = bytes > INT64_MAX / 2 ? DVTI_CU_OUT_OF_MEMORY
+                                    : DVTI_CU_OK; /* rounding up must not overflow */
+    if (*result != DVTI_CU_OK || !dvti_cuda_buckets_ready(memory))
         return NULL;
+    size = (DVTI_MAX(bytes, 1) + DVTI_CUDA_UNIT - 1) / DVTI_CUDA_UNIT * DVTI_CUDA_UNIT;
     block = dvti_cuda_best(memory, size <= DVTI_CUDA_SMALL, size);
     if (block) {
         dvti_cuda_bin_remove(memory, block);

@@ -223,3 +223,11 @@ DVT_TEST(gradients_of_matmul_with_mixed_dtypes) {
     CHECK_VALUES(dvt_grad(a), 0, 6, 6, 6, 6, 6, 6);
     CHECK_VALUES(dvt_grad(b), 0, 24, 24, 24, 24, 24, 24);
 }
+
+/* Beside a huge value the logarithm of the sum must not be lost. */
+DVT_TEST(log_softmax_of_huge_values) {
+    dvt_array *x = DVT_ARRAY1(dvt_cpu(), double, 4, {-3e38, 3e38, 0, 3e38});
+    CHECK_VALUES(dvt_log_softmax(x, 0), 1e-12, -6e38, -0.69314718055994531, -3e38,
+                 -0.69314718055994531);
+    CHECK_VALUES(dvt_softmax(x, 0), 1e-12, 0, 0.5, 0, 0.5);
+}

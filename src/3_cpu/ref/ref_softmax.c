@@ -44,19 +44,20 @@ static double dvti_softmax_scan(const dvti_view *row, int64_t n, const double *l
 
 static void dvti_softmax_rows(void *user, int64_t begin, int64_t end) {
     const dvti_softmax_plan *plan = (const dvti_softmax_plan *)user;
-    double x[DVTI_BLOCK], largest, sum, shift;
+    double x[DVTI_BLOCK], largest, sum, log_sum;
     int64_t row, at, k, m;
     for (row = begin; row < end; row++) {
         dvti_view in = dvti_softmax_row(&plan->rows_in, &plan->row_in, row);
         dvti_view out = dvti_softmax_row(&plan->rows_out, &plan->row_out, row);
         largest = dvti_softmax_scan(&in, plan->n, NULL);
         sum = dvti_softmax_scan(&in, plan->n, &largest);
-        shift = largest + log(sum);
+        log_sum = log(sum);
         for (at = 0; at < plan->n; at += m) {
             m = DVTI_MIN(plan->n - at, DVTI_BLOCK);
             dvti_load_block(&in, at, m, DVTI_F64, x);
             for (k = 0; k < m; k++)
-                x[k] = plan->logarithm ? x[k] - shift : exp(x[k] - largest) / sum;
+                /* largest + log_sum would lose log_sum beside a huge value */
+                x[k] = plan->logarithm ? x[k] - largest - log_sum : exp(x[k] - largest) / sum;
             dvti_store_block(&out, at, m, DVTI_F64, x);
         }
     }

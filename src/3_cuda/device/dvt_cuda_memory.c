@@ -167,11 +167,13 @@ static void dvti_cuda_cut(dvti_cuda_memory *memory, dvti_cuda_block *block, int6
 
 DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
                                         dvti_cu_result *result) {
-    int64_t size = (DVTI_MAX(bytes, 1) + DVTI_CUDA_UNIT - 1) / DVTI_CUDA_UNIT * DVTI_CUDA_UNIT;
+    int64_t size;
     dvti_cuda_block *block;
-    *result = DVTI_CU_OK;
-    if (!dvti_cuda_buckets_ready(memory))
+    *result = bytes > INT64_MAX / 2 ? DVTI_CU_OUT_OF_MEMORY
+                                    : DVTI_CU_OK; /* rounding up must not overflow */
+    if (*result != DVTI_CU_OK || !dvti_cuda_buckets_ready(memory))
         return NULL;
+    size = (DVTI_MAX(bytes, 1) + DVTI_CUDA_UNIT - 1) / DVTI_CUDA_UNIT * DVTI_CUDA_UNIT;
     block = dvti_cuda_best(memory, size <= DVTI_CUDA_SMALL, size);
     if (block) {
         dvti_cuda_bin_remove(memory, block);
