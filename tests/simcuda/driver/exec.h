@@ -4,6 +4,7 @@
 #define SIM_EXEC_H
 
 #include "sim.h"
+#include <pthread.h>
 
 typedef enum fiber_state {
     FIBER_READY,
@@ -68,6 +69,7 @@ struct resident { /* a block with its threads */
 };
 
 struct launch {
+    pthread_t host; /* the thread that runs it */
     device *dev;
     context *ctx;
     const launch_plan *plan;

@@ -400,6 +400,7 @@ CUresult launch_run(device *d, const launch_plan *plan, char *why, size_t room) 
                 .why = why,
                 .why_room = room};
     uint32_t threads = plan->block.x * plan->block.y * plan->block.z;
+    l.host = pthread_self();
     l.kernel = plan->function->kernel;
     l.code = plan->function->module->code;
     l.blocks = (uint64_t)plan->grid.x * plan->grid.y * plan->grid.z;

@@ -92,6 +92,21 @@ static void ticket(sim_thread *t) {
     }
 }
 
+/* The same without a fence, by an atomic that releases and acquires. */
+static void ticket_release(sim_thread *t) {
+    ARGS(ticket);
+    if (TID == 0) {
+        STORE(a->sums + BLOCK, (float)BLOCK);
+        TOUCH(a->ticket, SIM_ATOMIC, "atom.add.acq_rel.gpu.u32");
+        if ((*a->ticket)++ == BLOCKS - 1) {
+            float total = 0;
+            for (uint32_t b = 0; b < BLOCKS; b++)
+                total += LOAD(a->sums + b);
+            STORE(a->total, total);
+        }
+    }
+}
+
 /* c = a b with 16 x 16 tiles; n is a multiple of 16. */
 struct matmul_args {
     const float *x;
@@ -335,6 +350,13 @@ blocks_read(sim_thread *t) { /* in place, with a neighbour: x[i] = x[i + 1] acro
     STORE(a->x + GLOBAL_ID, v);
 }
 
+static void one_writes(sim_thread *t) { /* what all the others read */
+    ARGS(named);
+    float v = LOAD(a->x);
+    if (BLOCK == BLOCKS - 1)
+        STORE(a->x, v + 1);
+}
+
 static void ticket_without_fence(sim_thread *t) {
     ARGS(ticket);
     if (TID == 0) {
@@ -411,6 +433,7 @@ static const sim_kernel kernels[] = {
     K(add, add_p, 0, 1024, 0, 0),
     K(reduce, reduce_p, 4096, 1024, 0, 1),
     K(ticket, ticket_p, 4100, 1024, 0, 1),
+    K(ticket_release, ticket_p, 0, 1024, 0, 0),
     K(matmul, matmul_p, 2048, 1024, 0, 1),
     K(grid, grid_p, 0, 1024, 0, 1),
     K(named, one_p, 256, 1024, 0, 1),
@@ -435,6 +458,7 @@ static const sim_kernel kernels[] = {
     K(beyond_shared, one_p, 256, 1024, 0, 1),
     K(blocks_write, one_p, 0, 1024, 0, 0),
     K(blocks_read, one_p, 0, 1024, 0, 0),
+    K(one_writes, one_p, 0, 1024, 0, 0),
     K(ticket_without_fence, ticket_p, 0, 1024, 0, 0),
     K(spin, grid_p, 0, 1024, 0, 1),
     K(write_constant, one_p, 0, 1024, 0, 0),
