@@ -22,6 +22,8 @@ static char *text_of(const char *path) {
     return text;
 }
 
+static void load_ptx(nvrtcProgram p);
+
 static int compile(void) {
     const char *options[] = {"--gpu-architecture=sm_80", "-lineinfo"},
                *path = getenv("SIM_CHECK_SOURCE");
@@ -52,8 +54,30 @@ static int compile(void) {
     OK(CU(cuModuleLoadData)(&m, image));
     free(image);
     free(source);
+    load_ptx(p);
     RTC(nvrtcDestroyProgram)(&p);
     return 1;
+}
+
+/* The PTX of the same source, through the driver's own compiler. */
+static CUmodule from_ptx;
+
+static void load_ptx(nvrtcProgram p) {
+    size_t size = 0;
+    char *ptx, log[500] = "";
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)sizeof log};
+    CHECK(RTC(nvrtcGetPTXSize)(p, &size) == NVRTC_SUCCESS, "no PTX");
+    ptx = calloc(1, size + 1);
+    RTC(nvrtcGetPTX)(p, ptx);
+    OK(CU(cuModuleLoadDataEx)(&from_ptx, ptx, 2, options, values));
+    strcpy(strstr(ptx, ".visible"), "nonsense");
+    CUmodule none;
+    values[1] = (void *)sizeof log;
+    GIVES(CUDA_ERROR_INVALID_PTX, CU(cuModuleLoadDataEx)(&none, ptx, 2, options, values));
+    CHECK(strlen(log) > 5 && (size_t)values[1] == strlen(log), "log '%s' of %zu", log,
+          (size_t)values[1]);
+    free(ptx);
 }
 
 static CUdeviceptr device(const void *h, size_t bytes) {
@@ -168,6 +192,21 @@ static void between_blocks(void) {
     OK(CU(cuMemFree_v2)(flag));
 }
 
+static void just_in_time(void) {
+    float x[100], y[100];
+    int n = 100, wrong = 0;
+    for (int i = 0; i < n; i++)
+        x[i] = y[i] = (float)i;
+    CUdeviceptr dx = device(x, sizeof x), dy = device(y, sizeof y);
+    void *args[] = {&dx, &dy, &n};
+    OK(CU(cuLaunchKernel)(check_kernel(from_ptx, "add"), 1, 1, 1, 128, 1, 1, 0, s, args, NULL));
+    take(x, dx, sizeof x);
+    for (int i = 0; i < n; i++)
+        wrong += x[i] != (float)(2 * i);
+    CHECK(wrong == 0, "from PTX: %d wrong", wrong);
+    OK(CU(cuMemFree_v2)(dy));
+}
+
 static void right(const char *policy, uint64_t seed) {
     long before = check_failed;
     check_policy(policy, seed);
@@ -175,6 +214,7 @@ static void right(const char *policy, uint64_t seed) {
     products();
     in_shared();
     between_blocks();
+    just_in_time();
     if (check_failed > before)
         printf("policy %s, seed %llu\n", policy, (unsigned long long)seed);
 }
@@ -219,19 +259,19 @@ static void wrong(const plant *p) {
 }
 
 int main(void) {
-    sim_stats stats;
+    sim_stats before, after;
     setenv("SIMCUDA_QUANTA", "20000", 0);
     check_start();
     if (!compile())
         return check_finish();
+    CTL(sim_get_stats)(&before); /* the broken PTX counts as one */
     OK(CU(cuStreamCreate)(&s, CU_STREAM_NON_BLOCKING));
     right("lazy", 1);
     right("eager", 1);
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
         right("random", seed);
-    CTL(sim_get_stats)(&stats);
-    CHECK(stats.bugs == 0, "%llu bugs found: %s", (unsigned long long)stats.bugs,
-          check_last_error());
+    CTL(sim_get_stats)(&after);
+    CHECK(after.bugs == before.bugs, "bugs found: %s", check_last_error());
     for (size_t i = 0; i < sizeof plants / sizeof *plants; i++)
         for (uint64_t seed = 0; seed < 6; seed++) {
             check_policy(seed ? "random" : "lazy", seed);

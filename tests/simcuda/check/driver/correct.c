@@ -137,6 +137,9 @@ static void small_ones(void) {
     for (int i = 0; i < 32; i++)
         wrong += h.f[i] != (float)(2 * (i ^ 31));
     CHECK(wrong == 0, "syncwarp: %d wrong", wrong);
+    one("unwritten", 1, 32, &h, 128, 1);
+    CHECK(h.u[0] == 0xFFFFFFFF && h.u[31] == 0xFFFFFFFF, "unwritten shared memory holds %x",
+          h.u[0]);
     one("votes", 1, 64, &h, 256, 0);
     CHECK(h.i[0] == 22 && h.i[63] == 22, "bar.red.popc %d", h.i[0]);
     one("flag", 8, 64, &h, 4, 0);

@@ -350,6 +350,11 @@ blocks_read(sim_thread *t) { /* in place, with a neighbour: x[i] = x[i + 1] acro
     STORE(a->x + GLOBAL_ID, v);
 }
 
+static void unwritten(sim_thread *t) { /* no error, but NaN comes out */
+    ARGS(named);
+    STORE(a->x + TID, LOAD(SHARED(float) + TID));
+}
+
 static void one_writes(sim_thread *t) { /* what all the others read */
     ARGS(named);
     float v = LOAD(a->x);
@@ -458,6 +463,7 @@ static const sim_kernel kernels[] = {
     K(beyond_shared, one_p, 256, 1024, 0, 1),
     K(blocks_write, one_p, 0, 1024, 0, 0),
     K(blocks_read, one_p, 0, 1024, 0, 0),
+    K(unwritten, one_p, 128, 1024, 0, 1),
     K(one_writes, one_p, 0, 1024, 0, 0),
     K(ticket_without_fence, ticket_p, 0, 1024, 0, 0),
     K(spin, grid_p, 0, 1024, 0, 1),
