@@ -146,7 +146,8 @@ static void on_signal(int number, siginfo_t *info, void *machine) {
     if (now && now->running && pthread_equal(now->host, pthread_self())) {
         fiber *f = now->running;
         if (stack_holds(f->stack, address))
-            launch_report(CUDA_ERROR_LAUNCH_FAILED, f, NULL, "stack overflow on the fiber of a thread");
+            launch_report(CUDA_ERROR_LAUNCH_FAILED, f, NULL,
+                          "stack overflow on the fiber of a thread");
         else
             launch_report(CUDA_ERROR_ILLEGAL_ADDRESS, f, NULL, "signal %d at address %#llx", number,
                           (unsigned long long)address);

@@ -117,6 +117,15 @@ uint64_t region_reserve(int number, uint64_t size, uint64_t align, uint64_t want
     return at;
 }
 
+static void region_link(region *r) {
+    r->shadow_shift = 2; /* records of 4 bytes, until a smaller access comes */
+    r->number = ++numbers;
+    r->next = regions;
+    if (regions)
+        regions->prev = r;
+    regions = r;
+}
+
 void region_place(region *r) {
     region **page = &pages[(r->address - (uint64_t)(uintptr_t)front) / PAGE];
     /* Regions that are covered even in part are forgotten: their addresses mean something new. */
@@ -131,11 +140,7 @@ void region_place(region *r) {
         }
         page[i] = r;
     }
-    r->number = ++numbers;
-    r->next = regions;
-    if (regions)
-        regions->prev = r;
-    regions = r;
+    region_link(r);
 }
 
 void region_displace(region *r) {
@@ -209,13 +214,9 @@ region *region_host_new(void *p, uint64_t size, unsigned flags, bool registered)
     r->registered = registered;
     r->ctx = current;
     r->dev = current->dev;
-    r->number = ++numbers;
     r->physical = host_regions;
     host_regions = r;
-    r->next = regions;
-    if (regions)
-        regions->prev = r;
-    regions = r;
+    region_link(r);
     return r;
 }
 

@@ -245,8 +245,7 @@ void global_check_settle(void) {
     sim_u3 b = position((suspect.other & ~STRONG) - 1, now->plan->grid);
     launch_report(CUDA_ERROR_LAUNCH_FAILED, NULL, suspect.site,
                   "global-memory race at %#llx (offset %u): block %u,%u,%u thread %u,%u,%u writes "
-                  "another value "
-                  "than block %u,%u,%u, and nothing orders them",
+                  "another value than block %u,%u,%u, and nothing orders them",
                   (unsigned long long)suspect.address, region_offset(suspect.address),
                   suspect.block.x, suspect.block.y, suspect.block.z, suspect.tid.x, suspect.tid.y,
                   suspect.tid.z, b.x, b.y, b.z);

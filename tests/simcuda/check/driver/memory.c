@@ -256,9 +256,13 @@ static void host_access(void) {
     CUdeviceptr p;
     struct sigaction action, before;
     volatile int value = 0, faulted = 0;
+    CUmodule m = check_module();
+    float v = 1;
+    int n = 1;
+    void *args[] = {&p, &v, &n};
     OK(CU(cuMemAlloc_v2)(&p, 4));
-    OK(CU(cuMemsetD32_v2)(p, 1, 1));
-    OK(CU(cuCtxSynchronize)());
+    OK(CU(cuLaunchKernel)(check_kernel(m, "fill"), 1, 1, 1, 32, 1, 1, 0, NULL, args, NULL));
+    OK(CU(cuCtxSynchronize)()); /* it was open while the kernel ran */
     memset(&action, 0, sizeof action);
     action.sa_handler = on_fault;
     action.sa_flags = SA_NODEFER;
@@ -269,6 +273,7 @@ static void host_access(void) {
         faulted = 1;
     sigaction(SIGSEGV, &before, NULL);
     CHECK(faulted, "a host access to device memory gave %d", value);
+    OK(CU(cuModuleUnload)(m));
     OK(CU(cuMemFree_v2)(p));
 }
 
