@@ -76,6 +76,7 @@
    DEVTENSOR_CUDA_PATH        the driver's library, instead of looking for it
    DEVTENSOR_NVRTC_PATH       NVRTC's library or its folder, instead of looking for it
    DEVTENSOR_P2P              0: copies between cards never go directly
+   DEVTENSOR_NCCL             1: gradients are summed over cards by NCCL, when it is found
    DEVTENSOR_CACHE            0: compiled kernels are not kept on disk
    DEVTENSOR_CACHE_DIR        where they are kept; must be writable by this user only
    DEVTENSOR_CACHE_SIZE       bytes they may take, with an optional suffix K, M or G (256M)
@@ -87,7 +88,7 @@
    error, off */
 
 #ifdef DEVTENSOR_LINES
-#line 30 "src/0_api/dvt_config.h"
+#line 31 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -11673,6 +11674,152 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #ifdef DEVTENSOR_LINES
 #line 48 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
+/* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
+   kernels of our own. Communicators live as long as the process: destroying them at exit would race with the driver's end. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/driver/dvt_nccl.c"
+#endif
+/* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
+/* NVIDIA's collectives library, as far as a sum needs it. Types as in nccl.h, proved by tests/cuda. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cuda/driver/dvt_nccl.h"
+#endif
+#ifndef DVTI_NCCL_H
+#define DVTI_NCCL_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cuda/driver/dvt_nccl.h"
+#endif
+
+typedef void *dvti_nccl_comm;
+
+enum {
+    DVTI_NCCL_OK = 0,
+    DVTI_NCCL_SUM = 0,
+    DVTI_NCCL_I8 = 0,
+    DVTI_NCCL_U8 = 1,
+    DVTI_NCCL_I32 = 2,
+    DVTI_NCCL_I64 = 4,
+    DVTI_NCCL_F16 = 6,
+    DVTI_NCCL_F32 = 7,
+    DVTI_NCCL_F64 = 8,
+    DVTI_NCCL_BF16 = 9
+};
+
+#define DVTI_NCCL_TABLE(X)                                                                         \
+    X(ncclCommInitAll, (dvti_nccl_comm * comms, int n, const int *devices))                        \
+    X(ncclCommDestroy, (dvti_nccl_comm comm))                                                      \
+    X(ncclGroupStart, (void))                                                                      \
+    X(ncclGroupEnd, (void))                                                                        \
+    X(ncclAllReduce, (const void *from, void *to, size_t count, int type, int operation,           \
+                      dvti_nccl_comm comm, dvti_cu_stream stream))
+
+#define DVTI_NCCL_MEMBER(name, arguments) int(DVTI_CUDA_CALL * name) arguments;
+
+typedef struct dvti_nccl {
+    DVTI_NCCL_TABLE(DVTI_NCCL_MEMBER)
+    const char *(DVTI_CUDA_CALL *ncclGetErrorString)(int result);
+} dvti_nccl;
+
+#undef DVTI_NCCL_MEMBER
+
+/* The library, opened at the first call; NULL when it was not asked for (DEVTENSOR_NCCL=1) or cannot be had, which is logged once. */
+DVTI_FN const dvti_nccl *dvti_nccl_open(void);
+/* One communicator per card, in that order, made at the first use of the list and kept; NULL: none can be made. */
+DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n);
+
+#endif
+/* ==== end src/3_cuda/driver/dvt_nccl.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/driver/dvt_nccl.c"
+#endif
+
+#define DVTI_NCCL_GROUPS 8
+
+typedef struct dvti_nccl_group {
+    int n, card[DVT_MAX_GPUS];
+    dvti_nccl_comm comm[DVT_MAX_GPUS];
+} dvti_nccl_group;
+
+typedef struct dvti_nccl_state {
+    bool tried, usable;
+    dvti_nccl library;
+    dvti_nccl_group group[DVTI_NCCL_GROUPS];
+    int n;
+} dvti_nccl_state;
+
+static dvti_nccl_state dvti_nccl_the_state;
+static dvti_mutex dvti_nccl_lock = DVTI_MUTEX_INIT;
+
+static bool dvti_nccl_resolve(void *library, dvti_nccl *nccl) {
+    void *symbol;
+#define DVTI_NCCL_RESOLVE(name, arguments)                                                         \
+    symbol = dvti_library_symbol(library, #name);                                                  \
+    if (!symbol)                                                                                   \
+        return false;                                                                              \
+    memcpy(&nccl->name, &symbol, sizeof symbol);
+    DVTI_NCCL_TABLE(DVTI_NCCL_RESOLVE)
+#undef DVTI_NCCL_RESOLVE
+    symbol = dvti_library_symbol(library, "ncclGetErrorString");
+    memcpy(&nccl->ncclGetErrorString, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+DVTI_FN const dvti_nccl *dvti_nccl_open(void) {
+    dvti_nccl_state *s = &dvti_nccl_the_state;
+    dvti_mutex_lock(&dvti_nccl_lock);
+    if (!s->tried) {
+        s->tried = true;
+        if (dvti_env_int("DEVTENSOR_NCCL", 0, 1, 0)) {
+            void *library = dvti_library_open("libnccl.so.2");
+            s->usable = library && dvti_nccl_resolve(library, &s->library);
+            if (!s->usable)
+                dvti_log(DVT_LOG_WARNING,
+                         "DEVTENSOR_NCCL=1, but libnccl.so.2 %s; sums over GPUs "
+                         "are made without it",
+                         library ? "has not all that is needed" : "was not found");
+        }
+    }
+    dvti_mutex_unlock(&dvti_nccl_lock);
+    return s->usable ? &s->library : NULL;
+}
+
+/* With the lock held. */
+static const dvti_nccl_comm *dvti_nccl_group_of(dvti_nccl_state *s, const int *cards, int n) {
+    dvti_nccl_group *group;
+    int i, result;
+    for (i = 0; i < s->n; i++)
+        if (s->group[i].n == n && memcmp(s->group[i].card, cards, (size_t)n * sizeof *cards) == 0)
+            return s->group[i].comm;
+    if (s->n == DVTI_NCCL_GROUPS)
+        return NULL;
+    group = &s->group[s->n];
+    result = s->library.ncclCommInitAll(group->comm, n, cards);
+    if (result != DVTI_NCCL_OK) {
+        dvti_log(DVT_LOG_WARNING, "NCCL gave: %s; sums over GPUs are made without it",
+                 s->library.ncclGetErrorString(result));
+        s->usable = false;
+        return NULL;
+    }
+    group->n = n;
+    memcpy(group->card, cards, (size_t)n * sizeof *cards);
+    s->n++;
+    return group->comm;
+}
+
+DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
+    const dvti_nccl_comm *comms;
+    dvti_mutex_lock(&dvti_nccl_lock);
+    comms = dvti_nccl_group_of(&dvti_nccl_the_state, cards, n);
+    dvti_mutex_unlock(&dvti_nccl_lock);
+    return comms;
+}
+
+#undef DVTI_NCCL_GROUPS
+/* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 49 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
    each waits for what the others have queued, so nothing is read before it is there, nor written while it is read. */
@@ -11868,7 +12015,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #endif
 /* ==== end src/3_cuda/device/dvt_cuda_device.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cuda/device/dvt_cuda_all_reduce.c"
+#line 4 "src/3_cuda/device/dvt_cuda_all_reduce.c"
 #endif
 
 #define DVTI_ONE_STAGE_BYTES ((int64_t)256 << 10)
@@ -11911,13 +12058,62 @@ static bool dvti_cuda_group_begin(dvti_cuda_group *group, const char *function,
     return true;
 }
 
+/* ---- NCCL, when it is asked for: one card for each gpu ---- */
+static const dvti_nccl_comm *dvti_cuda_comms(const dvti_cuda_group *group) {
+    int cards[DVT_MAX_GPUS], i, j;
+    for (i = 0; i < group->n; i++) {
+        cards[i] = group->gpu[i]->card->index;
+        for (j = 0; j < i; j++)
+            if (cards[j] == cards[i])
+                return NULL;
+    }
+    return dvti_nccl_open() ? dvti_nccl_comms(cards, group->n) : NULL;
+}
+
+/* -1: a dtype that it does not sum. */
+static int dvti_cuda_nccl_type(dvt_dtype dtype) {
+    static const int types[DVT_DTYPE_COUNT] = {DVTI_NCCL_F32,  DVTI_NCCL_F64, DVTI_NCCL_F16,
+                                               DVTI_NCCL_BF16, DVTI_NCCL_I8,  DVTI_NCCL_U8,
+                                               DVTI_NCCL_I32,  DVTI_NCCL_I64, -1};
+    return types[dtype];
+}
+
+static bool dvti_cuda_nccl_serves(const dvti_reduce_part *part, int n_parts) {
+    int i;
+    for (i = 0; i < n_parts; i++)
+        if (dvti_cuda_nccl_type(part[i].dtype) < 0)
+            return false;
+    return true;
+}
+
+static dvt_status dvti_cuda_nccl_sum(dvti_cuda_group *group, const dvti_nccl_comm *comms,
+                                     const char *name, const dvti_reduce_part *part, int n_parts) {
+    const dvti_nccl *nccl = dvti_nccl_open();
+    int result = nccl->ncclGroupStart(), ended, i, k;
+    for (i = 0; i < n_parts && result == DVTI_NCCL_OK; i++)
+        for (k = 0; k < group->n && result == DVTI_NCCL_OK && part[i].count > 0; k++)
+            result = nccl->ncclAllReduce(part[i].at[k], part[i].at[k], (size_t)part[i].count,
+                                         dvti_cuda_nccl_type(part[i].dtype), DVTI_NCCL_SUM,
+                                         comms[k], group->gpu[k]->compute);
+    ended = nccl->ncclGroupEnd();
+    for (k = 0; k < group->n; k++)
+        dvti_cuda_remember(group->gpu[k], name);
+    result = result == DVTI_NCCL_OK ? ended : result;
+    if (result == DVTI_NCCL_OK)
+        return DVT_OK;
+    return dvti_fail(DVT_ERR_INTERNAL,
+                     "%s: summing over %d GPUs with NCCL gave: %s; unset DEVTENSOR_NCCL to sum "
+                     "without it",
+                     name, group->n, nccl->ncclGetErrorString(result));
+}
+
 DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n) {
     dvti_cuda_group group;
     bool can = true;
     int i, j;
     if (!dvti_cuda_group_begin(&group, "all-reduce", device, n))
         return false;
-    for (i = 0; i < n && can; i++)
+    for (i = 0; i < n && can && !dvti_cuda_comms(&group); i++)
         for (j = i + 1; j < n && can; j++)
             can = dvti_cuda_reaches(group.gpu[i], group.gpu[j]);
     dvti_cuda_group_end(&group, n);
@@ -12063,13 +12259,19 @@ static int dvti_cuda_take_parts(const dvti_cuda_group *group, const dvti_reduce_
 DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
                                         const dvti_reduce_part *part, int n_parts) {
     dvti_cuda_group group;
+    const dvti_nccl_comm *comms;
     dvti_kall args;
     int64_t bytes, longest;
     dvt_status status;
     int taken;
     if (!dvti_cuda_group_begin(&group, name, device, n))
         return dvti_failure();
+    comms = dvti_cuda_nccl_serves(part, n_parts) ? dvti_cuda_comms(&group) : NULL;
     status = dvti_cuda_met(&group, name, dvti_cuda_touch_parts(&group, part, n_parts));
+    if (comms && status == DVT_OK) {
+        status = dvti_cuda_nccl_sum(&group, comms, name, part, n_parts);
+        n_parts = 0;
+    }
     for (; n_parts > 0 && status == DVT_OK; part += taken, n_parts -= taken) {
         taken = dvti_cuda_take_parts(&group, part, n_parts, &args, &bytes, &longest);
         if (longest == 0)
@@ -12085,7 +12287,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -12241,7 +12443,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, making their context current, what can be asked. */
@@ -12450,7 +12652,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -12623,7 +12825,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -12899,7 +13101,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -13120,7 +13322,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -13329,7 +13531,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -13410,7 +13612,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -13581,7 +13783,8 @@ static const dvti_cache *dvti_cache_ready(void) {
 
 /* The shelf is the folder of the first two digits. */
 static void dvti_cache_path(const dvti_cache *cache, dvti_cuda_key key, char *shelf, char *path) {
-    snprintf(shelf, DVTI_CACHE_PATH, "%.900s/%02x", cache->directory, (unsigned)(key.word[0] >> 56));
+    snprintf(shelf, DVTI_CACHE_PATH, "%.900s/%02x", cache->directory,
+             (unsigned)(key.word[0] >> 56));
     snprintf(path, DVTI_CACHE_PATH, "%.900s/%02x/%014llx%016llx.bin", cache->directory,
              (unsigned)(key.word[0] >> 56),
              (unsigned long long)(key.word[0] & ~((uint64_t)0xff << 56)),
@@ -13723,7 +13926,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -17857,7 +18060,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -17983,7 +18186,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -18216,7 +18419,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels, and what the families share. */
@@ -18355,7 +18558,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -18426,7 +18629,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -18749,7 +18952,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -18784,7 +18987,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -19152,7 +19355,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -19187,7 +19390,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -19360,7 +19563,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -19696,7 +19899,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -19750,7 +19953,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -19810,7 +20013,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -19950,7 +20153,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -20122,7 +20325,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -20296,7 +20499,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -20410,7 +20613,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -20470,7 +20673,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -20655,7 +20858,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -20734,7 +20937,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -20978,7 +21181,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -21127,7 +21330,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -21417,7 +21620,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -21582,7 +21785,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -21818,7 +22021,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -21915,7 +22118,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -22118,7 +22321,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -22386,7 +22589,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -22828,7 +23031,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -23039,7 +23242,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -23261,7 +23464,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -23468,7 +23671,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -23667,7 +23870,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -23883,7 +24086,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -24244,7 +24447,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -24523,7 +24726,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -24896,7 +25099,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -25143,7 +25346,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -25207,7 +25410,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -25381,7 +25584,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -25418,7 +25621,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -25462,7 +25665,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -25501,7 +25704,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -25652,7 +25855,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -25704,7 +25907,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -25992,7 +26195,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -26358,7 +26561,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -26695,7 +26898,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -26875,7 +27078,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -27036,7 +27239,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -27456,7 +27659,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -27808,7 +28011,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -28223,7 +28426,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -28691,7 +28894,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -28967,7 +29170,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -29505,7 +29708,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -29783,7 +29986,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -29984,7 +30187,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -30382,7 +30585,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -30623,7 +30826,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -30856,7 +31059,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -31108,7 +31311,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -31304,7 +31507,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -31704,7 +31907,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -31771,7 +31974,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -32175,7 +32378,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -32380,7 +32583,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -32544,7 +32747,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -32741,7 +32944,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -32929,7 +33132,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -33168,7 +33371,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -33298,7 +33501,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -33678,7 +33881,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -33940,7 +34143,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -34375,7 +34578,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -34564,7 +34767,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -34728,7 +34931,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -34976,7 +35179,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -35279,7 +35482,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -35417,7 +35620,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -35478,7 +35681,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -35754,7 +35957,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -35979,7 +36182,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -36282,7 +36485,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -18,6 +18,7 @@
    DEVTENSOR_CUDA_PATH        the driver's library, instead of looking for it
    DEVTENSOR_NVRTC_PATH       NVRTC's library or its folder, instead of looking for it
    DEVTENSOR_P2P              0: copies between cards never go directly
+   DEVTENSOR_NCCL             1: gradients are summed over cards by NCCL, when it is found
    DEVTENSOR_CACHE            0: compiled kernels are not kept on disk
    DEVTENSOR_CACHE_DIR        where they are kept; must be writable by this user only
    DEVTENSOR_CACHE_SIZE       bytes they may take, with an optional suffix K, M or G (256M)

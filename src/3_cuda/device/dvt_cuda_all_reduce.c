@@ -1,6 +1,7 @@
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
    each waits for what the others have queued, so nothing is read before it is there, nor written while it is read. */
 #include "3_cuda/device/dvt_cuda_device.h"
+#include "3_cuda/driver/dvt_nccl.h"
 
 #define DVTI_ONE_STAGE_BYTES ((int64_t)256 << 10)
 
@@ -42,13 +43,62 @@ static bool dvti_cuda_group_begin(dvti_cuda_group *group, const char *function,
     return true;
 }
 
+/* ---- NCCL, when it is asked for: one card for each gpu ---- */
+static const dvti_nccl_comm *dvti_cuda_comms(const dvti_cuda_group *group) {
+    int cards[DVT_MAX_GPUS], i, j;
+    for (i = 0; i < group->n; i++) {
+        cards[i] = group->gpu[i]->card->index;
+        for (j = 0; j < i; j++)
+            if (cards[j] == cards[i])
+                return NULL;
+    }
+    return dvti_nccl_open() ? dvti_nccl_comms(cards, group->n) : NULL;
+}
+
+/* -1: a dtype that it does not sum. */
+static int dvti_cuda_nccl_type(dvt_dtype dtype) {
+    static const int types[DVT_DTYPE_COUNT] = {DVTI_NCCL_F32,  DVTI_NCCL_F64, DVTI_NCCL_F16,
+                                               DVTI_NCCL_BF16, DVTI_NCCL_I8,  DVTI_NCCL_U8,
+                                               DVTI_NCCL_I32,  DVTI_NCCL_I64, -1};
+    return types[dtype];
+}
+
+static bool dvti_cuda_nccl_serves(const dvti_reduce_part *part, int n_parts) {
+    int i;
+    for (i = 0; i < n_parts; i++)
+        if (dvti_cuda_nccl_type(part[i].dtype) < 0)
+            return false;
+    return true;
+}
+
+static dvt_status dvti_cuda_nccl_sum(dvti_cuda_group *group, const dvti_nccl_comm *comms,
+                                     const char *name, const dvti_reduce_part *part, int n_parts) {
+    const dvti_nccl *nccl = dvti_nccl_open();
+    int result = nccl->ncclGroupStart(), ended, i, k;
+    for (i = 0; i < n_parts && result == DVTI_NCCL_OK; i++)
+        for (k = 0; k < group->n && result == DVTI_NCCL_OK && part[i].count > 0; k++)
+            result = nccl->ncclAllReduce(part[i].at[k], part[i].at[k], (size_t)part[i].count,
+                                         dvti_cuda_nccl_type(part[i].dtype), DVTI_NCCL_SUM,
+                                         comms[k], group->gpu[k]->compute);
+    ended = nccl->ncclGroupEnd();
+    for (k = 0; k < group->n; k++)
+        dvti_cuda_remember(group->gpu[k], name);
+    result = result == DVTI_NCCL_OK ? ended : result;
+    if (result == DVTI_NCCL_OK)
+        return DVT_OK;
+    return dvti_fail(DVT_ERR_INTERNAL,
+                     "%s: summing over %d GPUs with NCCL gave: %s; unset DEVTENSOR_NCCL to sum "
+                     "without it",
+                     name, group->n, nccl->ncclGetErrorString(result));
+}
+
 DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n) {
     dvti_cuda_group group;
     bool can = true;
     int i, j;
     if (!dvti_cuda_group_begin(&group, "all-reduce", device, n))
         return false;
-    for (i = 0; i < n && can; i++)
+    for (i = 0; i < n && can && !dvti_cuda_comms(&group); i++)
         for (j = i + 1; j < n && can; j++)
             can = dvti_cuda_reaches(group.gpu[i], group.gpu[j]);
     dvti_cuda_group_end(&group, n);
@@ -194,13 +244,19 @@ static int dvti_cuda_take_parts(const dvti_cuda_group *group, const dvti_reduce_
 DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
                                         const dvti_reduce_part *part, int n_parts) {
     dvti_cuda_group group;
+    const dvti_nccl_comm *comms;
     dvti_kall args;
     int64_t bytes, longest;
     dvt_status status;
     int taken;
     if (!dvti_cuda_group_begin(&group, name, device, n))
         return dvti_failure();
+    comms = dvti_cuda_nccl_serves(part, n_parts) ? dvti_cuda_comms(&group) : NULL;
     status = dvti_cuda_met(&group, name, dvti_cuda_touch_parts(&group, part, n_parts));
+    if (comms && status == DVT_OK) {
+        status = dvti_cuda_nccl_sum(&group, comms, name, part, n_parts);
+        n_parts = 0;
+    }
     for (; n_parts > 0 && status == DVT_OK; part += taken, n_parts -= taken) {
         taken = dvti_cuda_take_parts(&group, part, n_parts, &args, &bytes, &longest);
         if (longest == 0)

@@ -119,7 +119,8 @@ static const dvti_cache *dvti_cache_ready(void) {
 
 /* The shelf is the folder of the first two digits. */
 static void dvti_cache_path(const dvti_cache *cache, dvti_cuda_key key, char *shelf, char *path) {
-    snprintf(shelf, DVTI_CACHE_PATH, "%.900s/%02x", cache->directory, (unsigned)(key.word[0] >> 56));
+    snprintf(shelf, DVTI_CACHE_PATH, "%.900s/%02x", cache->directory,
+             (unsigned)(key.word[0] >> 56));
     snprintf(path, DVTI_CACHE_PATH, "%.900s/%02x/%014llx%016llx.bin", cache->directory,
              (unsigned)(key.word[0] >> 56),
              (unsigned long long)(key.word[0] & ~((uint64_t)0xff << 56)),

@@ -3,6 +3,9 @@
 // the library that is its argument (the toolkit's stub).
 #include <cuda.h>
 #include <nvrtc.h>
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+#endif
 #include <dlfcn.h>
 #include <cstdio>
 #include <cstdint>
@@ -35,6 +38,18 @@ DVTI_CUDA_DRIVER_TABLE(AGREES)
     static_assert(agree<decltype(&::name), decltype(dvti_nvrtc::name)>::value,                     \
                   #name " has another prototype in nvrtc.h");
 DVTI_NVRTC_TABLE(AGREES)
+
+#if __has_include(<nccl.h>)
+#define AGREES_NCCL(name, arguments)                                                               \
+    static_assert(agree<decltype(&::name), decltype(dvti_nccl::name)>::value,                      \
+                  #name " has another prototype in nccl.h");
+DVTI_NCCL_TABLE(AGREES_NCCL)
+static_assert(DVTI_NCCL_OK == (int)ncclSuccess && DVTI_NCCL_SUM == (int)ncclSum, "nccl.h");
+static_assert(DVTI_NCCL_I8 == (int)ncclInt8 && DVTI_NCCL_U8 == (int)ncclUint8, "nccl.h");
+static_assert(DVTI_NCCL_I32 == (int)ncclInt32 && DVTI_NCCL_I64 == (int)ncclInt64, "nccl.h");
+static_assert(DVTI_NCCL_F16 == (int)ncclFloat16 && DVTI_NCCL_BF16 == (int)ncclBfloat16, "nccl.h");
+static_assert(DVTI_NCCL_F32 == (int)ncclFloat32 && DVTI_NCCL_F64 == (int)ncclFloat64, "nccl.h");
+#endif
 
 #define EQUAL(ours, theirs) static_assert((int)(ours) == (int)(theirs), #ours " is not " #theirs)
 EQUAL(DVTI_CU_OK, CUDA_SUCCESS);

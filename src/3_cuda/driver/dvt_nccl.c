@@ -1,0 +1,86 @@
+/* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
+   kernels of our own. Communicators live as long as the process: destroying them at exit would race with the driver's end. */
+#include "3_cuda/driver/dvt_nccl.h"
+
+#define DVTI_NCCL_GROUPS 8
+
+typedef struct dvti_nccl_group {
+    int n, card[DVT_MAX_GPUS];
+    dvti_nccl_comm comm[DVT_MAX_GPUS];
+} dvti_nccl_group;
+
+typedef struct dvti_nccl_state {
+    bool tried, usable;
+    dvti_nccl library;
+    dvti_nccl_group group[DVTI_NCCL_GROUPS];
+    int n;
+} dvti_nccl_state;
+
+static dvti_nccl_state dvti_nccl_the_state;
+static dvti_mutex dvti_nccl_lock = DVTI_MUTEX_INIT;
+
+static bool dvti_nccl_resolve(void *library, dvti_nccl *nccl) {
+    void *symbol;
+#define DVTI_NCCL_RESOLVE(name, arguments)                                                         \
+    symbol = dvti_library_symbol(library, #name);                                                  \
+    if (!symbol)                                                                                   \
+        return false;                                                                              \
+    memcpy(&nccl->name, &symbol, sizeof symbol);
+    DVTI_NCCL_TABLE(DVTI_NCCL_RESOLVE)
+#undef DVTI_NCCL_RESOLVE
+    symbol = dvti_library_symbol(library, "ncclGetErrorString");
+    memcpy(&nccl->ncclGetErrorString, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+DVTI_FN const dvti_nccl *dvti_nccl_open(void) {
+    dvti_nccl_state *s = &dvti_nccl_the_state;
+    dvti_mutex_lock(&dvti_nccl_lock);
+    if (!s->tried) {
+        s->tried = true;
+        if (dvti_env_int("DEVTENSOR_NCCL", 0, 1, 0)) {
+            void *library = dvti_library_open("libnccl.so.2");
+            s->usable = library && dvti_nccl_resolve(library, &s->library);
+            if (!s->usable)
+                dvti_log(DVT_LOG_WARNING,
+                         "DEVTENSOR_NCCL=1, but libnccl.so.2 %s; sums over GPUs "
+                         "are made without it",
+                         library ? "has not all that is needed" : "was not found");
+        }
+    }
+    dvti_mutex_unlock(&dvti_nccl_lock);
+    return s->usable ? &s->library : NULL;
+}
+
+/* With the lock held. */
+static const dvti_nccl_comm *dvti_nccl_group_of(dvti_nccl_state *s, const int *cards, int n) {
+    dvti_nccl_group *group;
+    int i, result;
+    for (i = 0; i < s->n; i++)
+        if (s->group[i].n == n && memcmp(s->group[i].card, cards, (size_t)n * sizeof *cards) == 0)
+            return s->group[i].comm;
+    if (s->n == DVTI_NCCL_GROUPS)
+        return NULL;
+    group = &s->group[s->n];
+    result = s->library.ncclCommInitAll(group->comm, n, cards);
+    if (result != DVTI_NCCL_OK) {
+        dvti_log(DVT_LOG_WARNING, "NCCL gave: %s; sums over GPUs are made without it",
+                 s->library.ncclGetErrorString(result));
+        s->usable = false;
+        return NULL;
+    }
+    group->n = n;
+    memcpy(group->card, cards, (size_t)n * sizeof *cards);
+    s->n++;
+    return group->comm;
+}
+
+DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
+    const dvti_nccl_comm *comms;
+    dvti_mutex_lock(&dvti_nccl_lock);
+    comms = dvti_nccl_group_of(&dvti_nccl_the_state, cards, n);
+    dvti_mutex_unlock(&dvti_nccl_lock);
+    return comms;
+}
+
+#undef DVTI_NCCL_GROUPS

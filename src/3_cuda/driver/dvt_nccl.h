@@ -1,0 +1,43 @@
+/* NVIDIA's collectives library, as far as a sum needs it. Types as in nccl.h, proved by tests/cuda. */
+#ifndef DVTI_NCCL_H
+#define DVTI_NCCL_H
+#include "3_cuda/dvt_cuda.h"
+
+typedef void *dvti_nccl_comm;
+
+enum {
+    DVTI_NCCL_OK = 0,
+    DVTI_NCCL_SUM = 0,
+    DVTI_NCCL_I8 = 0,
+    DVTI_NCCL_U8 = 1,
+    DVTI_NCCL_I32 = 2,
+    DVTI_NCCL_I64 = 4,
+    DVTI_NCCL_F16 = 6,
+    DVTI_NCCL_F32 = 7,
+    DVTI_NCCL_F64 = 8,
+    DVTI_NCCL_BF16 = 9
+};
+
+#define DVTI_NCCL_TABLE(X)                                                                         \
+    X(ncclCommInitAll, (dvti_nccl_comm * comms, int n, const int *devices))                        \
+    X(ncclCommDestroy, (dvti_nccl_comm comm))                                                      \
+    X(ncclGroupStart, (void))                                                                      \
+    X(ncclGroupEnd, (void))                                                                        \
+    X(ncclAllReduce, (const void *from, void *to, size_t count, int type, int operation,           \
+                      dvti_nccl_comm comm, dvti_cu_stream stream))
+
+#define DVTI_NCCL_MEMBER(name, arguments) int(DVTI_CUDA_CALL * name) arguments;
+
+typedef struct dvti_nccl {
+    DVTI_NCCL_TABLE(DVTI_NCCL_MEMBER)
+    const char *(DVTI_CUDA_CALL *ncclGetErrorString)(int result);
+} dvti_nccl;
+
+#undef DVTI_NCCL_MEMBER
+
+/* The library, opened at the first call; NULL when it was not asked for (DEVTENSOR_NCCL=1) or cannot be had, which is logged once. */
+DVTI_FN const dvti_nccl *dvti_nccl_open(void);
+/* One communicator per card, in that order, made at the first use of the list and kept; NULL: none can be made. */
+DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n);
+
+#endif

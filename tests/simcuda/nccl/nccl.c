@@ -1,0 +1,112 @@
+/* A double of NCCL for the simulated driver: sums float32 and float64 arrays over the cards of one process, at ncclGroupEnd, through main
+   memory. ncclReductionCount (found with dlsym) says how many sums there were, so that a test knows that it was used. */
+#include <cuda.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+enum { OK = 0, INTERNAL = 3, INVALID = 4, F32 = 7, F64 = 8, MOST = 4096 };
+
+struct comm {
+    int rank, size;
+    CUcontext context;
+    CUdevice device;
+};
+
+struct request {
+    const void *from;
+    void *to;
+    size_t count;
+    int type;
+    struct comm *comm;
+    CUstream stream;
+};
+
+static struct request queued[MOST];
+static int n_queued, reductions;
+
+API int ncclReductionCount(void) { return reductions; }
+
+API const char *ncclGetErrorString(int result) {
+    return result == OK ? "no error" : result == INVALID ? "invalid argument" : "internal error";
+}
+
+API int ncclCommInitAll(struct comm **comms, int n, const int *devices) {
+    for (int i = 0; i < n; i++) {
+        comms[i] = calloc(1, sizeof *comms[i]);
+        comms[i]->rank = i;
+        comms[i]->size = n;
+        if (cuDeviceGet(&comms[i]->device, devices[i]) ||
+            cuDevicePrimaryCtxRetain(&comms[i]->context, comms[i]->device))
+            return INTERNAL;
+    }
+    return OK;
+}
+
+API int ncclCommDestroy(struct comm *comm) {
+    cuDevicePrimaryCtxRelease(comm->device);
+    free(comm);
+    return OK;
+}
+
+API int ncclGroupStart(void) {
+    n_queued = 0;
+    return OK;
+}
+
+API int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation, struct comm *comm, CUstream stream) {
+    struct request one = {from, to, count, type, comm, stream};
+    if (n_queued == MOST || operation != 0 || (type != F32 && type != F64))
+        return INVALID;
+    queued[n_queued++] = one;
+    return OK;
+}
+
+static int fetch(const struct request *one, void *host) {
+    size_t bytes = one->count * (one->type == F32 ? 4 : 8);
+    CUcontext popped;
+    int bad = cuCtxPushCurrent(one->comm->context) ||
+              cuMemcpyDtoHAsync(host, (CUdeviceptr)(uintptr_t)one->from, bytes, one->stream) ||
+              cuStreamSynchronize(one->stream);
+    cuCtxPopCurrent(&popped);
+    return bad;
+}
+
+static int store(const struct request *one, const void *host) {
+    size_t bytes = one->count * (one->type == F32 ? 4 : 8);
+    CUcontext popped;
+    int bad = cuCtxPushCurrent(one->comm->context) ||
+              cuMemcpyHtoDAsync((CUdeviceptr)(uintptr_t)one->to, host, bytes, one->stream) ||
+              cuStreamSynchronize(one->stream);
+    cuCtxPopCurrent(&popped);
+    return bad;
+}
+
+/* The requests of one sum stand one behind the other, in the order of the ranks. */
+static int reduce(const struct request *first) {
+    size_t count = first->count;
+    double *sum = calloc(count, 8), *one = malloc(count * 8);
+    int bad = 0;
+    for (int k = 0; k < first->comm->size && !bad; k++) {
+        bad = first[k].comm->rank != k || first[k].count != count || fetch(&first[k], one);
+        for (size_t i = 0; i < count && !bad; i++)
+            if (first->type == F32)
+                ((float *)sum)[i] += ((float *)one)[i];
+            else
+                sum[i] += one[i];
+    }
+    for (int k = 0; k < first->comm->size && !bad; k++)
+        bad = store(&first[k], sum);
+    free(sum);
+    free(one);
+    reductions++;
+    return bad ? INTERNAL : OK;
+}
+
+API int ncclGroupEnd(void) {
+    int result = OK;
+    for (int i = 0; i < n_queued && result == OK; i += queued[i].comm->size)
+        result = reduce(&queued[i]);
+    n_queued = 0;
+    return result;
+}
