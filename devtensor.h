@@ -11972,6 +11972,9 @@ DVTI_FN dvti_cu_result dvti_cuda_foreign(dvti_cuda_gpu *gpu, const void *at, int
 DVTI_FN void dvti_cuda_note_fresh(dvti_cuda_gpu *gpu, const dvti_cuda_block *block);
 DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu);
 
+/* After a failure: waits for what stands in the stream already, which uses memory that the caller is about to give up. */
+DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream);
+
 /* A chunk of at least that many bytes, at most DVTI_CUDA_CHUNK_BYTES, taken for the caller; waits for one when all are in use. NULL: no
    page-locked memory can be had. */
 DVTI_FN dvti_cuda_chunk *dvti_cuda_chunk_take(dvti_cuda_gpu *gpu, int64_t bytes);
@@ -11988,6 +11991,9 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed);
 /* A result other than OK as a status, with the error set. An error that ends the card is kept with the operations that may have caused it. */
 DVTI_FN dvt_status dvti_cuda_failed(dvti_cuda_gpu *gpu, const char *function, const char *call,
                                     dvti_cu_result result);
+/* The same for work of several gpus, all locked: the one whose card has ended is the one that failed. */
+DVTI_FN dvt_status dvti_cuda_failed_among(dvti_cuda_gpu *const *gpu, int n, const char *function,
+                                          const char *call, dvti_cu_result result);
 /* The same where nobody can be told: the next call says it. */
 DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result);
 DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name);
@@ -12202,7 +12208,7 @@ static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char
 }
 
 static dvt_status dvti_cuda_met(dvti_cuda_group *group, const char *name, dvti_cu_result result) {
-    return dvti_cuda_failed(group->gpu[0], name, "cuStreamWaitEvent", result);
+    return dvti_cuda_failed_among(group->gpu, group->n, name, "cuStreamWaitEvent", result);
 }
 
 static dvt_status dvti_cuda_one_stage(dvti_cuda_group *group, const char *name, dvt_dtype dtype,
@@ -12280,6 +12286,8 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
                      ? dvti_cuda_one_stage(&group, name, part[0].dtype, &args, taken, longest)
                      : dvti_cuda_two_stages(&group, name, part[0].dtype, &args, taken, longest);
     }
+    for (taken = 0; taken < n && status != DVT_OK; taken++)
+        dvti_cuda_settle(group.gpu[taken], group.gpu[taken]->compute);
     dvti_cuda_group_end(&group, n);
     return status;
 }
@@ -12333,6 +12341,8 @@ static dvti_cu_result dvti_cuda_send_all(dvti_cuda_gpu *gpu, char *dst, const ch
         result = dvti_cuda_foreign(gpu, dst, bytes, true, gpu, stream);
     if (result == DVTI_CU_OK && direct)
         result = dvti_cuda()->cuStreamSynchronize(stream);
+    if (result != DVTI_CU_OK)
+        dvti_cuda_settle(gpu, stream);
     return result;
 }
 
@@ -12375,6 +12385,7 @@ static dvti_cu_result dvti_cuda_fetch(dvti_cuda_gpu *gpu, dvti_cuda_arrival *one
     if (result == DVTI_CU_OK)
         result = dvti_cuda_chunk_queue(one->chunk, stream);
     if (result != DVTI_CU_OK) {
+        dvti_cuda_settle(gpu, stream);
         dvti_cuda_chunk_give(one->chunk);
         one->chunk = NULL;
     }
@@ -12466,10 +12477,10 @@ DVTI_FN const dvti_cuda_card *dvti_cuda_card_of(const dvti_cuda_gpu *gpu) {
 DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *card, bool *pushed) {
     const dvti_cuda_driver *cu = dvti_cuda();
     dvti_cu_context current = NULL;
-    dvti_cu_result result = cu->cuCtxGetCurrent(&current);
+    dvti_cu_result result;
     *pushed = false;
-    if (result != DVTI_CU_OK || current == card->context)
-        return result;
+    if (cu->cuCtxGetCurrent(&current) == DVTI_CU_OK && current == card->context)
+        return DVTI_CU_OK;
     result = cu->cuCtxPushCurrent_v2(card->context);
     *pushed = result == DVTI_CU_OK;
     return result;
@@ -12553,6 +12564,10 @@ DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
     status = dvti_cuda_open_card(card, index);
     if (status != DVT_OK)
         return status;
+    if (card->lost)
+        return dvti_fail(DVT_ERR_DEVICE_LOST,
+                         "%s: its card is lost, since %.400s; use another context or start again",
+                         dvt_ctx_name(device->ctx), card->reason);
     gpu = (dvti_cuda_gpu *)dvti_alloc_zero(sizeof *gpu);
     if (!gpu)
         return dvti_fail_memory("opening a GPU", (int64_t)sizeof *gpu);
@@ -12563,8 +12578,9 @@ DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
     gpu->process = dvti_process_id();
     result = dvti_cuda_open_streams(gpu);
     if (result != DVTI_CU_OK) {
+        status = dvti_cuda_failed(gpu, "opening a GPU", "cuStreamCreateWithPriority", result);
         dvti_free(gpu);
-        return dvti_cuda_fail("opening a GPU", "cuStreamCreateWithPriority", result);
+        return status;
     }
     device->impl = gpu;
     dvti_mutex_lock(&dvti_cuda_gpus_lock);
@@ -12787,6 +12803,32 @@ DVTI_FN dvt_status dvti_cuda_failed(dvti_cuda_gpu *gpu, const char *function, co
         return dvti_cuda_tell(gpu, function);
     }
     return dvti_cuda_fail(function, call, result);
+}
+
+/* A card whose context has ended refuses to record an event. */
+static bool dvti_cuda_has_ended(dvti_cuda_gpu *gpu) {
+    dvti_cu_event event;
+    dvti_cu_result result;
+    bool pushed;
+    result = dvti_cuda_enter(gpu->card, &pushed);
+    if (result == DVTI_CU_OK) {
+        event = dvti_cuda_event(gpu, &result);
+        if (event) {
+            result = dvti_cuda()->cuEventRecord(event, gpu->compute);
+            dvti_cuda_event_done(gpu, event);
+        }
+        dvti_cuda_leave(pushed);
+    }
+    return gpu->card->lost || dvti_cuda_ends_context(result);
+}
+
+DVTI_FN dvt_status dvti_cuda_failed_among(dvti_cuda_gpu *const *gpu, int n, const char *function,
+                                          const char *call, dvti_cu_result result) {
+    int k = 0;
+    if (dvti_cuda_ends_context(result))
+        while (k < n - 1 && !dvti_cuda_has_ended(gpu[k]))
+            k++;
+    return dvti_cuda_failed(gpu[k], function, call, result);
 }
 
 DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result) {
@@ -13062,10 +13104,10 @@ DVTI_FN int64_t dvti_cuda_trim(dvti_cuda_memory *memory) {
             dvti_cuda_block *block = memory->bin[small][bin], *next;
             for (; block; block = next) {
                 next = block->chain;
-                if (block->previous || block->next)
+                if (block->previous || block->next ||
+                    dvti_cuda()->cuMemFree_v2((dvti_cu_address)(uintptr_t)block->at) != DVTI_CU_OK)
                     continue;
                 dvti_cuda_bin_remove(memory, block);
-                dvti_cuda()->cuMemFree_v2((dvti_cu_address)(uintptr_t)block->at);
                 bytes += block->size;
                 memory->segments--;
                 memory->reserved -= block->size;
@@ -13308,6 +13350,14 @@ DVTI_FN dvti_cu_result dvti_cuda_foreign(dvti_cuda_gpu *gpu, const void *at, int
     return DVTI_CU_OK;
 }
 
+DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
+    bool pushed;
+    if (gpu->card->lost || dvti_cuda_enter(gpu->card, &pushed) != DVTI_CU_OK)
+        return;
+    dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", dvti_cuda()->cuStreamSynchronize(stream));
+    dvti_cuda_leave(pushed);
+}
+
 DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
     int i;
     for (i = 0; i < DVTI_LENGTH(gpu->mark); i++)
@@ -13403,19 +13453,20 @@ static bool dvti_cuda_copy_arrives(dvti_cuda_gpu *to, dvti_cuda_gpu *from, dvti_
     return done;
 }
 
-/* With both gpus locked. */
+/* With both gpus locked. Without memory for a trial nothing is known. */
 static dvti_cuda_way dvti_cuda_try_way(dvti_cuda_gpu *to, dvti_cuda_gpu *from) {
     size_t bytes = DVTI_TRIAL_WORDS * sizeof(uint32_t);
     uint32_t *words = (uint32_t *)dvti_alloc(bytes);
     dvti_cu_address here = 0, there = 0;
-    dvti_cuda_way way = DVTI_WAY_HOST;
+    dvti_cuda_way way = DVTI_WAY_UNKNOWN;
     bool peer = dvti_env_int("DEVTENSOR_P2P", 0, 1, 1) != 0 &&
                 dvti_cuda_enable_peer(to->card, from->card) &&
                 dvti_cuda_enable_peer(from->card, to->card);
     if (words && dvti_cuda_alloc_on(from->card, &here, bytes) &&
-        dvti_cuda_alloc_on(to->card, &there, bytes) &&
-        dvti_cuda_copy_arrives(to, from, there, here, words))
-        way = peer ? DVTI_WAY_PEER : DVTI_WAY_DRIVER;
+        dvti_cuda_alloc_on(to->card, &there, bytes))
+        way = !dvti_cuda_copy_arrives(to, from, there, here, words) ? DVTI_WAY_HOST
+              : peer                                                ? DVTI_WAY_PEER
+                                                                    : DVTI_WAY_DRIVER;
     if (way == DVTI_WAY_HOST)
         dvti_log(
             DVT_LOG_WARNING,
@@ -13436,7 +13487,7 @@ static dvti_cuda_way dvti_cuda_way_between(dvti_cuda_gpu *to, dvti_cuda_gpu *fro
         *way = dvti_cuda_try_way(to, from);
     found = *way;
     dvti_mutex_unlock(&dvti_cuda_ways_lock);
-    return found;
+    return found == DVTI_WAY_UNKNOWN ? DVTI_WAY_HOST : found;
 }
 
 DVTI_FN bool dvti_cuda_reaches(dvti_cuda_gpu *a, dvti_cuda_gpu *b) {
@@ -13511,16 +13562,21 @@ static bool dvti_cuda_begin_both(dvti_cuda_gpu *a, dvti_cuda_gpu *b) {
 DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_device *from,
                                        const void *src, int64_t bytes) {
     dvti_cuda_gpu *to = dvti_cuda_gpu_of(device), *source = dvti_cuda_gpu_of(from);
+    dvti_cuda_gpu *both[2];
     dvti_cuda_way way;
     dvt_status status = DVT_OK;
     if (bytes == 0)
         return DVT_OK;
     if (!dvti_cuda_begin_both(to, source))
         return dvti_failure();
+    both[0] = source;
+    both[1] = to;
     way = dvti_cuda_way_between(to, source);
     if (way != DVTI_WAY_HOST)
-        status = dvti_cuda_failed(to, "copy", "cuMemcpyPeerAsync",
-                                  dvti_cuda_queue_copy(to, dst, source, src, bytes));
+        status = dvti_cuda_failed_among(both, 2, "copy", "cuMemcpyPeerAsync",
+                                        dvti_cuda_queue_copy(to, dst, source, src, bytes));
+    if (status != DVT_OK)
+        dvti_cuda_settle(to, to->copy);
     dvti_mutex_unlock(&source->lock);
     dvti_mutex_unlock(&to->lock);
     if (way == DVTI_WAY_HOST)
@@ -18082,10 +18138,15 @@ static int dvti_nvrtc_arch(const dvti_nvrtc *rtc, int cc) {
     return best;
 }
 
+static const char *dvti_nvrtc_text(const dvti_nvrtc *rtc, int result) {
+    const char *text = rtc->nvrtcGetErrorString(result);
+    return text ? text : "an error without a name";
+}
+
 static dvt_status dvti_nvrtc_fail(const dvti_nvrtc *rtc, const char *function, const char *call,
                                   int result) {
     return dvti_fail(DVT_ERR_INTERNAL, "%s: %s gave %s", function, call,
-                     rtc->nvrtcGetErrorString(result));
+                     dvti_nvrtc_text(rtc, result));
 }
 
 /* DEVTENSOR_JIT_DUMP names a directory: sources that are compiled go there, and the logs of those that fail. */
@@ -18126,7 +18187,7 @@ static dvt_status dvti_nvrtc_refused(const dvti_nvrtc *rtc, const char *function
         dvti_nvrtc_dump(source, log);
     }
     status = dvti_fail(DVT_ERR_INTERNAL, "%s: compiling its kernel gave %s: %.300s", function,
-                       rtc->nvrtcGetErrorString(result), log ? log : "no log");
+                       dvti_nvrtc_text(rtc, result), log ? log : "no log");
     dvti_free(log);
     return status;
 }

@@ -21,7 +21,8 @@ typedef struct sim_stats {
     uint64_t bugs; /* wrong uses of the API so far: old symbols, dead handles, bad kernels */
 } sim_stats;
 
-/* The nth call from now of the function (`*`: of any) returns code; nth 0: every call. */
+/* The nth call from now of the function (`*`: of any) returns code; nth 0: every call. A negative code is returned without its sign,
+   and ends the context that is current then: calls that need a healthy one return it from then on. */
 typedef void sim_fail_fn(const char *name, int nth, int code);
 typedef void sim_fail_clear_fn(void);
 /* How often a function has been called; NULL: all functions together. */

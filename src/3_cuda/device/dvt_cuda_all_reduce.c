@@ -187,7 +187,7 @@ static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char
 }
 
 static dvt_status dvti_cuda_met(dvti_cuda_group *group, const char *name, dvti_cu_result result) {
-    return dvti_cuda_failed(group->gpu[0], name, "cuStreamWaitEvent", result);
+    return dvti_cuda_failed_among(group->gpu, group->n, name, "cuStreamWaitEvent", result);
 }
 
 static dvt_status dvti_cuda_one_stage(dvti_cuda_group *group, const char *name, dvt_dtype dtype,
@@ -265,6 +265,8 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
                      ? dvti_cuda_one_stage(&group, name, part[0].dtype, &args, taken, longest)
                      : dvti_cuda_two_stages(&group, name, part[0].dtype, &args, taken, longest);
     }
+    for (taken = 0; taken < n && status != DVT_OK; taken++)
+        dvti_cuda_settle(group.gpu[taken], group.gpu[taken]->compute);
     dvti_cuda_group_end(&group, n);
     return status;
 }

@@ -39,6 +39,8 @@ static dvti_cu_result dvti_cuda_send_all(dvti_cuda_gpu *gpu, char *dst, const ch
         result = dvti_cuda_foreign(gpu, dst, bytes, true, gpu, stream);
     if (result == DVTI_CU_OK && direct)
         result = dvti_cuda()->cuStreamSynchronize(stream);
+    if (result != DVTI_CU_OK)
+        dvti_cuda_settle(gpu, stream);
     return result;
 }
 
@@ -81,6 +83,7 @@ static dvti_cu_result dvti_cuda_fetch(dvti_cuda_gpu *gpu, dvti_cuda_arrival *one
     if (result == DVTI_CU_OK)
         result = dvti_cuda_chunk_queue(one->chunk, stream);
     if (result != DVTI_CU_OK) {
+        dvti_cuda_settle(gpu, stream);
         dvti_cuda_chunk_give(one->chunk);
         one->chunk = NULL;
     }

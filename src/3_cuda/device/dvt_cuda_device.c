@@ -16,10 +16,10 @@ DVTI_FN const dvti_cuda_card *dvti_cuda_card_of(const dvti_cuda_gpu *gpu) {
 DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *card, bool *pushed) {
     const dvti_cuda_driver *cu = dvti_cuda();
     dvti_cu_context current = NULL;
-    dvti_cu_result result = cu->cuCtxGetCurrent(&current);
+    dvti_cu_result result;
     *pushed = false;
-    if (result != DVTI_CU_OK || current == card->context)
-        return result;
+    if (cu->cuCtxGetCurrent(&current) == DVTI_CU_OK && current == card->context)
+        return DVTI_CU_OK;
     result = cu->cuCtxPushCurrent_v2(card->context);
     *pushed = result == DVTI_CU_OK;
     return result;
@@ -103,6 +103,10 @@ DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
     status = dvti_cuda_open_card(card, index);
     if (status != DVT_OK)
         return status;
+    if (card->lost)
+        return dvti_fail(DVT_ERR_DEVICE_LOST,
+                         "%s: its card is lost, since %.400s; use another context or start again",
+                         dvt_ctx_name(device->ctx), card->reason);
     gpu = (dvti_cuda_gpu *)dvti_alloc_zero(sizeof *gpu);
     if (!gpu)
         return dvti_fail_memory("opening a GPU", (int64_t)sizeof *gpu);
@@ -113,8 +117,9 @@ DVTI_FN dvt_status dvti_cuda_open(dvti_device *device, int index) {
     gpu->process = dvti_process_id();
     result = dvti_cuda_open_streams(gpu);
     if (result != DVTI_CU_OK) {
+        status = dvti_cuda_failed(gpu, "opening a GPU", "cuStreamCreateWithPriority", result);
         dvti_free(gpu);
-        return dvti_cuda_fail("opening a GPU", "cuStreamCreateWithPriority", result);
+        return status;
     }
     device->impl = gpu;
     dvti_mutex_lock(&dvti_cuda_gpus_lock);

@@ -138,6 +138,9 @@ DVTI_FN dvti_cu_result dvti_cuda_foreign(dvti_cuda_gpu *gpu, const void *at, int
 DVTI_FN void dvti_cuda_note_fresh(dvti_cuda_gpu *gpu, const dvti_cuda_block *block);
 DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu);
 
+/* After a failure: waits for what stands in the stream already, which uses memory that the caller is about to give up. */
+DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream);
+
 /* A chunk of at least that many bytes, at most DVTI_CUDA_CHUNK_BYTES, taken for the caller; waits for one when all are in use. NULL: no
    page-locked memory can be had. */
 DVTI_FN dvti_cuda_chunk *dvti_cuda_chunk_take(dvti_cuda_gpu *gpu, int64_t bytes);
@@ -154,6 +157,9 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed);
 /* A result other than OK as a status, with the error set. An error that ends the card is kept with the operations that may have caused it. */
 DVTI_FN dvt_status dvti_cuda_failed(dvti_cuda_gpu *gpu, const char *function, const char *call,
                                     dvti_cu_result result);
+/* The same for work of several gpus, all locked: the one whose card has ended is the one that failed. */
+DVTI_FN dvt_status dvti_cuda_failed_among(dvti_cuda_gpu *const *gpu, int n, const char *function,
+                                          const char *call, dvti_cu_result result);
 /* The same where nobody can be told: the next call says it. */
 DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result);
 DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name);

@@ -130,6 +130,32 @@ DVTI_FN dvt_status dvti_cuda_failed(dvti_cuda_gpu *gpu, const char *function, co
     return dvti_cuda_fail(function, call, result);
 }
 
+/* A card whose context has ended refuses to record an event. */
+static bool dvti_cuda_has_ended(dvti_cuda_gpu *gpu) {
+    dvti_cu_event event;
+    dvti_cu_result result;
+    bool pushed;
+    result = dvti_cuda_enter(gpu->card, &pushed);
+    if (result == DVTI_CU_OK) {
+        event = dvti_cuda_event(gpu, &result);
+        if (event) {
+            result = dvti_cuda()->cuEventRecord(event, gpu->compute);
+            dvti_cuda_event_done(gpu, event);
+        }
+        dvti_cuda_leave(pushed);
+    }
+    return gpu->card->lost || dvti_cuda_ends_context(result);
+}
+
+DVTI_FN dvt_status dvti_cuda_failed_among(dvti_cuda_gpu *const *gpu, int n, const char *function,
+                                          const char *call, dvti_cu_result result) {
+    int k = 0;
+    if (dvti_cuda_ends_context(result))
+        while (k < n - 1 && !dvti_cuda_has_ended(gpu[k]))
+            k++;
+    return dvti_cuda_failed(gpu[k], function, call, result);
+}
+
 DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result) {
     if (result != DVTI_CU_OK && dvti_cuda_ends_context(result))
         dvti_cuda_lose(gpu, call, result);

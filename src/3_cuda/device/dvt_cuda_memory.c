@@ -230,10 +230,10 @@ DVTI_FN int64_t dvti_cuda_trim(dvti_cuda_memory *memory) {
             dvti_cuda_block *block = memory->bin[small][bin], *next;
             for (; block; block = next) {
                 next = block->chain;
-                if (block->previous || block->next)
+                if (block->previous || block->next ||
+                    dvti_cuda()->cuMemFree_v2((dvti_cu_address)(uintptr_t)block->at) != DVTI_CU_OK)
                     continue;
                 dvti_cuda_bin_remove(memory, block);
-                dvti_cuda()->cuMemFree_v2((dvti_cu_address)(uintptr_t)block->at);
                 bytes += block->size;
                 memory->segments--;
                 memory->reserved -= block->size;

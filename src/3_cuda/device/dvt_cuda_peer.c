@@ -74,19 +74,20 @@ static bool dvti_cuda_copy_arrives(dvti_cuda_gpu *to, dvti_cuda_gpu *from, dvti_
     return done;
 }
 
-/* With both gpus locked. */
+/* With both gpus locked. Without memory for a trial nothing is known. */
 static dvti_cuda_way dvti_cuda_try_way(dvti_cuda_gpu *to, dvti_cuda_gpu *from) {
     size_t bytes = DVTI_TRIAL_WORDS * sizeof(uint32_t);
     uint32_t *words = (uint32_t *)dvti_alloc(bytes);
     dvti_cu_address here = 0, there = 0;
-    dvti_cuda_way way = DVTI_WAY_HOST;
+    dvti_cuda_way way = DVTI_WAY_UNKNOWN;
     bool peer = dvti_env_int("DEVTENSOR_P2P", 0, 1, 1) != 0 &&
                 dvti_cuda_enable_peer(to->card, from->card) &&
                 dvti_cuda_enable_peer(from->card, to->card);
     if (words && dvti_cuda_alloc_on(from->card, &here, bytes) &&
-        dvti_cuda_alloc_on(to->card, &there, bytes) &&
-        dvti_cuda_copy_arrives(to, from, there, here, words))
-        way = peer ? DVTI_WAY_PEER : DVTI_WAY_DRIVER;
+        dvti_cuda_alloc_on(to->card, &there, bytes))
+        way = !dvti_cuda_copy_arrives(to, from, there, here, words) ? DVTI_WAY_HOST
+              : peer                                                ? DVTI_WAY_PEER
+                                                                    : DVTI_WAY_DRIVER;
     if (way == DVTI_WAY_HOST)
         dvti_log(
             DVT_LOG_WARNING,
@@ -107,7 +108,7 @@ static dvti_cuda_way dvti_cuda_way_between(dvti_cuda_gpu *to, dvti_cuda_gpu *fro
         *way = dvti_cuda_try_way(to, from);
     found = *way;
     dvti_mutex_unlock(&dvti_cuda_ways_lock);
-    return found;
+    return found == DVTI_WAY_UNKNOWN ? DVTI_WAY_HOST : found;
 }
 
 DVTI_FN bool dvti_cuda_reaches(dvti_cuda_gpu *a, dvti_cuda_gpu *b) {
@@ -182,16 +183,21 @@ static bool dvti_cuda_begin_both(dvti_cuda_gpu *a, dvti_cuda_gpu *b) {
 DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_device *from,
                                        const void *src, int64_t bytes) {
     dvti_cuda_gpu *to = dvti_cuda_gpu_of(device), *source = dvti_cuda_gpu_of(from);
+    dvti_cuda_gpu *both[2];
     dvti_cuda_way way;
     dvt_status status = DVT_OK;
     if (bytes == 0)
         return DVT_OK;
     if (!dvti_cuda_begin_both(to, source))
         return dvti_failure();
+    both[0] = source;
+    both[1] = to;
     way = dvti_cuda_way_between(to, source);
     if (way != DVTI_WAY_HOST)
-        status = dvti_cuda_failed(to, "copy", "cuMemcpyPeerAsync",
-                                  dvti_cuda_queue_copy(to, dst, source, src, bytes));
+        status = dvti_cuda_failed_among(both, 2, "copy", "cuMemcpyPeerAsync",
+                                        dvti_cuda_queue_copy(to, dst, source, src, bytes));
+    if (status != DVT_OK)
+        dvti_cuda_settle(to, to->copy);
     dvti_mutex_unlock(&source->lock);
     dvti_mutex_unlock(&to->lock);
     if (way == DVTI_WAY_HOST)

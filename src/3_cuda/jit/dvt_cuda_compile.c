@@ -15,10 +15,15 @@ static int dvti_nvrtc_arch(const dvti_nvrtc *rtc, int cc) {
     return best;
 }
 
+static const char *dvti_nvrtc_text(const dvti_nvrtc *rtc, int result) {
+    const char *text = rtc->nvrtcGetErrorString(result);
+    return text ? text : "an error without a name";
+}
+
 static dvt_status dvti_nvrtc_fail(const dvti_nvrtc *rtc, const char *function, const char *call,
                                   int result) {
     return dvti_fail(DVT_ERR_INTERNAL, "%s: %s gave %s", function, call,
-                     rtc->nvrtcGetErrorString(result));
+                     dvti_nvrtc_text(rtc, result));
 }
 
 /* DEVTENSOR_JIT_DUMP names a directory: sources that are compiled go there, and the logs of those that fail. */
@@ -59,7 +64,7 @@ static dvt_status dvti_nvrtc_refused(const dvti_nvrtc *rtc, const char *function
         dvti_nvrtc_dump(source, log);
     }
     status = dvti_fail(DVT_ERR_INTERNAL, "%s: compiling its kernel gave %s: %.300s", function,
-                       rtc->nvrtcGetErrorString(result), log ? log : "no log");
+                       dvti_nvrtc_text(rtc, result), log ? log : "no log");
     dvti_free(log);
     return status;
 }

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct rule { /* "the nth call of name returns code" */
+typedef struct
+    rule { /* "the nth call of name returns code"; a negative one stays with the context */
     char *name;
     int nth, seen, code;
     struct rule *next;
@@ -80,7 +81,7 @@ static void rule_add(const char *name, size_t length, int nth, int code) {
     rules = r;
 }
 
-/* SIMCUDA_FAIL="cuMemAlloc_v2@2=2,*@17=700" */
+/* SIMCUDA_FAIL="cuMemAlloc_v2@2=2,*@17=700,cuLaunchKernel@3=-719" */
 static void rules_from_environment(void) {
     const char *at = getenv("SIMCUDA_FAIL");
     rules_read = true;
@@ -111,6 +112,11 @@ static CUresult injected(const char *name) {
     }
     if (code != CUDA_SUCCESS)
         snprintf(last_error, sizeof last_error, "%s: failed on demand with %d", name, (int)code);
+    if ((int)code < 0) {
+        code = (CUresult) - (int)code;
+        if (current)
+            current->sticky = code;
+    }
     return code;
 }
 

@@ -1,0 +1,336 @@
+/* Every call to the driver and to NVRTC fails once, in a process of its own, while the scenario runs.
+
+   usage: faults [--every N --seed S] [--steps N] [--only NAME@NTH=CODE] FUNCTION...
+
+   Two ways to fail. A *passing* failure belongs to the call: the steps that see it end with an error that says so, or find a way around it
+   and have the right results; afterwards the whole scenario has the right results, and nothing is left behind. A *lasting* one
+   (a negative code) ends the context: what uses that card says that it is lost, and the other card works. */
+#define _GNU_SOURCE
+#include "scenario.h"
+#include "../simulated.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MOST_FUNCTIONS 80
+#define MOST_STEPS 16
+
+/* What an undisturbed run leaves, for all that follow. */
+typedef struct reference {
+    uint64_t hash[MOST_STEPS];
+    uint64_t calls[MOST_FUNCTIONS];
+    long long alive; /* blocks of main memory after the second run */
+    sim_stats objects;
+} reference;
+
+static reference *known;
+static simulated sim;
+static const char *functions[MOST_FUNCTIONS];
+static int n_functions;
+static long long alive;
+static const char *doing = "starting";
+static int steps; /* of the scenario */
+
+/* ---- main memory ---- */
+static void *count_alloc(void *user, size_t bytes) {
+    void *block = malloc(bytes);
+    (void)user;
+    if (block) {
+        __atomic_add_fetch(&alive, 1, __ATOMIC_SEQ_CST);
+        memset(block, 0xa5, bytes < 256 ? bytes : 256);
+    }
+    return block;
+}
+
+static void *count_resize(void *user, void *block, size_t bytes) {
+    (void)user;
+    return realloc(block, bytes);
+}
+
+static void count_release(void *user, void *block) {
+    (void)user;
+    __atomic_add_fetch(&alive, -1, __ATOMIC_SEQ_CST);
+    free(block);
+}
+
+/* ---- the child ---- */
+static int wrong(const char *what, const char *detail) {
+    printf("    %s: %s: %s\n", doing, what, detail);
+    return 1;
+}
+
+static int is_nvrtc(const char *name) {
+    return strncmp(name, "nvrtc", 5) == 0;
+}
+
+/* A sentence: who, what, and the words of the driver or of ours. */
+static int check_sentence(const step_result *r) {
+    return strlen(r->error) > 20 && strstr(r->error, ": ")
+               ? 0
+               : wrong("an error without a sentence", r->error);
+}
+
+static int check_steps(const step_result *results, int first, int last, int may_fail) {
+    int bad = 0, i;
+    for (i = first; i < last; i++) {
+        doing = scenario[i].name;
+        if (results[i].code != DVT_OK)
+            bad += may_fail ? check_sentence(&results[i]) : wrong("failed", results[i].error);
+        else if (results[i].hash != known->hash[i])
+            bad += wrong("no error, and another result", "");
+    }
+    return bad;
+}
+
+static int close_all(void) {
+    dvt_status status;
+    doing = "closing";
+    status = dvt_set_virtual_gpus(0, 0);
+    if (status == DVT_OK)
+        return 0;
+    wrong("an error", dvt_error());
+    dvt_clear_error();
+    return 1;
+}
+
+/* What a failing call was to give back, nobody can. */
+static int check_nothing_left(const char *name, int unseen) {
+    int one = strstr(name, "Destroy") || strstr(name, "Free") || strstr(name, "Unload");
+    sim_stats now;
+    char text[200];
+    long long left;
+    sim.get_stats(&now);
+    left = (long long)(now.streams + now.events + now.host_blocks + now.device_allocations);
+    snprintf(
+        text, sizeof text,
+        "%lld blocks of main memory for %lld, streams %d, events %d, pinned %d, allocations %d",
+        alive, known->alive, (int)now.streams, (int)now.events, (int)now.host_blocks,
+        (int)now.device_allocations);
+    doing = "closing";
+    if (unseen && strcmp(name, "cuCtxPushCurrent_v2") == 0) /* closing, without a context */
+        return 0;
+    return alive <= known->alive && left <= one && now.modules <= known->objects.modules
+               ? 0
+               : wrong("left behind", text);
+}
+
+/* Whether the card is lost, which then every call says. */
+static int is_lost(int card, int *bad) {
+    int lost = 0, i;
+    for (i = 0; i < 4; i++)
+        DVT_SCOPE {
+            float one = 1;
+            dvt_array *x =
+                i == 0   ? dvt_full(DVT_SHAPE(3), 1, DVT_F32, dvt_gpu(card))
+                : i == 1 ? dvt_from_host(&one, DVT_SHAPE(1), DVT_F32, dvt_gpu(card))
+                : i == 2 ? dvt_copyto(dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu()), dvt_gpu(card))
+                         : dvt_empty(DVT_SHAPE(5), DVT_U8, dvt_gpu(card));
+            if (!x && dvt_error_code() != DVT_ERR_DEVICE_LOST)
+                *bad += wrong("a lost card says something else", dvt_error());
+            if (i > 0 && (x == NULL) != lost)
+                *bad += wrong("a card is lost for some calls only", dvt_error());
+            lost = !x;
+            dvt_clear_error();
+        }
+    return lost;
+}
+
+/* The first call after a failure may be the one that hears of it. */
+static void hear(void) {
+    int card;
+    for (card = 0; card < 2; card++)
+        DVT_SCOPE {
+            dvt_array *x = dvt_full(DVT_SHAPE(2), 1, DVT_F32, dvt_gpu(card));
+            if (x)
+                dvt_wait(x);
+            dvt_clear_error();
+        }
+}
+
+/* The card that a lasting failure left alone works, and the other one is lost for good. */
+static int check_survivors(int expected) {
+    step_result results[MOST_STEPS];
+    int lost[2], bad = 0, card, last;
+    doing = "after the failure";
+    hear();
+    for (card = 0; card < 2; card++)
+        lost[card] = is_lost(card, &bad);
+    if (lost[0] + lost[1] > expected)
+        return bad + wrong("both cards are lost", "");
+    for (card = 0; card < 2; card++) {
+        if (lost[card])
+            continue;
+        scenario_card = card;
+        last = steps < scenario_single ? steps : scenario_single;
+        scenario_run(results, 0, last);
+        bad += check_steps(results, 0, last, 0);
+    }
+    bad += close_all();
+    hear(); /* the failing call may have been one of closing */
+    for (card = 0; card < 2; card++)
+        if (lost[card] && !is_lost(card, &bad))
+            bad += wrong("closing has brought a lost card back", "");
+    return bad + close_all();
+}
+
+static void say_nothing(void *user, dvt_log_level level, const char *message) {
+    (void)user;
+    (void)level;
+    if (getenv("FAULTS_LOG"))
+        fprintf(stderr, "    log: %s\n", message);
+}
+
+static void begin(void) {
+    dvt_allocator counting = {count_alloc, count_resize, count_release, NULL};
+    alarm(60);
+    dvt_set_allocator(&counting);
+    dvt_set_logger(say_nothing, NULL);
+    if (!simulated_find(&sim))
+        exit(2);
+}
+
+/* No GPU, with a reason, is what a driver that does not start leaves. */
+static int check_no_gpu(void) {
+    doing = "no GPU";
+    return strlen(dvt_gpu_reason()) > 20 ? 0 : wrong("without a reason", dvt_gpu_reason());
+}
+
+static int child_fails(const char *name, int nth, int code) {
+    step_result results[MOST_STEPS];
+    int bad, unseen;
+    begin();
+    if (is_nvrtc(name))
+        sim.nvrtc_fail(name, nth, code);
+    else
+        sim.fail(name, nth, code);
+    if (dvt_num_gpus() == 0)
+        return check_no_gpu();
+    unseen = scenario_run(results, 0, steps) == 0;
+    bad = check_steps(results, 0, steps, 1);
+    if (code < 0)
+        return bad + check_survivors(1);
+    bad += close_all();
+    sim.fail_clear();
+    sim.nvrtc_reset();
+    scenario_run(results, 0, steps);
+    bad += check_steps(results, 0, steps, 0);
+    bad += close_all();
+    return bad + check_nothing_left(name, unseen);
+}
+
+static int child_counts(void) {
+    step_result results[MOST_STEPS];
+    int i, bad = 0;
+    begin();
+    if (dvt_num_gpus() != 2) {
+        printf("    %s\n", dvt_gpu_reason());
+        return 1;
+    }
+    scenario_run(results, 0, steps);
+    for (i = 0; i < steps; i++) {
+        doing = scenario[i].name;
+        if (results[i].code != DVT_OK)
+            bad += wrong("failed", results[i].error);
+        known->hash[i] = results[i].hash;
+    }
+    bad += close_all();
+    for (i = 0; i < n_functions; i++)
+        known->calls[i] =
+            is_nvrtc(functions[i]) ? sim.nvrtc_calls(functions[i]) : sim.calls(functions[i]);
+    scenario_run(results, 0, steps);
+    bad += check_steps(results, 0, steps, 0);
+    bad += close_all();
+    known->alive = alive;
+    sim.get_stats(&known->objects);
+    if (known->objects.streams || known->objects.events || known->objects.host_blocks ||
+        known->objects.device_allocations) {
+        sim.leaks();
+        bad += wrong("left behind", "see above");
+    }
+    return bad;
+}
+
+/* ---- the parent ---- */
+/* Ends as a program ends, so that leaving the process is a part of every run. */
+static int run_child(const char *name, int nth, int code) {
+    pid_t child;
+    int state = 0;
+    fflush(NULL);
+    child = fork();
+    if (child == 0)
+        exit(name ? child_fails(name, nth, code) != 0 : child_counts() != 0);
+    if (child < 0 || waitpid(child, &state, 0) != child)
+        return 1;
+    if (WIFSIGNALED(state))
+        printf("    %s\n", WTERMSIG(state) == SIGALRM ? "hangs" : strsignal(WTERMSIG(state)));
+    if (state != 0 && name)
+        printf("FAIL %s, call %d gives %d\n", name, nth, code);
+    return state != 0;
+}
+
+static int allocates(const char *name) {
+    return strcmp(name, "cuMemAlloc_v2") == 0 || strcmp(name, "cuMemHostAlloc") == 0 ||
+           strcmp(name, "cuModuleLoadDataEx") == 0 || strcmp(name, "cuDevicePrimaryCtxRetain") == 0;
+}
+
+/* The code of a failure that passes, and of one that ends the context that is current, which is not that of the card where contexts change;
+   0: the function has none. */
+static int passing(const char *name) {
+    return is_nvrtc(name) ? 6 : allocates(name) ? 2 : 304;
+}
+
+static int lasting(const char *name) {
+    return is_nvrtc(name) || strncmp(name, "cuGetError", 10) == 0 ||
+                   strncmp(name, "cuCtx", 5) == 0 || strncmp(name, "cuDevice", 8) == 0 ||
+                   strcmp(name, "cuInit") == 0 || strcmp(name, "cuDriverGetVersion") == 0
+               ? 0
+           : strstr(name, "Launch")                                ? -719
+           : strstr(name, "Synchronize") || strstr(name, "Memcpy") ? -700
+                                                                   : -999;
+}
+
+int main(int argc, char **argv) {
+    int every = 1, seed = 1, passed = 0, failed = 0, swept = 0, i, kind;
+    char only[64] = "";
+    int only_nth = 0, only_code = 0;
+    steps = scenario_steps;
+    known = (reference *)mmap(NULL, sizeof *known, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--every") == 0)
+            every = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--seed") == 0)
+            seed = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--steps") == 0)
+            steps = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--only") == 0)
+            sscanf(argv[++i], "%63[^@]@%d=%d", only, &only_nth, &only_code);
+        else if (n_functions < MOST_FUNCTIONS)
+            functions[n_functions++] = argv[i];
+    if (run_child(NULL, 0, 0) != 0) {
+        printf("FAIL the scenario without failures\n0 passed, 1 failed, 0 skipped\n");
+        return 1;
+    }
+    if (only[0])
+        return run_child(only, only_nth, only_code);
+    srand((unsigned)seed);
+    for (i = 0; i < n_functions; i++)
+        for (kind = 0; kind < 2; kind++) {
+            int code = kind ? lasting(functions[i]) : passing(functions[i]), nth;
+            for (nth = 1; code && nth <= (int)known->calls[i]; nth++) {
+                swept++;
+                if (rand() % every != 0)
+                    continue;
+                if (run_child(functions[i], nth, code))
+                    failed++;
+                else
+                    passed++;
+            }
+        }
+    printf("%d of %d failures, seed %d\n", passed + failed, swept, seed);
+    printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+    return failed != 0;
+}

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Every call to the driver and to NVRTC fails once (faults.c). A sample of the thousands by default; FULL=1 runs all, SEED=n draws another.
+# Environment: BUILD, CC, LIBRARY, SIM (the folder of the simulated driver).
+here=$(dirname "$0")
+. "$here/../../lib.sh"
+: "${BUILD:=build/debug}" "${CC:=cc}" "${LIBRARY:=$BUILD/devtensor.o}" "${SIM:=build/simcuda/lib}" "${SEED:=1}" "${LIBS:=-lm -ldl -lpthread}"
+if [ ! -f "$SIM/libcuda.so.1" ]; then skip "failing calls" "no simulated driver in $SIM"; finish; exit; fi
+work=$BUILD/cuda-faults
+mkdir -p "$work"
+mkdir -p -m 700 "${DEVTENSOR_CACHE_DIR:=$work/kernels}" "${SIMCUDA_CACHE:=$work/modules}"
+export DEVTENSOR_CACHE_DIR SIMCUDA_CACHE LD_LIBRARY_PATH="$SIM" SIMCUDA_MEM=256M SIMCUDA_ARENA=1G
+unset DEVTENSOR_CACHE DEVTENSOR_VIRTUAL_GPUS DEVTENSOR_CUDA DEVTENSOR_P2P DEVTENSOR_SYNC DEVTENSOR_NVRTC_PATH
+if ! $CC -std=gnu11 -O1 -g -I. -Itests "$here/faults.c" "$here/scenario.c" $LIBRARY -o "$work/faults" $LIBS; then
+    fail "faults.c does not compile"
+    finish
+    exit
+fi
+of() { # TABLE: the functions of a table in src/3_cuda/driver/dvt_cuda_api.h
+    sed -n "s/^    X(\($1[A-Za-z0-9_]*\),.*/\1/p" src/3_cuda/driver/dvt_cuda_api.h
+}
+every=12
+[ -z "$FULL" ] || every=1
+script "driver" "$work/faults" --every $every --seed "$SEED" $(of cu)
+# Nothing comes from the disk here, so that the compiler is asked for each program.
+script "compiler" env DEVTENSOR_CACHE=0 "$work/faults" --steps 1 $(of nvrtc)
+script "compiler for a card that it does not know" env DEVTENSOR_CACHE=0 SIMCUDA_CC=130 "$work/faults" --steps 1 $(of nvrtcGetPTX)
+finish

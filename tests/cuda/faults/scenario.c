@@ -1,0 +1,171 @@
+#include "scenario.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGE (40 << 10)    /* floats: through the streams for large copies */
+#define CHUNKS (1200 << 10) /* floats: more than one chunk of staging */
+
+int scenario_card;
+
+static dvt_ctx here(void) {
+    return dvt_gpu(scenario_card);
+}
+
+/* The elements of x, read back. */
+static uint64_t hash_of(dvt_array *x) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    int64_t bytes = x ? dvt_nbytes(x) : 0, i;
+    unsigned char *at = (unsigned char *)malloc((size_t)bytes + 1);
+    memset(at, 0, (size_t)bytes);
+    if (x && dvt_to_host(x, at, bytes) == DVT_OK)
+        for (i = 0; i < bytes; i++)
+            hash = (hash ^ at[i]) * 0x100000001b3u;
+    free(at);
+    return hash;
+}
+
+static dvt_array *numbers(dvt_shape shape, dvt_ctx ctx) {
+    int64_t n = dvt_shape_size(shape), i;
+    float *values = (float *)malloc(sizeof(float) * (size_t)n);
+    dvt_array *x;
+    for (i = 0; i < n; i++)
+        values[i] = (float)(i * 37 % 101) / 64 - 0.7f;
+    x = dvt_from_host(values, shape, DVT_F32, ctx);
+    memset(values, 0xee, sizeof(float) * (size_t)n);
+    free(values);
+    return x;
+}
+
+static uint64_t run_small(void) {
+    dvt_array *x = numbers(DVT_SHAPE(5, 20), here());
+    return hash_of(dvt_add(dvt_mul_scalar(x, 3), dvt_full(DVT_SHAPE(20), 2, DVT_F32, here())));
+}
+
+static uint64_t run_large(void) {
+    dvt_array *x = numbers(DVT_SHAPE(LARGE), here());
+    uint64_t hash = hash_of(dvt_neg(x));
+    DVT_SCOPE { /* the next arrays get the memory of these while it is still in use */
+        dvt_add(numbers(DVT_SHAPE(LARGE), here()), x);
+    }
+    return hash ^ hash_of(numbers(DVT_SHAPE(LARGE), here())) ^ 3 * hash_of(x);
+}
+
+static uint64_t run_chunks(void) {
+    return hash_of(numbers(DVT_SHAPE(CHUNKS), here()));
+}
+
+static uint64_t run_sums(void) {
+    dvt_array *x = numbers(DVT_SHAPE(40, 25), here());
+    return hash_of(dvt_sum(x, DVT_ALL, false)) ^ hash_of(dvt_max(x, DVT_AXES(1), false));
+}
+
+static uint64_t run_products(void) {
+    dvt_array *x = numbers(DVT_SHAPE(7, 9), here());
+    dvt_array *picture = numbers(DVT_SHAPE(1, 2, 6, 6), here());
+    dvt_conv2d_params p;
+    memset(&p, 0, sizeof p);
+    return hash_of(dvt_softmax(dvt_matmul(x, dvt_t(x)), 1)) ^
+           hash_of(dvt_conv2d(picture, numbers(DVT_SHAPE(3, 2, 3, 3), here()), NULL, &p));
+}
+
+static uint64_t run_backward(void) {
+    dvt_array *x = numbers(DVT_SHAPE(4, 6), here()), *y = NULL;
+    dvt_attach_grad(x, DVT_GRAD_WRITE);
+    DVT_RECORD {
+        y = dvt_sum(dvt_mul(x, dvt_tanh(x)), DVT_ALL, false);
+    }
+    return dvt_backward(y) == DVT_OK ? hash_of(dvt_grad(x)) : 0;
+}
+
+static uint64_t run_trim(void) {
+    uint64_t hash = hash_of(numbers(DVT_SHAPE(LARGE), here()));
+    dvt_trim_memory(here());
+    return hash;
+}
+
+/* A card that is full is an answer and no failure. */
+static uint64_t run_full(void) {
+    dvt_array *kept = numbers(DVT_SHAPE(30), here());
+    if (dvt_error_code() == DVT_OK && !dvt_empty(DVT_SHAPE((int64_t)1 << 40), DVT_U8, here()) &&
+        dvt_error_code() == DVT_ERR_DEVICE_MEMORY)
+        dvt_clear_error();
+    return hash_of(kept);
+}
+
+static uint64_t run_between(void) {
+    dvt_array *x = numbers(DVT_SHAPE(30), dvt_gpu(0));
+    dvt_array *large = numbers(DVT_SHAPE(LARGE), dvt_gpu(1));
+    dvt_array *there = dvt_copyto(x, dvt_gpu(1)), *back = dvt_copyto(large, dvt_gpu(0));
+    uint64_t hash;
+    dvt_fill(x, 9);
+    dvt_fill(large, 8);
+    hash = hash_of(there) ^ 3 * hash_of(back);
+    return hash ^ 5 * hash_of(x) ^ 7 * hash_of(large);
+}
+
+static uint64_t run_training(void) {
+    dvt_ctx_list both = DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1));
+    dvt_block *net = dvt_sequential();
+    dvt_array *x = numbers(DVT_SHAPE(4, 6), dvt_cpu()), *xs[8], *losses[8];
+    dvt_params *params;
+    dvt_trainer *trainer;
+    uint64_t hash = 0;
+    int step, i;
+    dvt_seed(3);
+    DVT_ADD(net, dvt_dense(5, DVT_RELU), dvt_dense(2, DVT_LINEAR));
+    dvt_initialize(net, dvt_init_xavier(), both, false);
+    params = dvt_collect_params(net, NULL);
+    trainer = dvt_trainer_new(params, dvt_sgd(0.1));
+    for (step = 0; step < 2 && dvt_error_code() == DVT_OK; step++)
+        DVT_SCOPE {
+            if (dvt_split_and_load(x, both, true, xs) != DVT_OK)
+                break;
+            DVT_RECORD {
+                for (i = 0; i < 2; i++)
+                    losses[i] = dvt_sum(dvt_square(dvt_forward(net, xs[i])), DVT_ALL, false);
+            }
+            for (i = 0; i < 2; i++)
+                dvt_backward(losses[i]);
+            dvt_trainer_step(trainer, 4);
+        }
+    for (i = 0; i < dvt_params_len(params) && dvt_error_code() == DVT_OK; i++) {
+        dvt_param *p = dvt_params_at(params, i);
+        uint64_t first = hash_of(dvt_param_data(p, dvt_gpu(0)));
+        hash = hash * 31 + first + 7 * (first - hash_of(dvt_param_data(p, dvt_gpu(1))));
+    }
+    if (dvt_error_code() == DVT_OK)
+        dvt_wait_all();
+    return hash;
+}
+
+static uint64_t run_wait(void) {
+    dvt_array *x = dvt_full(DVT_SHAPE(50), 4, DVT_F32, here());
+    if (x)
+        dvt_wait(x);
+    return 1;
+}
+
+const step scenario[] = {{"small arrays", run_small},    {"a large array", run_large},
+                         {"several chunks", run_chunks}, {"reductions", run_sums},
+                         {"products", run_products},     {"backward", run_backward},
+                         {"trimming", run_trim},         {"a full card", run_full},
+                         {"waiting", run_wait},          {"copies between cards", run_between},
+                         {"training", run_training}};
+const int scenario_steps = (int)(sizeof scenario / sizeof *scenario);
+const int scenario_single = (int)(sizeof scenario / sizeof *scenario) - 2;
+
+int scenario_run(step_result *results, int first, int last) {
+    int failed = 0, i;
+    for (i = first; i < last; i++) {
+        step_result *r = &results[i];
+        DVT_SCOPE {
+            r->hash = scenario[i].run();
+        }
+        r->code = dvt_error_code();
+        strncpy(r->error, dvt_error(), sizeof r->error - 1);
+        r->error[sizeof r->error - 1] = 0;
+        dvt_clear_error();
+        failed += r->code != DVT_OK;
+    }
+    return failed;
+}
