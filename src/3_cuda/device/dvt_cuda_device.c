@@ -1,35 +1,9 @@
-/* Cards and the gpu(i) on them: opening, closing, making their context current, what can be asked. */
+/* Cards and the gpu(i) on them: opening, closing, what can be asked. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
 static dvti_cuda_card dvti_cuda_cards[DVT_MAX_GPUS];
 static dvti_cuda_gpu *dvti_cuda_gpus[DVT_MAX_GPUS]; /* open ones, by number */
 static dvti_mutex dvti_cuda_gpus_lock = DVTI_MUTEX_INIT;
-
-DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device) {
-    return (dvti_cuda_gpu *)device->impl;
-}
-
-DVTI_FN const dvti_cuda_card *dvti_cuda_card_of(const dvti_cuda_gpu *gpu) {
-    return gpu->card;
-}
-
-DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *card, bool *pushed) {
-    const dvti_cuda_driver *cu = dvti_cuda();
-    dvti_cu_context current = NULL;
-    dvti_cu_result result;
-    *pushed = false;
-    if (cu->cuCtxGetCurrent(&current) == DVTI_CU_OK && current == card->context)
-        return DVTI_CU_OK;
-    result = cu->cuCtxPushCurrent_v2(card->context);
-    *pushed = result == DVTI_CU_OK;
-    return result;
-}
-
-DVTI_FN void dvti_cuda_leave(bool pushed) {
-    dvti_cu_context popped;
-    if (pushed)
-        dvti_cuda()->cuCtxPopCurrent_v2(&popped);
-}
 
 /* ---- opening ---- */
 static dvti_cu_result dvti_cuda_ask(dvti_cuda_card *card, int index) {

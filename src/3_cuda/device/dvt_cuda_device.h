@@ -138,9 +138,6 @@ DVTI_FN dvti_cu_result dvti_cuda_foreign(dvti_cuda_gpu *gpu, const void *at, int
 DVTI_FN void dvti_cuda_note_fresh(dvti_cuda_gpu *gpu, const dvti_cuda_block *block);
 DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu);
 
-/* After a failure: waits for what stands in the stream already, which uses memory that the caller is about to give up. */
-DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream);
-
 /* A chunk of at least that many bytes, at most DVTI_CUDA_CHUNK_BYTES, taken for the caller; waits for one when all are in use. NULL: no
    page-locked memory can be had. */
 DVTI_FN dvti_cuda_chunk *dvti_cuda_chunk_take(dvti_cuda_gpu *gpu, int64_t bytes);
@@ -162,6 +159,8 @@ DVTI_FN dvt_status dvti_cuda_failed_among(dvti_cuda_gpu *const *gpu, int n, cons
                                           const char *call, dvti_cu_result result);
 /* The same where nobody can be told: the next call says it. */
 DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result);
+/* After a failure: waits for what stands in the stream already, which uses memory that the caller is about to give up. */
+DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream);
 DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name);
 DVTI_FN void dvti_cuda_note(dvti_device *device, const char *file, int line);
 

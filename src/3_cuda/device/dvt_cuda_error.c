@@ -161,6 +161,14 @@ DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti
         dvti_cuda_lose(gpu, call, result);
 }
 
+DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
+    bool pushed;
+    if (gpu->card->lost || dvti_cuda_enter(gpu->card, &pushed) != DVTI_CU_OK)
+        return;
+    dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", dvti_cuda()->cuStreamSynchronize(stream));
+    dvti_cuda_leave(pushed);
+}
+
 /* ---- the way in and out ---- */
 DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed) {
     dvti_cu_result result;

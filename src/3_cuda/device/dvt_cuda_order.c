@@ -200,14 +200,6 @@ DVTI_FN dvti_cu_result dvti_cuda_foreign(dvti_cuda_gpu *gpu, const void *at, int
     return DVTI_CU_OK;
 }
 
-DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
-    bool pushed;
-    if (gpu->card->lost || dvti_cuda_enter(gpu->card, &pushed) != DVTI_CU_OK)
-        return;
-    dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", dvti_cuda()->cuStreamSynchronize(stream));
-    dvti_cuda_leave(pushed);
-}
-
 DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
     int i;
     for (i = 0; i < DVTI_LENGTH(gpu->mark); i++)

@@ -1,0 +1,28 @@
+/* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
+#include "3_cuda/device/dvt_cuda_device.h"
+
+DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device) {
+    return (dvti_cuda_gpu *)device->impl;
+}
+
+DVTI_FN const dvti_cuda_card *dvti_cuda_card_of(const dvti_cuda_gpu *gpu) {
+    return gpu->card;
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_card *card, bool *pushed) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cu_context current = NULL;
+    dvti_cu_result result;
+    *pushed = false;
+    if (cu->cuCtxGetCurrent(&current) == DVTI_CU_OK && current == card->context)
+        return DVTI_CU_OK;
+    result = cu->cuCtxPushCurrent_v2(card->context);
+    *pushed = result == DVTI_CU_OK;
+    return result;
+}
+
+DVTI_FN void dvti_cuda_leave(bool pushed) {
+    dvti_cu_context popped;
+    if (pushed)
+        dvti_cuda()->cuCtxPopCurrent_v2(&popped);
+}

@@ -1,0 +1,76 @@
+/* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
+#include "3_cuda/device/dvt_cuda_device.h"
+
+DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view) {
+    dvti_kview k;
+    int axis;
+    memset(&k, 0, sizeof k);
+    k.data = view->data;
+    k.ndim = view->ndim;
+    for (axis = 0; axis < view->ndim; axis++) {
+        k.dim[axis] = view->dim[axis];
+        k.stride[axis] = view->stride[axis];
+    }
+    return k;
+}
+
+DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view) {
+    int64_t size = 1;
+    int axis;
+    for (axis = 0; axis < view->ndim; axis++) {
+        if (view->dim[axis] == 0)
+            return 0;
+        size *=
+            view->dim[axis]; /* never overflows: the memory exists, or broadcasting was checked */
+    }
+    return size;
+}
+
+DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor) {
+    dvti_kdivisor d;
+    d.divisor = DVTI_MAX(divisor, 1);
+    d.multiplier = d.shift = 0;
+    if (d.divisor > INT32_MAX)
+        return d;
+    while ((int64_t)1 << d.shift < d.divisor)
+        d.shift++;
+    d.multiplier = (unsigned)((uint64_t)(((int64_t)1 << d.shift) - d.divisor) *
+                                  ((uint64_t)1 << 32) / (uint64_t)d.divisor +
+                              1);
+    return d;
+}
+
+/* Sixteen waves of blocks are enough for any card to be full at the end; more would only cost launching them. */
+DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
+                                          int64_t each) {
+    dvti_cuda_grid grid;
+    int64_t most = (int64_t)gpu->card->processors * (2048 / threads) * 16;
+    int64_t per_block = threads * each;
+    grid.x = DVTI_MAX(DVTI_MIN((n - 1) / per_block + 1, most), 1);
+    grid.y = grid.z = 1;
+    grid.threads = threads;
+    grid.shared = 0;
+    return grid;
+}
+
+DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                   dvti_cuda_program program, const char *entry,
+                                   dvti_cuda_grid grid, const void *args, size_t bytes) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    dvti_cu_function function;
+    dvti_cu_result result;
+    dvt_status status;
+    void *extra[5];
+    extra[0] = DVTI_CU_PARAM_POINTER;
+    extra[1] = (void *)args; /* not written to */
+    extra[2] = DVTI_CU_PARAM_SIZE;
+    extra[3] = &bytes;
+    extra[4] = DVTI_CU_PARAM_END;
+    status = dvti_cuda_function(gpu->card, launch->name, program, entry, &function);
+    if (status != DVT_OK)
+        return status;
+    result = cu->cuLaunchKernel(function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
+                                (unsigned)grid.threads, 1, 1, (unsigned)grid.shared, gpu->compute,
+                                NULL, extra);
+    return dvti_cuda_failed(gpu, launch->name, "cuLaunchKernel", result);
+}
