@@ -19056,7 +19056,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
                                                             const dvti_launch *launch, int *count) {
     dvt_dtype dtype = launch->out[0].dtype;
     bool tf32 = dtype == DVT_F32 && launch->i[7] == 1;
-    if (gpu->card->cc < 80 || (dtype != DVT_F16 && dtype != DVT_BF16 && !tf32))
+    if (dvti_cuda_card_of(gpu)->cc < 80 || (dtype != DVT_F16 && dtype != DVT_BF16 && !tf32))
         return NULL;
     *count = DVTI_CUDA_CONV_MMA_TILES;
     return dvti_cuda_conv_mma_tile;
@@ -19830,7 +19830,7 @@ DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *pl
                                 const dvti_cuda_mm_tile *tiles, int n, double write,
                                 int64_t *splits) {
     const dvti_kmatmul *p = &plan->args;
-    const double processors = gpu->card->processors;
+    const double processors = dvti_cuda_card_of(gpu)->processors;
     const double results = (double)p->n * (double)p->m * (double)p->batches;
     double best = -1;
     int kind = 0, i;
@@ -19867,7 +19867,8 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
     bool a_along_k = llabs(a.k_stride) < llabs(a.line_stride);
     bool b_along_k = llabs(b.k_stride) < llabs(b.line_stride);
     /* what is copied as it is goes element by element where it is transposed: any alignment will do */
-    bool copied = gpu->card->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
+    bool copied =
+        dvti_cuda_card_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
     bool a_wide =
         (a_along_k && copied && a.k_stride == 1) ||
         (dvti_cuda_mm_packed(&a, a_along_k, group) && (a_along_k ? a.k : a.lines) % group == 0);
@@ -19885,7 +19886,8 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
 
 /* A warp per element where that fills the card, else eight; k in pieces where even that does not. */
 static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
-    const int64_t group = 16 / dvti_cuda_mm_bytes(dtype), full = 4 * gpu->card->processors;
+    const int64_t group = 16 / dvti_cuda_mm_bytes(dtype),
+                  full = 4 * dvti_cuda_card_of(gpu)->processors;
     dvti_kmatmul *p = &plan->args;
     dvti_cuda_mm_side x = dvti_cuda_mm_side_of(plan, dtype, false);
     dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
@@ -19901,7 +19903,8 @@ static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_
 }
 
 static void dvti_cuda_mm_columns(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
-    const int64_t group = 16 / dvti_cuda_mm_bytes(dtype), full = 4 * gpu->card->processors;
+    const int64_t group = 16 / dvti_cuda_mm_bytes(dtype),
+                  full = 4 * dvti_cuda_card_of(gpu)->processors;
     dvti_kmatmul *p = &plan->args;
     dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
     bool wide = p->m % group == 0 && dvti_cuda_mm_packed(&w, false, group);
@@ -20003,7 +20006,7 @@ static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *la
     dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
     int64_t group = 16 / dvt_dtype_size(dtype);
     bool has = dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0]);
-    if (gpu->card->cc < 80 || !has)
+    if (dvti_cuda_card_of(gpu)->cc < 80 || !has)
         return false;
     *a_along_k = dvti_cuda_mm_packed(&a, true, group);
     *b_along_k = dvti_cuda_mm_packed(&b, true, group);
@@ -20176,7 +20179,7 @@ static dvt_status dvti_cuda_pool_start(dvti_cuda_gpu *gpu, const dvti_launch *la
     grid = dvti_cuda_grid_for(gpu, plan->args.n, 256, 1);
     if (team) {
         grid.threads = plan->window_area >= 1024 ? 256 : 32;
-        grid.x = DVTI_MIN(plan->args.n, (int64_t)gpu->card->processors * 512);
+        grid.x = DVTI_MIN(plan->args.n, (int64_t)dvti_cuda_card_of(gpu)->processors * 512);
     }
     return dvti_cuda_start(gpu, launch, program, "dvti_pool", grid, &plan->args, sizeof plan->args);
 }

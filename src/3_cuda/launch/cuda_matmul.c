@@ -126,7 +126,7 @@ DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *pl
                                 const dvti_cuda_mm_tile *tiles, int n, double write,
                                 int64_t *splits) {
     const dvti_kmatmul *p = &plan->args;
-    const double processors = gpu->card->processors;
+    const double processors = dvti_cuda_card_of(gpu)->processors;
     const double results = (double)p->n * (double)p->m * (double)p->batches;
     double best = -1;
     int kind = 0, i;
@@ -163,7 +163,8 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
     bool a_along_k = llabs(a.k_stride) < llabs(a.line_stride);
     bool b_along_k = llabs(b.k_stride) < llabs(b.line_stride);
     /* what is copied as it is goes element by element where it is transposed: any alignment will do */
-    bool copied = gpu->card->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
+    bool copied =
+        dvti_cuda_card_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
     bool a_wide =
         (a_along_k && copied && a.k_stride == 1) ||
         (dvti_cuda_mm_packed(&a, a_along_k, group) && (a_along_k ? a.k : a.lines) % group == 0);
@@ -181,7 +182,8 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
 
 /* A warp per element where that fills the card, else eight; k in pieces where even that does not. */
 static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
-    const int64_t group = 16 / dvti_cuda_mm_bytes(dtype), full = 4 * gpu->card->processors;
+    const int64_t group = 16 / dvti_cuda_mm_bytes(dtype),
+                  full = 4 * dvti_cuda_card_of(gpu)->processors;
     dvti_kmatmul *p = &plan->args;
     dvti_cuda_mm_side x = dvti_cuda_mm_side_of(plan, dtype, false);
     dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
@@ -197,7 +199,8 @@ static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_
 }
 
 static void dvti_cuda_mm_columns(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
-    const int64_t group = 16 / dvti_cuda_mm_bytes(dtype), full = 4 * gpu->card->processors;
+    const int64_t group = 16 / dvti_cuda_mm_bytes(dtype),
+                  full = 4 * dvti_cuda_card_of(gpu)->processors;
     dvti_kmatmul *p = &plan->args;
     dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
     bool wide = p->m % group == 0 && dvti_cuda_mm_packed(&w, false, group);

@@ -19,7 +19,7 @@ static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *la
     dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
     int64_t group = 16 / dvt_dtype_size(dtype);
     bool has = dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0]);
-    if (gpu->card->cc < 80 || !has)
+    if (dvti_cuda_card_of(gpu)->cc < 80 || !has)
         return false;
     *a_along_k = dvti_cuda_mm_packed(&a, true, group);
     *b_along_k = dvti_cuda_mm_packed(&b, true, group);
