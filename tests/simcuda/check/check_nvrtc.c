@@ -132,6 +132,18 @@ static void check_logs(void) {
     api->nvrtcDestroyProgram(&p);
 }
 
+/* With -lineinfo, a fault names the line of the source. */
+static void check_lines(void) {
+    static const char *const lines[] = {"-lineinfo", NULL};
+    exec *e = nvrtc_module("\n\nextern \"C\" __global__ void outside(int *x) {\n    x[0] = 1;\n"
+                           "    x[100] = 2;\n}\n",
+                           "sm_80", lines);
+    int *x = exec_buffer(64);
+    run_fails(e, "outside", THREADS(1), "test.cu:5: st.global.u32", P(x), 0, 0, 0);
+    exec_close(e);
+    exec_forget();
+}
+
 static void check_names(void) {
     const char *name = NULL;
     void *p =
@@ -399,6 +411,7 @@ int main(void) {
     check_outputs();
     check_options();
     check_logs();
+    check_lines();
     check_names();
     check_failures();
     check_cache();

@@ -40,9 +40,9 @@ static void give_up(sim_thread *t) {
 }
 
 static void fail(sim_thread *t, const char *message, const sim_site *site) {
-    snprintf(error, sizeof error, "%s [thread %u, %s line %u: %s]", message,
-             (unsigned)((fiber *)t - fibers), site ? site->function : "?",
-             site ? site->ptx_line : 0, site ? site->text : "?");
+    snprintf(error, sizeof error, "%s [thread %u, %s line %u, %s:%u: %s]", message,
+             (unsigned)((fiber *)t - fibers), site->function, site->ptx_line,
+             site->source_file ? site->source_file : "?", site->source_line, site->text);
     give_up(t); /* the scheduler sees the error and never comes back */
     abort();
 }

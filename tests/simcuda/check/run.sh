@@ -32,4 +32,15 @@ for program in tests/simcuda/check/check_*.c; do
     name=$(basename "$program" .c)
     script "$name" "$BUILD/check/$name"
 done
+# Modules by another compiler, where casts, rounding and inlining could differ; and without the memory checks.
+if has clang; then
+    for name in check_float check_convert check_half check_matrix check_warp check_flow; do
+        script "$name, modules by clang" env SIMNVRTC_CC=clang "$BUILD/check/$name"
+    done
+else
+    skip "modules by clang" "no clang"
+fi
+for name in check_integer check_atomic check_warp check_flow; do
+    script "$name, unchecked" env SIMCUDA_CHECK=0 "$BUILD/check/$name"
+done
 finish

@@ -132,7 +132,7 @@ typedef struct ptx_symbol {
 
 typedef struct ptx_scope {
     struct ptx_scope *outer;
-    ptx_symbol *first;
+    ptx_symbol *first, *last; /* in order: registers, which are looked up most, come early */
 } ptx_scope;
 
 /* The innermost symbol of that name; for a register of a range *number is which one. */

@@ -10,8 +10,11 @@ ptx_symbol *ptx_declare(ptx_parser *p, const char *name, ptx_space space) {
     symbol->space = space;
     symbol->count = 1;
     symbol->c_name = ptx_format(p->context, "v%d", p->names++);
-    symbol->next = p->scope->first;
-    p->scope->first = symbol;
+    if (p->scope->last)
+        p->scope->last->next = symbol;
+    else
+        p->scope->first = symbol;
+    p->scope->last = symbol;
     return symbol;
 }
 
