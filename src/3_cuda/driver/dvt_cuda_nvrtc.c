@@ -7,6 +7,7 @@
 
 typedef struct dvti_nvrtc_search {
     bool tried, usable;
+    int driver; /* its version */
     dvti_nvrtc rtc;
     dvti_text tried_text;
     char tried_names[480];
@@ -49,27 +50,37 @@ static bool dvti_nvrtc_compiles(const dvti_nvrtc *rtc) {
     return done;
 }
 
+/* A driver loads what its own generation of NVRTC makes, and older ones. */
+static bool dvti_nvrtc_fits(const dvti_nvrtc *rtc, int driver) {
+    int major = 0, minor = 0;
+    return rtc->nvrtcVersion(&major, &minor) != 0 || major <= driver / 1000;
+}
+
 /* With the lock held. Takes over `library`. */
 static bool dvti_nvrtc_take_library(dvti_nvrtc_search *s, void *library, const char *name) {
+    const char *wrong = "does not compile";
     if (!library)
         return false;
-    if (dvti_nvrtc_resolve(library, &s->rtc) && dvti_nvrtc_compiles(&s->rtc)) {
-        dvti_log(DVT_LOG_DEBUG, "kernels are compiled by %s", name);
-        return s->usable = true;
+    if (dvti_nvrtc_resolve(library, &s->rtc)) {
+        if (!dvti_nvrtc_fits(&s->rtc, s->driver))
+            wrong = "too new for the driver";
+        else if (dvti_nvrtc_compiles(&s->rtc)) {
+            dvti_log(DVT_LOG_DEBUG, "kernels are compiled by %s", name);
+            return s->usable = true;
+        }
     }
-    dvti_text_add(&s->tried_text, "%s%s (does not compile)", s->tried_text.length ? ", " : "",
-                  name);
+    dvti_text_add(&s->tried_text, "%s%s (%s)", s->tried_text.length ? ", " : "", name, wrong);
     dvti_library_close(library);
     return false;
 }
 
 /* In a folder, the driver's generation first. */
-static bool dvti_nvrtc_try_folder(dvti_nvrtc_search *s, const char *folder, int driver) {
+static bool dvti_nvrtc_try_folder(dvti_nvrtc_search *s, const char *folder) {
     char path[DVTI_NVRTC_PATH];
     int first, i;
     for (first = 1; first >= 0; first--)
         for (i = 0; i < DVTI_LENGTH(dvti_nvrtc_names); i++) {
-            if ((dvti_nvrtc_majors[i] == driver / 1000) != first)
+            if ((dvti_nvrtc_majors[i] == s->driver / 1000) != first)
                 continue;
             snprintf(path, sizeof path, "%.900s%s%s", folder, folder[0] ? "/" : "",
                      dvti_nvrtc_names[i]);
@@ -84,7 +95,6 @@ static bool dvti_nvrtc_try_folder(dvti_nvrtc_search *s, const char *folder, int 
 typedef struct dvti_nvrtc_python {
     dvti_nvrtc_search *search;
     const char *lib;
-    int driver;
 } dvti_nvrtc_python;
 
 static void dvti_nvrtc_try_python(void *user, const char *name, int64_t bytes, int64_t changed,
@@ -100,11 +110,11 @@ static void dvti_nvrtc_try_python(void *user, const char *name, int64_t bytes, i
     for (i = 0; i < DVTI_LENGTH(wheels) && !python->search->usable; i++) {
         snprintf(folder, sizeof folder, "%.600s/%.40s/site-packages/%s", python->lib, name,
                  wheels[i]);
-        dvti_nvrtc_try_folder(python->search, folder, python->driver);
+        dvti_nvrtc_try_folder(python->search, folder);
     }
 }
 
-static bool dvti_nvrtc_try_wheels(dvti_nvrtc_search *s, int driver) {
+static bool dvti_nvrtc_try_wheels(dvti_nvrtc_search *s) {
     static const char *const variables[][2] = {
         {"VIRTUAL_ENV", "lib"}, {"CONDA_PREFIX", "lib"}, {"HOME", ".local/lib"}};
     char lib[DVTI_NVRTC_PATH];
@@ -117,19 +127,17 @@ static bool dvti_nvrtc_try_wheels(dvti_nvrtc_search *s, int driver) {
         snprintf(lib, sizeof lib, "%.800s/%s", prefix, variables[i][1]);
         python.search = s;
         python.lib = lib;
-        python.driver = driver;
         dvti_private_list(lib, dvti_nvrtc_try_python, &python);
     }
     return s->usable;
 }
 #else
-static bool dvti_nvrtc_try_wheels(dvti_nvrtc_search *s, int driver) {
-    (void)driver;
+static bool dvti_nvrtc_try_wheels(dvti_nvrtc_search *s) {
     return s->usable;
 }
 #endif
 
-static bool dvti_nvrtc_try_toolkit(dvti_nvrtc_search *s, int driver) {
+static bool dvti_nvrtc_try_toolkit(dvti_nvrtc_search *s) {
 #if defined(_WIN32)
     static const char *const places[][2] = {{"CUDA_PATH", "bin\\x64"}, {"CUDA_PATH", "bin"}};
     const char *fallback = NULL;
@@ -143,27 +151,28 @@ static bool dvti_nvrtc_try_toolkit(dvti_nvrtc_search *s, int driver) {
     for (i = 0; i < DVTI_LENGTH(places); i++) {
         const char *prefix = dvti_env(places[i][0]);
         snprintf(folder, sizeof folder, "%.900s/%s", prefix ? prefix : "", places[i][1]);
-        if (prefix && dvti_nvrtc_try_folder(s, folder, driver))
+        if (prefix && dvti_nvrtc_try_folder(s, folder))
             return true;
     }
-    return fallback && dvti_nvrtc_try_folder(s, fallback, driver);
+    return fallback && dvti_nvrtc_try_folder(s, fallback);
 }
 
 static void dvti_nvrtc_search_all(dvti_nvrtc_search *s, int driver) {
     const char *own = dvti_env("DEVTENSOR_NVRTC_PATH");
     int i;
+    s->driver = driver;
     s->tried_text = dvti_text_begin(s->tried_names, sizeof s->tried_names);
     if (own) { /* a file, or the folder that it is in; nothing else, so that a wrong setting shows */
         if (!dvti_nvrtc_take_library(s, dvti_library_open(own), own))
-            dvti_nvrtc_try_folder(s, own, driver);
+            dvti_nvrtc_try_folder(s, own);
         return;
     }
     for (i = 0; i < DVTI_LENGTH(dvti_nvrtc_names); i++)
         if (dvti_nvrtc_take_library(s, dvti_library_loaded(dvti_nvrtc_names[i]),
                                     dvti_nvrtc_names[i]))
             return;
-    if (!dvti_nvrtc_try_folder(s, "", driver) && !dvti_nvrtc_try_wheels(s, driver))
-        dvti_nvrtc_try_toolkit(s, driver);
+    if (!dvti_nvrtc_try_folder(s, "") && !dvti_nvrtc_try_wheels(s))
+        dvti_nvrtc_try_toolkit(s);
 }
 
 DVTI_FN bool dvti_nvrtc_find(int driver, char *why, size_t size) {
