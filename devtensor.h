@@ -11947,6 +11947,7 @@ struct dvti_cuda_gpu {
     int64_t process;
     dvti_cu_stream compute, upload, download, copy;
     dvti_cu_stream own_compute; /* `compute`, unless the caller has given another one */
+    bool shared;                /* other code may put work into the compute stream at any time */
     int64_t position;           /* compute work queued so far */
     int64_t verified;           /* compute work known to be done without an error */
     dvti_cuda_memory memory;
@@ -12004,6 +12005,9 @@ DVTI_FN dvt_status dvti_cuda_failed_among(dvti_cuda_gpu *const *gpu, int n, cons
 DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result);
 /* After a failure: waits for what stands in the stream already, which uses memory that the caller is about to give up. */
 DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream);
+/* Something has been put into the compute stream: marks set before do not cover it. _remember: an operation of that name, which is
+   named when it fails. */
+DVTI_FN void dvti_cuda_advance(dvti_cuda_gpu *gpu);
 DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name);
 DVTI_FN void dvti_cuda_note(dvti_device *device, const char *file, int line);
 
@@ -12171,7 +12175,7 @@ static dvti_cu_result dvti_cuda_meet(dvti_cuda_group *group) {
     for (k = 0; k < group->n && result == DVTI_CU_OK; k++)
         result = dvti_cuda_gather_at(group, k);
     for (k = 0; k < group->n; k++)
-        group->gpu[k]->position++;
+        dvti_cuda_advance(group->gpu[k]);
     return result;
 }
 
@@ -12230,7 +12234,7 @@ static dvt_status dvti_cuda_one_stage(dvti_cuda_group *group, const char *name, 
             dvti_cuda_all_launch(group, 0, name, "dvti_all_sum", dtype, args, n_parts, longest);
     for (k = 1; k < group->n && status == DVT_OK && result == DVTI_CU_OK; k++) {
         result = dvti_cuda_await(group->gpu[k], group->gpu[0]);
-        group->gpu[k]->position++;
+        dvti_cuda_advance(group->gpu[k]);
     }
     return status == DVT_OK ? dvti_cuda_met(group, name, result) : status;
 }
@@ -12345,7 +12349,9 @@ static dvti_cu_result dvti_cuda_send_all(dvti_cuda_gpu *gpu, char *dst, const ch
     for (at = 0; at < bytes && result == DVTI_CU_OK; at += DVTI_CUDA_CHUNK_BYTES)
         result = dvti_cuda_send(gpu, dst + at, src + at,
                                 DVTI_MIN(bytes - at, DVTI_CUDA_CHUNK_BYTES), stream, &direct);
-    if (result == DVTI_CU_OK && !small)
+    if (small)
+        dvti_cuda_advance(gpu);
+    else if (result == DVTI_CU_OK)
         result = dvti_cuda_foreign(gpu, dst, bytes, true, gpu, stream);
     if (result == DVTI_CU_OK && direct)
         result = dvti_cuda()->cuStreamSynchronize(stream);
@@ -12427,6 +12433,8 @@ static dvti_cu_result dvti_cuda_fetch_all(dvti_cuda_gpu *gpu, char *dst, const c
     memset(way, 0, sizeof way);
     if (result == DVTI_CU_OK && !small)
         result = dvti_cuda_after_compute(gpu, stream);
+    else if (small)
+        dvti_cuda_advance(gpu);
     queued = gpu->position;
     for (at = 0; at < bytes && result == DVTI_CU_OK; at += DVTI_CUDA_CHUNK_BYTES, k ^= 1) {
         result = dvti_cuda_arrive(gpu, &way[k]);
@@ -12731,6 +12739,10 @@ static const char *dvti_cuda_recent_text(const dvti_cuda_recent *one) {
 static const void *dvti_cuda_this_thread(void) {
     static DVTI_TLS char here;
     return &here;
+}
+
+DVTI_FN void dvti_cuda_advance(dvti_cuda_gpu *gpu) {
+    gpu->recent[gpu->position++ % DVTI_CUDA_RECENT].name = NULL;
 }
 
 DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name) {
@@ -13215,7 +13227,7 @@ static dvti_cuda_mark *dvti_cuda_mark_for(dvti_cuda_gpu *gpu, int64_t position) 
 static dvti_cu_result dvti_cuda_mark_now(dvti_cuda_gpu *gpu, dvti_cuda_mark **out) {
     dvti_cuda_mark *mark = dvti_cuda_latest_mark(gpu);
     dvti_cu_result result = DVTI_CU_OK;
-    if (mark && mark->position == gpu->position) {
+    if (mark && mark->position == gpu->position && !gpu->shared) {
         *out = mark;
         return DVTI_CU_OK;
     }
@@ -13297,7 +13309,7 @@ static dvti_cu_result dvti_cuda_join_place(dvti_cuda_gpu *gpu, int i) {
         dvti_cuda()->cuEventDestroy_v2(gpu->place[i].event);
     gpu->n_places--;
     memmove(gpu->place + i, gpu->place + i + 1, (size_t)(gpu->n_places - i) * sizeof *gpu->place);
-    gpu->position++; /* a wait is work: marks before it do not cover it */
+    dvti_cuda_advance(gpu);
     return DVTI_CU_OK;
 }
 
@@ -20864,6 +20876,8 @@ static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
                                  dvti_cuda_touch(gpu, block->at, block->size, true));
         dvti_cuda_leave(pushed);
     }
+    if (gpu->shared) /* what others have queued with this memory stands before the next mark, not before the last */
+        dvti_cuda_advance(gpu);
     dvti_cuda_give(&gpu->memory, block, gpu->position);
     dvti_mutex_unlock(&gpu->lock);
 }
@@ -20967,10 +20981,15 @@ static dvti_device *dvti_cuda_device_begin(const char *function, dvt_ctx ctx) {
 
 DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
     dvti_device *device = dvti_cuda_device_begin("dvt_cuda_stream", ctx);
+    dvti_cuda_gpu *gpu;
     void *stream;
     if (!device)
         return NULL;
-    stream = dvti_cuda_gpu_of(device)->compute;
+    gpu = dvti_cuda_gpu_of(device);
+    dvti_mutex_lock(&gpu->lock);
+    gpu->shared = true;
+    stream = gpu->compute;
+    dvti_mutex_unlock(&gpu->lock);
     dvti_device_end(device);
     return stream;
 }
@@ -20993,8 +21012,10 @@ DVT_API dvt_status dvt_set_cuda_stream(dvt_ctx ctx, void *stream) {
     }
     status =
         dvti_cuda_failed(gpu, "dvt_set_cuda_stream", "cuStreamSynchronize", dvti_cuda_drain(gpu));
-    if (status == DVT_OK)
+    if (status == DVT_OK) {
         gpu->compute = stream ? stream : gpu->own_compute;
+        gpu->shared = stream != NULL;
+    }
     dvti_cuda_end(gpu, pushed);
     dvti_device_end(device);
     return status;
@@ -21019,6 +21040,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
     at = dvti_view_of(x).data;
     if (!dvti_cuda_begin(gpu, "dvt_cuda_address", &pushed))
         return 0;
+    gpu->shared = true;
     /* What the caller does in the stream stands behind copies that are still under way. */
     dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
                              dvti_cuda_touch(gpu, x->storage->data, x->storage->bytes, true));

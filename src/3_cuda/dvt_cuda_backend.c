@@ -94,6 +94,8 @@ static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
                                  dvti_cuda_touch(gpu, block->at, block->size, true));
         dvti_cuda_leave(pushed);
     }
+    if (gpu->shared) /* what others have queued with this memory stands before the next mark, not before the last */
+        dvti_cuda_advance(gpu);
     dvti_cuda_give(&gpu->memory, block, gpu->position);
     dvti_mutex_unlock(&gpu->lock);
 }

@@ -12,10 +12,15 @@ static dvti_device *dvti_cuda_device_begin(const char *function, dvt_ctx ctx) {
 
 DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
     dvti_device *device = dvti_cuda_device_begin("dvt_cuda_stream", ctx);
+    dvti_cuda_gpu *gpu;
     void *stream;
     if (!device)
         return NULL;
-    stream = dvti_cuda_gpu_of(device)->compute;
+    gpu = dvti_cuda_gpu_of(device);
+    dvti_mutex_lock(&gpu->lock);
+    gpu->shared = true;
+    stream = gpu->compute;
+    dvti_mutex_unlock(&gpu->lock);
     dvti_device_end(device);
     return stream;
 }
@@ -38,8 +43,10 @@ DVT_API dvt_status dvt_set_cuda_stream(dvt_ctx ctx, void *stream) {
     }
     status =
         dvti_cuda_failed(gpu, "dvt_set_cuda_stream", "cuStreamSynchronize", dvti_cuda_drain(gpu));
-    if (status == DVT_OK)
+    if (status == DVT_OK) {
         gpu->compute = stream ? stream : gpu->own_compute;
+        gpu->shared = stream != NULL;
+    }
     dvti_cuda_end(gpu, pushed);
     dvti_device_end(device);
     return status;
@@ -64,6 +71,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
     at = dvti_view_of(x).data;
     if (!dvti_cuda_begin(gpu, "dvt_cuda_address", &pushed))
         return 0;
+    gpu->shared = true;
     /* What the caller does in the stream stands behind copies that are still under way. */
     dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
                              dvti_cuda_touch(gpu, x->storage->data, x->storage->bytes, true));

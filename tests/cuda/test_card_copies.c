@@ -92,3 +92,23 @@ DVT_TEST(card_memory_comes_back) {
     CHECK(dvt_device_query(dvt_gpu(0), &after) == DVT_OK);
     CHECK_INT(after.memory_used, before.memory_used);
 }
+
+/* A small upload into a part of an array stands in the compute stream, where a large download of the whole comes after it. */
+DVT_TEST(card_small_writes_before_large_reads) {
+    const int64_t rows = 40, columns = 5000;
+    int32_t *values = (int32_t *)malloc((size_t)(rows * columns) * sizeof *values);
+    dvt_array *x;
+    int64_t i, wrong = 0;
+    NEEDS_CARD;
+    x = dvt_full(DVT_SHAPE(rows, columns), -1, DVT_I32, dvt_gpu(0));
+    CHECK_INT(dvt_to_host(x, values, rows * columns * 4), DVT_OK);
+    for (i = 0; i < columns; i++)
+        values[i] = (int32_t)i;
+    for (i = 0; i < rows; i++)
+        CHECK_INT(dvt_set_from_host(dvt_index(x, i), values, columns * 4), DVT_OK);
+    CHECK_INT(dvt_to_host(x, values, rows * columns * 4), DVT_OK);
+    for (i = 0; i < rows * columns; i++)
+        wrong += values[i] != i % columns;
+    CHECK_INT(wrong, 0);
+    free(values);
+}

@@ -142,7 +142,7 @@ static dvti_cu_result dvti_cuda_meet(dvti_cuda_group *group) {
     for (k = 0; k < group->n && result == DVTI_CU_OK; k++)
         result = dvti_cuda_gather_at(group, k);
     for (k = 0; k < group->n; k++)
-        group->gpu[k]->position++;
+        dvti_cuda_advance(group->gpu[k]);
     return result;
 }
 
@@ -201,7 +201,7 @@ static dvt_status dvti_cuda_one_stage(dvti_cuda_group *group, const char *name, 
             dvti_cuda_all_launch(group, 0, name, "dvti_all_sum", dtype, args, n_parts, longest);
     for (k = 1; k < group->n && status == DVT_OK && result == DVTI_CU_OK; k++) {
         result = dvti_cuda_await(group->gpu[k], group->gpu[0]);
-        group->gpu[k]->position++;
+        dvti_cuda_advance(group->gpu[k]);
     }
     return status == DVT_OK ? dvti_cuda_met(group, name, result) : status;
 }

@@ -35,7 +35,9 @@ static dvti_cu_result dvti_cuda_send_all(dvti_cuda_gpu *gpu, char *dst, const ch
     for (at = 0; at < bytes && result == DVTI_CU_OK; at += DVTI_CUDA_CHUNK_BYTES)
         result = dvti_cuda_send(gpu, dst + at, src + at,
                                 DVTI_MIN(bytes - at, DVTI_CUDA_CHUNK_BYTES), stream, &direct);
-    if (result == DVTI_CU_OK && !small)
+    if (small)
+        dvti_cuda_advance(gpu);
+    else if (result == DVTI_CU_OK)
         result = dvti_cuda_foreign(gpu, dst, bytes, true, gpu, stream);
     if (result == DVTI_CU_OK && direct)
         result = dvti_cuda()->cuStreamSynchronize(stream);
@@ -117,6 +119,8 @@ static dvti_cu_result dvti_cuda_fetch_all(dvti_cuda_gpu *gpu, char *dst, const c
     memset(way, 0, sizeof way);
     if (result == DVTI_CU_OK && !small)
         result = dvti_cuda_after_compute(gpu, stream);
+    else if (small)
+        dvti_cuda_advance(gpu);
     queued = gpu->position;
     for (at = 0; at < bytes && result == DVTI_CU_OK; at += DVTI_CUDA_CHUNK_BYTES, k ^= 1) {
         result = dvti_cuda_arrive(gpu, &way[k]);

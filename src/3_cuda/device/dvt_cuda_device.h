@@ -104,6 +104,7 @@ struct dvti_cuda_gpu {
     int64_t process;
     dvti_cu_stream compute, upload, download, copy;
     dvti_cu_stream own_compute; /* `compute`, unless the caller has given another one */
+    bool shared;                /* other code may put work into the compute stream at any time */
     int64_t position;           /* compute work queued so far */
     int64_t verified;           /* compute work known to be done without an error */
     dvti_cuda_memory memory;
@@ -161,6 +162,9 @@ DVTI_FN dvt_status dvti_cuda_failed_among(dvti_cuda_gpu *const *gpu, int n, cons
 DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result);
 /* After a failure: waits for what stands in the stream already, which uses memory that the caller is about to give up. */
 DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream);
+/* Something has been put into the compute stream: marks set before do not cover it. _remember: an operation of that name, which is
+   named when it fails. */
+DVTI_FN void dvti_cuda_advance(dvti_cuda_gpu *gpu);
 DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name);
 DVTI_FN void dvti_cuda_note(dvti_device *device, const char *file, int line);
 

@@ -41,6 +41,10 @@ static const void *dvti_cuda_this_thread(void) {
     return &here;
 }
 
+DVTI_FN void dvti_cuda_advance(dvti_cuda_gpu *gpu) {
+    gpu->recent[gpu->position++ % DVTI_CUDA_RECENT].name = NULL;
+}
+
 DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name) {
     dvti_cuda_recent *one = &gpu->recent[gpu->position++ % DVTI_CUDA_RECENT];
     one->name = name;

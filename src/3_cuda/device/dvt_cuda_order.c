@@ -40,7 +40,7 @@ static dvti_cuda_mark *dvti_cuda_mark_for(dvti_cuda_gpu *gpu, int64_t position) 
 static dvti_cu_result dvti_cuda_mark_now(dvti_cuda_gpu *gpu, dvti_cuda_mark **out) {
     dvti_cuda_mark *mark = dvti_cuda_latest_mark(gpu);
     dvti_cu_result result = DVTI_CU_OK;
-    if (mark && mark->position == gpu->position) {
+    if (mark && mark->position == gpu->position && !gpu->shared) {
         *out = mark;
         return DVTI_CU_OK;
     }
@@ -122,7 +122,7 @@ static dvti_cu_result dvti_cuda_join_place(dvti_cuda_gpu *gpu, int i) {
         dvti_cuda()->cuEventDestroy_v2(gpu->place[i].event);
     gpu->n_places--;
     memmove(gpu->place + i, gpu->place + i + 1, (size_t)(gpu->n_places - i) * sizeof *gpu->place);
-    gpu->position++; /* a wait is work: marks before it do not cover it */
+    dvti_cuda_advance(gpu);
     return DVTI_CU_OK;
 }
 
