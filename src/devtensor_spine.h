@@ -47,6 +47,7 @@
 #include "3_cuda/driver/dvt_cuda_driver.c"
 #include "3_cuda/driver/dvt_cuda_nvrtc.c"
 #include "3_cuda/driver/dvt_nccl.c"
+#include "3_cuda/driver/dvt_nvml.c"
 #include "3_cuda/device/dvt_cuda_all_reduce.c"
 #include "3_cuda/device/dvt_cuda_copy.c"
 #include "3_cuda/device/dvt_cuda_device.c"

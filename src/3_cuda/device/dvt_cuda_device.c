@@ -1,5 +1,6 @@
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
 #include "3_cuda/device/dvt_cuda_device.h"
+#include "3_cuda/driver/dvt_cuda_driver.h"
 
 static dvti_cuda_card dvti_cuda_cards[DVT_MAX_GPUS];
 static dvti_cuda_gpu *dvti_cuda_gpus[DVT_MAX_GPUS]; /* open ones, by number */
@@ -160,6 +161,7 @@ DVTI_FN int64_t dvti_cuda_trim_others(const dvti_cuda_gpu *except) {
 DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device_info *out) {
     const dvti_cuda_driver *cu = dvti_cuda();
     dvti_cu_device card = 0;
+    dvti_cuda_gpu *gpu;
     size_t total = 0, available = 0;
     int processors = 0;
     bool pushed;
@@ -173,9 +175,14 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
         out->memory_total = (int64_t)total;
     if (cu->cuDeviceGetAttribute(&processors, DVTI_CU_ATTR_PROCESSORS, card) == DVTI_CU_OK)
         out->threads = processors;
-    if (device && device->impl && dvti_cuda_begin(dvti_cuda_gpu_of(device), "query", &pushed)) {
-        if (cu->cuMemGetInfo_v2(&available, &total) == DVTI_CU_OK)
-            out->memory_free = (int64_t)available;
-        dvti_cuda_end(dvti_cuda_gpu_of(device), pushed);
-    }
+    out->memory_free = dvti_nvml_free(card);
+    if (out->memory_free >= 0 || !device || !device->impl)
+        return;
+    gpu = dvti_cuda_gpu_of(device);
+    if (gpu->card->lost || gpu->process != dvti_process_id() ||
+        !dvti_cuda_begin(gpu, "dvt_device_query", &pushed))
+        return;
+    if (cu->cuMemGetInfo_v2(&available, &total) == DVTI_CU_OK)
+        out->memory_free = (int64_t)available;
+    dvti_cuda_end(gpu, pushed);
 }

@@ -71,6 +71,7 @@ enum {
     X(cuDeviceGetCount, (int *count))                                                              \
     X(cuDeviceGet, (dvti_cu_device * device, int ordinal))                                         \
     X(cuDeviceGetName, (char *name, int size, dvti_cu_device device))                              \
+    X(cuDeviceGetPCIBusId, (char *bus, int size, dvti_cu_device device))                           \
     X(cuDeviceTotalMem_v2, (size_t * bytes, dvti_cu_device device))                                \
     X(cuDeviceGetAttribute, (int *value, int attribute, dvti_cu_device device))                    \
     X(cuDevicePrimaryCtxRetain, (dvti_cu_context * context, dvti_cu_device device))                \

@@ -8,5 +8,7 @@
 DVTI_FN bool dvti_nvrtc_find(int driver, char *why, size_t size);
 /* Whether the cache holds anything: then there may be no need for NVRTC. */
 DVTI_FN bool dvti_cuda_cache_any(void);
+/* Bytes free on a card, without a context on it; -1 when that cannot be known. */
+DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card);
 
 #endif
