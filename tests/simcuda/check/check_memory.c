@@ -135,6 +135,10 @@ static void check_spaces(exec *e) {
 /* clang-format off */
 static const char faults[] = HEAD("sm_80")
     ".const .u32 constant = 5;\n"
+    ".func (.param .b64 r) leak() {\n.reg .b64 %a; .local .align 4 .b8 a[8];\n"
+    "mov.u64 %a, a; st.local.u32 [%a], 1; st.param.b64 [r], %a; ret; }\n"
+    KERNEL("dangling", "{ .param .b64 r; call (r), leak; ld.param.b64 %w0, [r]; }"
+        "ld.local.u32 %r0, [%w0];")
     KERNEL("past_end", MINE "ld.global.u32 %r0, [%w0];")
     KERNEL("misaligned", "ld.global.u32 %r0, [%p0+2];")
     KERNEL("misaligned_vector", "ld.global.v2.u32 {%r0, %r1}, [%p0+4];")
@@ -162,6 +166,7 @@ static void check_faults(void) {
     run_fails(e, "write_constant", THREADS(1), "constant", P(buffer), 0, 0, 0);
     run(e, "past_local", THREADS(2), 0, 0, 0, 0);
     run_fails(e, "past_local", THREADS(3), "4 bytes at 8 of a local array of 8 bytes", 0, 0, 0, 0);
+    run_fails(e, "dangling", THREADS(1), "local array", 0, 0, 0, 0);
     run(e, "past_local_generic", THREADS(2), 0, 0, 0, 0);
     run_fails(e, "past_local_generic", THREADS(3), "no memory", 0, 0, 0, 0);
     run(e, "past_shared", THREADS(16), 0, 0, 0, 0);
