@@ -132,6 +132,32 @@ static void check_spaces(exec *e) {
     CHECK(k && k->params == 4 && k->params_size == 32 && k->param[3].offset == 24);
 }
 
+/* Parameters of every size lie at multiples of their own alignment. */
+static const char layout[] = HEAD(
+    "sm_80") ".visible .entry layout(.param .u8 a, .param .u64 b, "
+             ".param .u16 c, .param .align 4 .b8 d[6], .param .u32 .ptr .global .align 16 e)\n"
+             "{ .reg .b64 %w; .reg .b32 %r; ld.param.u64 %w, [b]; ld.param.u8 %r, [a]; st.u32 "
+             "[%w], %r;\n"
+             "ld.param.u16 %r, [c]; st.u32 [%w+4], %r; ld.param.u16 %r, [d+4]; st.u32 [%w+8], %r;\n"
+             "ld.param.u32 %r, [e]; st.u32 [%w+12], %r; ret; }";
+
+static void check_layout(void) {
+    static const sim_param expected[] = {{0, 1, 1}, {8, 8, 8}, {16, 2, 2}, {20, 6, 4}, {28, 4, 4}};
+    exec *e = exec_ptx(layout);
+    const sim_kernel *k = e ? exec_kernel(e, "layout") : NULL;
+    u32 *out = exec_buffer(16);
+    u8 bytes[32] = {7};
+    memcpy(bytes + 8, &out, 8);
+    memcpy(bytes + 16, &(u16){600}, 2);
+    memcpy(bytes + 24, &(u16){65000}, 2);
+    memcpy(bytes + 28, &(u32){70000}, 4);
+    CHECK(k && k->params == 5 && k->params_size == 32);
+    CHECK(k && !memcmp(k->param, expected, sizeof expected));
+    CHECK(k && !exec_run(e, "layout", THREADS(1), bytes));
+    CHECK(out[0] == 7 && out[1] == 600 && out[2] == 65000 && out[3] == 70000);
+    exec_close(e);
+}
+
 /* clang-format off */
 static const char faults[] = HEAD("sm_80")
     ".const .u32 constant = 5;\n"
@@ -237,6 +263,8 @@ int main(void) {
         check_spaces(e);
     }
     exec_close(e);
+    exec_forget();
+    check_layout();
     exec_forget();
     check_faults();
     exec_forget();

@@ -43,10 +43,12 @@ INL int in_local(const sim_thread *T, u64 address, u32 size) {
     return 0;
 }
 
-/* What no allocation covers may still be a local array or a parameter, when the address is generic.
-   */
-FAR void check_slow(sim_thread *T, u64 address, u32 size, sim_access_kind kind,
-                    const sim_site *site) {
+/* What the thread's allocation does not cover. A generic address may also be that of a local array
+   or of a parameter. */
+FAR void check_generic(sim_thread *T, u64 address, u32 size, sim_access_kind kind,
+                       const sim_site *site) {
+    if (address & (size - 1))
+        misaligned(T, address, size, site);
     if (in_local(T, address, size))
         return;
     u64 into = address - (u64)(uintptr_t)T->block->params;
@@ -56,27 +58,31 @@ FAR void check_slow(sim_thread *T, u64 address, u32 size, sim_access_kind kind,
     T->driver->access(T, address, size, kind, site);
 }
 
+FAR void check_global(sim_thread *T, u64 address, u32 size, sim_access_kind kind,
+                      const sim_site *site) {
+    if (address & (size - 1))
+        misaligned(T, address, size, site);
+    T->driver->access(T, address, size, kind, site);
+}
+
+/* Aligned, and inside the allocation that the thread touched last: one test, one branch. */
+INL int is_fast(const sim_thread *T, u64 address, u32 size) {
+    u64 into = address - T->fast_base;
+    int inside = into < T->fast_size && size <= T->fast_size - into;
+    return __builtin_expect(inside && !(address & (size - 1)), 1);
+}
+
 INL u64 at_generic(sim_thread *T, u64 address, u32 size, sim_access_kind kind,
                    const sim_site *site) {
-    if (SIM_CHECK) {
-        if (__builtin_expect((address & (size - 1)) != 0, 0))
-            misaligned(T, address, size, site);
-        u64 into = address - T->fast_base;
-        if (__builtin_expect(!(into < T->fast_size && size <= T->fast_size - into), 0))
-            check_slow(T, address, size, kind, site);
-    }
+    if (SIM_CHECK && !is_fast(T, address, size))
+        check_generic(T, address, size, kind, site);
     return address;
 }
 
 INL u64 at_global(sim_thread *T, u64 address, u32 size, sim_access_kind kind,
                   const sim_site *site) {
-    if (SIM_CHECK) {
-        if (__builtin_expect((address & (size - 1)) != 0, 0))
-            misaligned(T, address, size, site);
-        u64 into = address - T->fast_base;
-        if (__builtin_expect(!(into < T->fast_size && size <= T->fast_size - into), 0))
-            T->driver->access(T, address, size, kind, site);
-    }
+    if (SIM_CHECK && !is_fast(T, address, size))
+        check_global(T, address, size, kind, site);
     return address;
 }
 
@@ -88,16 +94,20 @@ FAR void outside_shared(sim_thread *T, u32 offset, u32 size, const sim_site *sit
     fault(T, SIM_FAULT_ADDRESS, text, site);
 }
 
+FAR void check_shared(sim_thread *T, u32 offset, u32 size, sim_access_kind kind,
+                      const sim_site *site) {
+    if (offset & (size - 1))
+        misaligned(T, offset, size, site);
+    if ((u64)offset + size > T->block->shared_size)
+        outside_shared(T, offset, size, site);
+    T->driver->access(T, (u64)(uintptr_t)T->block->shared + offset, size, kind, site);
+}
+
+/* Every access to shared memory is told to the driver, which looks for races there. */
 INL u64 at_shared(sim_thread *T, u32 offset, u32 size, sim_access_kind kind, const sim_site *site) {
-    u64 address = (u64)(uintptr_t)T->block->shared + offset;
-    if (SIM_CHECK) {
-        if (__builtin_expect((offset & (size - 1)) != 0, 0))
-            misaligned(T, offset, size, site);
-        if (__builtin_expect((u64)offset + size > T->block->shared_size, 0))
-            outside_shared(T, offset, size, site);
-        T->driver->access(T, address, size, kind, site);
-    }
-    return address;
+    if (SIM_CHECK)
+        check_shared(T, offset, size, kind, site);
+    return (u64)(uintptr_t)T->block->shared + offset;
 }
 
 FAR void outside_local(sim_thread *T, u64 address, u32 size, const sim_site *site) {
