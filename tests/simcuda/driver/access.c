@@ -68,6 +68,31 @@ static void check_variable(fiber *f, uint32_t offset, uint32_t size, sim_access_
     }
 }
 
+void guess_open(fiber *f, uint64_t address, uint32_t size, const sim_site *site) {
+    if (f->guess)
+        return; /* the first record of a larger read */
+    f->guess = address;
+    f->guess_size = size;
+    f->guess_site = site;
+}
+
+void guess_end(fiber *f, uint64_t address, sim_access_kind kind) {
+    uint64_t guess = f->guess;
+    if (!guess || kind == SIM_PROBE)
+        return;
+    f->guess = 0;
+    if (kind == SIM_ATOMIC && address == guess)
+        return;
+    launch_report(CUDA_ERROR_LAUNCH_FAILED, f, f->guess_site,
+                  "%s-memory race at %#llx: a plain read of %u bytes that others change by "
+                  "atomics, and nothing "
+                  "orders them",
+                  in_device_space(guess) ? "global" : "shared", (unsigned long long)guess,
+                  f->guess_size);
+    if (f->state == FIBER_READY)
+        fiber_leave(); /* not from a thread that has ended anyway */
+}
+
 void on_access(sim_thread *t, uint64_t address, uint32_t size, sim_access_kind kind,
                const sim_site *site) {
     fiber *f = (fiber *)t;
@@ -75,6 +100,8 @@ void on_access(sim_thread *t, uint64_t address, uint32_t size, sim_access_kind k
     uint64_t offset = address - (uint64_t)(uintptr_t)b->shared;
     region *r;
     counts.accesses++;
+    if (f->guess)
+        guess_end(f, address, kind);
     if (kind == SIM_STORE)
         now->idle = 0; /* somebody gets something done */
     if (offset < b->shared_size) {

@@ -26,6 +26,11 @@ typedef struct fiber {
     fiber_state state;
     const sim_site *site; /* where it waits */
     uint32_t barrier, result;
+    /* a plain read of what others change by atomics: fine when this thread's next access is an atomic
+       there, as in a loop around atomicCAS, and a race otherwise */
+    uint64_t guess;
+    uint32_t guess_size;
+    const sim_site *guess_site;
 } fiber;
 
 typedef struct barrier {
@@ -136,6 +141,10 @@ void block_stuck(resident *r);
 /* ---- access.c ---- */
 void on_access(sim_thread *t, uint64_t address, uint32_t size, sim_access_kind kind,
                const sim_site *site);
+
+void guess_open(fiber *f, uint64_t address, uint32_t size, const sim_site *site);
+/* The thread ends, or goes on with this access: was the guess followed by its atomic? */
+void guess_end(fiber *f, uint64_t address, sim_access_kind kind);
 
 /* ---- race_shared.c ---- */
 bool shared_check_start(resident *r);

@@ -279,9 +279,12 @@ typedef struct attempt {
 static void touch(const attempt *a, record *k) {
     resident *r = a->fiber->home;
     uint32_t writer = k->writer & ~STRONG, reader = k->reader & ~STRONG;
+    bool atomics = k->writer & STRONG && a->kind == SIM_LOAD;
     if (writer && writer != a->me && !(a->strong && k->writer & STRONG) &&
         !ordered(r, writer, k->write_clock)) {
-        if (a->kind == SIM_STORE || a->kind == SIM_STORE_STRONG)
+        if (atomics)
+            guess_open(a->fiber, a->address, a->size, a->site);
+        else if (a->kind == SIM_STORE || a->kind == SIM_STORE_STRONG)
             suspect_store(a->fiber, a->address, a->size, k->writer, a->site);
         else
             race(a->fiber, a->address, a->write ? "atomic" : "read", k->writer, "write", a->site);

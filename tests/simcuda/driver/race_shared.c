@@ -236,8 +236,13 @@ static void touch(fiber *f, shared_check *c, record *k, uint32_t offset, sim_acc
     }
     if (k->write_moment && k->writer != f->index && !(strong && k->write_strong) &&
         !known(c, t, k->writer / SIM_WARP, k->writer % SIM_WARP, k->write_moment,
-               k->write_barriers))
-        race(f, offset, write ? "write" : "read", k->writer, "write", site);
+               k->write_barriers)) {
+        if (k->write_strong && kind == SIM_LOAD)
+            guess_open(f, (uint64_t)(uintptr_t)f->home->block.shared + offset,
+                       1u << f->home->launch->function->shared_shift, site);
+        else
+            race(f, offset, write ? "write" : "read", k->writer, "write", site);
+    }
     if (!write) {
         add_reader(c, k, t, strong);
         return;

@@ -90,6 +90,9 @@ static void progress(void) {
 }
 
 static void thread_end(fiber *f) {
+    if (f->guess && !now->failed)
+        guess_end(f, 0, SIM_LOAD);
+    f->guess = 0;
     if (f->thread.async && now->code->release)
         now->code->release(&f->thread);
     f->thread.async = NULL;
@@ -123,6 +126,7 @@ static void thread_start(fiber *f, uint32_t i) {
     t->budget = BUDGET;
     t->locals = NULL;
     t->async = NULL;
+    f->guess = 0;
     f->index = i;
 }
 

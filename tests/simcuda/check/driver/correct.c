@@ -150,6 +150,8 @@ static void small_ones(void) {
     CHECK(wrong == 0, "bytes: %d wrong", wrong);
     one("histogram", 7, 64, &h, 28, 1);
     CHECK(h.u[0] == 64 && h.u[6] == 64, "histogram %u", h.u[0]);
+    one("swap_loop", 4, 32, &h, 20, 1);
+    CHECK(h.u[0] == 128 && h.u[4] == 32, "swap loop %u %u", h.u[0], h.u[4]);
     one("variables", 1, 8, &h, 32, 0);
     CHECK(h.i[1] == 27 && h.i[7] == 47, "variables %d %d", h.i[1], h.i[7]);
     one("deep", 1, 4, &h, 16, 0);

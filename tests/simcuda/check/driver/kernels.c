@@ -221,6 +221,22 @@ static void histogram(sim_thread *t) {
     ATOMIC_ADD(a->bins + GLOBAL_ID % 7, 1u);
 }
 
+/* The loop around compare-and-swap begins with a plain read, everywhere. */
+static void swap_loop(sim_thread *t) {
+    ARGS(histogram);
+    unsigned *counter = SHARED(unsigned);
+    if (TID == 0)
+        STORE(counter, 0u);
+    SYNC();
+    LOAD(counter);
+    ATOMIC_ADD(counter, 1u);
+    LOAD(a->bins);
+    ATOMIC_ADD(a->bins, 1u);
+    SYNC();
+    if (TID == 0)
+        STORE(a->bins + 1 + BLOCK, LOAD(counter));
+}
+
 /* A variable of the module and a constant, through pointers that a relocation sets. */
 static void *counter_slot, *table_slot, *pointer_slot;
 static const int table_init[4] = {10, 20, 30, 40};
@@ -350,6 +366,14 @@ blocks_read(sim_thread *t) { /* in place, with a neighbour: x[i] = x[i + 1] acro
     STORE(a->x + GLOBAL_ID, v);
 }
 
+static void peek(sim_thread *t) { /* a plain look at what others count */
+    ARGS(histogram);
+    if (BLOCK == 0)
+        ATOMIC_ADD(a->bins, 1u);
+    else if (LOAD(a->bins) != 1)
+        STORE(a->bins + 1 + GLOBAL_ID, 1u);
+}
+
 static void unwritten(sim_thread *t) { /* no error, but NaN comes out */
     ARGS(named);
     STORE(a->x + TID, LOAD(SHARED(float) + TID));
@@ -463,6 +487,8 @@ static const sim_kernel kernels[] = {
     K(beyond_shared, one_p, 256, 1024, 0, 1),
     K(blocks_write, one_p, 0, 1024, 0, 0),
     K(blocks_read, one_p, 0, 1024, 0, 0),
+    K(swap_loop, one_p, 4, 1024, 0, 1),
+    K(peek, one_p, 0, 1024, 0, 0),
     K(unwritten, one_p, 128, 1024, 0, 1),
     K(one_writes, one_p, 0, 1024, 0, 0),
     K(ticket_without_fence, ticket_p, 0, 1024, 0, 0),

@@ -27,6 +27,7 @@ static const plant plants[] = {
     {"blocks_write", 4, 1, CUDA_ERROR_LAUNCH_FAILED, "global-memory race"},
     {"blocks_read", 4, 16, CUDA_ERROR_LAUNCH_FAILED, "global-memory race"},
     {"one_writes", 4, 1, CUDA_ERROR_LAUNCH_FAILED, "global-memory race"},
+    {"peek", 4, 8, CUDA_ERROR_LAUNCH_FAILED, "global-memory race"},
     {"write_constant", 1, 4, CUDA_ERROR_ILLEGAL_ADDRESS, "constant"},
     {"wild", 1, 1, CUDA_ERROR_ILLEGAL_ADDRESS, "not device memory"},
     {"endless", 1, 1, CUDA_ERROR_LAUNCH_FAILED, "stack overflow"},
