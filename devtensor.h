@@ -35,14 +35,15 @@
 
    Contents, to search for: [dvt:config] switches - [dvt:status] errors, logging, allocator - [dvt:types] dtypes, shapes -
    [dvt:scope] who owns what - [dvt:context] devices - [dvt:array] arrays and copies - [dvt:ops] arithmetic -
-   [dvt:random] - [dvt:autograd] - [dvt:io] printing and files - [dvt:nn] networks - [dvt:train] training, data.
+   [dvt:random] - [dvt:autograd] - [dvt:io] printing and files - [dvt:gpu] kept memory, kernels, streams - [dvt:nn]
+   networks - [dvt:train] training, data.
 
    Threads. Any thread may call any function. Different arrays may be used at the same time; one array may be read by many
    threads at once, and written by one while no other uses it. Errors, scopes, the default context, recording and train
    mode belong to the calling thread. Nothing may be called from a signal handler. */
 /* The implementation needs POSIX, which a strict -std=c99 hides unless asked for before the first system header. */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/0_api/dvt_intro.h"
+#line 28 "src/0_api/dvt_intro.h"
 #endif
 #if (defined(DEVTENSOR_IMPLEMENTATION) || defined(DEVTENSOR_STATIC) || defined(DVTI_FN)) &&        \
     !defined(_WIN32) && !defined(_GNU_SOURCE)
@@ -441,7 +442,8 @@ DVT_API dvt_ctx_list dvt_ctx_list_make(int n, dvt_ctx c0, dvt_ctx c1, dvt_ctx c2
 /* Writes "[cpu(0), gpu(0), gpu(1)]" into buffer, cut to fit. Returns the full length. */
 DVT_API size_t dvt_ctx_list_format(dvt_ctx_list list, char *buffer, size_t size);
 
-/* The number of GPUs, real or virtual; 0 without any. Never an error. */
+/* The number of GPUs, real or virtual; 0 without any. Never an error. The first call initialises CUDA where there is a
+   driver, makes no context on a card, and leaves GPUs to this process: a child forked later cannot use them. */
 DVT_API int dvt_num_gpus(void);
 /* One line that says why dvt_num_gpus() is 0, or "" when it is not. */
 DVT_API const char *dvt_gpu_reason(void);

@@ -25,7 +25,8 @@ DVT_API dvt_ctx_list dvt_ctx_list_make(int n, dvt_ctx c0, dvt_ctx c1, dvt_ctx c2
 /* Writes "[cpu(0), gpu(0), gpu(1)]" into buffer, cut to fit. Returns the full length. */
 DVT_API size_t dvt_ctx_list_format(dvt_ctx_list list, char *buffer, size_t size);
 
-/* The number of GPUs, real or virtual; 0 without any. Never an error. */
+/* The number of GPUs, real or virtual; 0 without any. Never an error. The first call initialises CUDA where there is a
+   driver, makes no context on a card, and leaves GPUs to this process: a child forked later cannot use them. */
 DVT_API int dvt_num_gpus(void);
 /* One line that says why dvt_num_gpus() is 0, or "" when it is not. */
 DVT_API const char *dvt_gpu_reason(void);

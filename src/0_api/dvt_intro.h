@@ -19,7 +19,8 @@
 
    Contents, to search for: [dvt:config] switches - [dvt:status] errors, logging, allocator - [dvt:types] dtypes, shapes -
    [dvt:scope] who owns what - [dvt:context] devices - [dvt:array] arrays and copies - [dvt:ops] arithmetic -
-   [dvt:random] - [dvt:autograd] - [dvt:io] printing and files - [dvt:nn] networks - [dvt:train] training, data.
+   [dvt:random] - [dvt:autograd] - [dvt:io] printing and files - [dvt:gpu] kept memory, kernels, streams - [dvt:nn]
+   networks - [dvt:train] training, data.
 
    Threads. Any thread may call any function. Different arrays may be used at the same time; one array may be read by many
    threads at once, and written by one while no other uses it. Errors, scopes, the default context, recording and train
