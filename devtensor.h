@@ -13572,11 +13572,15 @@ static dvti_cuda_way dvti_cuda_try_way(dvti_cuda_gpu *to, dvti_cuda_gpu *from) {
         way = !dvti_cuda_copy_arrives(to, from, there, here, words) ? DVTI_WAY_HOST
               : peer                                                ? DVTI_WAY_PEER
                                                                     : DVTI_WAY_DRIVER;
-    if (way == DVTI_WAY_HOST)
+    if (way == DVTI_WAY_HOST) {
         dvti_log(
             DVT_LOG_WARNING,
             "copies from %s to %s do not arrive as they were sent; they go through main memory",
             dvt_ctx_name(from->ctx), dvt_ctx_name(to->ctx));
+        /* A part of the trial may be queued still, and would use what is freed now. */
+        dvti_cuda_settle(from, from->copy);
+        dvti_cuda_settle(to, to->copy);
+    }
     dvti_cuda_free_on(from->card, here);
     dvti_cuda_free_on(to->card, there);
     dvti_free(words);
