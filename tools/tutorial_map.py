@@ -27,7 +27,7 @@ def table(name):
 def main(check):
     lines = ["# The tutorials, block by block", "",
              "Each program under `examples/tutorials` follows one published document on using GPUs. Run one with",
-             "`make tutorials`, or alone: `cc -I. examples/tutorials/1_gluon_use_gpu.c -lm -ldl -lpthread`, with",
+             "`make examples`, or alone: `cc -I. examples/tutorials/1_gluon_use_gpu.c -lm -ldl -lpthread`, with",
              "`DEVTENSOR_VIRTUAL_GPUS=2` for the two GPUs that the documents ask for. A test runs each with 0 and with 2 GPUs",
              "and compares what it prints. Block numbers are the documents' own where they have them.",
              "This page is written by `tools/tutorial_map.py`.", ""]
