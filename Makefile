@@ -62,7 +62,8 @@ BENCH = $(patsubst %.c,$B/%,$(wildcard bench/*.c))
 # run once; builds that leave something out have the unit tests that are left.
 PROGRAM_SUITES = $(wildcard tests/tutorials/run.sh tests/examples/run.sh)
 ifeq ($(config),release)
-  SUITES = tests/compile/run.sh tests/install/run.sh $(PROGRAM_SUITES)
+  SUITES = tests/compile/run.sh tests/install/run.sh $(PROGRAM_SUITES) tests/cuda/run.sh
+  SUITE_PROGRAMS = $B/cuda/tests
 else ifeq ($(filter nonn nofiles nosites,$(config)),)
   SUITES = $(PROGRAM_SUITES)
 endif
@@ -73,6 +74,7 @@ help:
 	@echo 'make run              the devices, a tour, then LeNet on Fashion-MNIST; ARGS="--epochs 10" for more'
 	@echo 'make test             all that can be tested here; ends in "N passed, N failed, N skipped"'
 	@echo 'make test-long        the tests that take minutes, and the unit tests in every configuration'
+	@echo 'make gpu-check        everything on a real card, and a dated result below bench/results/'
 	@echo 'make unit T=text      the unit tests whose name contains the text, verbosely'
 	@echo 'make check            generated files, layers, symbols, layout, documents'
 	@echo 'make header           regenerate devtensor.h after a change in src/'
@@ -88,8 +90,12 @@ help:
 run: $B/examples/run
 	@$B/examples/run $(ARGS)
 
-test: $B/unit/tests $(if $(SUITES),examples)
+test: $B/unit/tests $(SUITE_PROGRAMS) $(if $(SUITES),examples)
 	@$(ENVIRONMENT) sh tests/run.sh $B/unit/tests $(SUITES)
+
+# On a machine with a card; PARTS names some of its parts, REHEARSE=1 takes the simulated driver.
+gpu-check: $B/unit/tests $B/cuda/tests $B/examples/run examples
+	@$(ENVIRONMENT) sh tests/gpu_check.sh $(PARTS)
 
 unit: $B/unit/tests
 	@$B/unit/tests -v $(T)
@@ -98,8 +104,8 @@ unit-quiet: $B/unit/tests
 	@$B/unit/tests
 
 # Unit tests that take minutes, then all unit tests in every configuration.
-test-long: $(if $(LONG),$B/long/tests)
-	@$(ENVIRONMENT) sh tests/run.sh $(if $(LONG),$B/long/tests) tests/configs.sh
+test-long: $(if $(LONG),$B/long/tests) $B/unit/tests $B/cuda/tests examples
+	@$(ENVIRONMENT) DVT_TEST_FULL=1 sh tests/run.sh $(if $(LONG),$B/long/tests) tests/cuda/run.sh tests/configs.sh
 
 check: $(LIBRARY)
 	@$(ENVIRONMENT) sh tests/check/run.sh
@@ -168,4 +174,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -name '*.d' 2>/dev/null)
 
-.PHONY: help run test unit unit-quiet test-long check header docs bench bench-accuracy examples install format clean
+.PHONY: help run test gpu-check unit unit-quiet test-long check header docs bench bench-accuracy examples install format clean

@@ -54,6 +54,12 @@ void dvt_test_skip(const char *reason) {
     skip_reason = reason;
 }
 
+int dvt_test_on_cards(void) {
+    dvt_device_info info;
+    int found = dvt_num_gpus() > 0 && dvt_device_query(dvt_gpu(0), &info) == DVT_OK;
+    return found && info.driver_version != 0;
+}
+
 int dvt_test_close(double a, double b, double tolerance) {
     if (isnan(a) || isnan(b))
         return isnan(a) && isnan(b);
@@ -136,10 +142,19 @@ static int run_one(dvt_test *test, int verbose) {
     return failed_checks_of_test ? 1 : skip_reason ? 2 : 0;
 }
 
+/* A filter is a part of the test's name, or the name of its file, "test_core.c". */
+static int is_wanted(const dvt_test *test, char **filters, int n) {
+    const char *slash = strrchr(test->file, '/'), *file = slash ? slash + 1 : test->file;
+    int i;
+    for (i = 0; i < n; i++)
+        if (strstr(test->name, filters[i]) || strcmp(file, filters[i]) == 0)
+            return 1;
+    return n == 0;
+}
+
 int main(int argc, char **argv) {
-    const char *filter = NULL;
     long counts[3] = {0, 0, 0};
-    int verbose = 0, i;
+    int verbose = 0, filters = 0, i;
     dvt_test *test;
     for (i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
@@ -149,12 +164,12 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--list") == 0)
             verbose = 2;
         else
-            filter = argv[i];
+            argv[1 + filters++] = argv[i];
     }
     dvt_set_log_level(DVT_LOG_OFF);
     printf("seed %llu\n", (unsigned long long)seed);
     for (test = first_test; test; test = test->next) {
-        if (filter && !strstr(test->name, filter))
+        if (!is_wanted(test, argv + 1, filters))
             continue;
         if (verbose == 2)
             printf("%s\n", test->name);

@@ -20,6 +20,9 @@ void dvt_test_register(dvt_test *test);
 int dvt_test_check(int ok, const char *file, int line, const char *format, ...) DVT_PRINTF(4, 5);
 /* Ends up as "skipped" with its reason; call at most once, then return. */
 void dvt_test_skip(const char *reason);
+/* Whether gpu(i) is a card here, or a simulated one: then GPUs that are called virtual share it, and floats may differ from the CPU's in
+   their last places. */
+int dvt_test_on_cards(void);
 /* |a - b| <= tolerance * max(1, |b|); NaN equals NaN only, infinities equal themselves only. */
 int dvt_test_close(double a, double b, double tolerance);
 /* Random numbers for tests, from the printed seed: uniform on [low, high). */
@@ -80,5 +83,9 @@ int dvt_test_equal(dvt_array *x, const double *expected, int64_t n, double toler
         dvt_test_skip(reason);                                                                     \
         return;                                                                                    \
     } while (0)
+/* First line of a test of what only machines without a card have. */
+#define NEEDS_NO_CARD(what)                                                                        \
+    if (dvt_test_on_cards())                                                                       \
+    SKIP("there is a card here, and this is about " what)
 
 #endif

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the programs of examples/ with 0 and with 2 virtual GPUs, in an empty folder, and looks for what they must print.
+# Runs the programs of examples/ (or PROGRAMS) with 0 and with 2 virtual GPUs (or GPUS), in an empty folder, and looks for what they must print.
 # Environment: BUILD, CXX, MAKE, as the Makefile sets them.
 . tests/lib.sh
 programs=$(cd "$BUILD/examples" && pwd) || exit 1
@@ -18,12 +18,12 @@ prints() { # the output of the last run has a line like this
         tail -n 5 "$said"
     fi
 }
-for program in hello residual cplusplus run; do
+for program in ${PROGRAMS:-hello residual cplusplus run}; do
     if [ $program = cplusplus ] && ! has "$CXX"; then
         skip examples/cplusplus.cpp "$CXX is not installed"
         continue
     fi
-    for gpus in 0 2; do
+    for gpus in ${GPUS:-0 2}; do
         name="examples/$program with $gpus virtual GPUs"
         arguments=
         [ $program = run ] && arguments="--epochs 1 --xavier --curve curve.svg"

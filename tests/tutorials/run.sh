@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs each tutorial program with 0 and with 2 virtual GPUs. Its output, without the lines of timings ("~"), must be the text in
+# Runs each tutorial program with 0 and with 2 virtual GPUs, or those that GPUS says; TUTORIALS chooses programs. Its output, without the lines of timings ("~"), must be the text in
 # expected/, and must contain every chunk of printed/: the documents' own outputs, word for word.
 # usage: run.sh [FOLDER_WITH_PROGRAMS [--update]]
 here=$(dirname "$0")
@@ -16,7 +16,8 @@ result() { # ok name
 }
 for source in "$here"/../../examples/tutorials/*.c; do
     name=$(basename "$source" .c)
-    for gpus in 0 2; do
+    case " ${TUTORIALS:-$name} " in *" $name "*) ;; *) continue ;; esac
+    for gpus in ${GPUS:-0 2}; do
         expected=$(cd "$here" && pwd)/expected/$name.$gpus.txt
         (cd "$work" && DEVTENSOR_VIRTUAL_GPUS=$gpus "$programs/$name" >all.txt 2>err.txt)
         rc=$?

@@ -249,9 +249,20 @@ static bool a_life(dvt_ctx_list ctxs) {
     return good;
 }
 
+/* How many blocks a life with that allocation failing leaves behind. */
+static long left_by(dvt_ctx_list ctxs, long at, bool *good) {
+    long alive = blocks_alive;
+    allocations = 0;
+    failing = at;
+    *good = a_life(ctxs);
+    dvt_wait_all();
+    failing = 0;
+    return blocks_alive - alive;
+}
+
 static void fail_each_allocation(dvt_ctx_list ctxs) {
     dvt_allocator allocator;
-    long at, alive;
+    long at, left;
     bool good = false;
     dvt_stats before, after;
     memset(&allocator, 0, sizeof allocator);
@@ -263,17 +274,17 @@ static void fail_each_allocation(dvt_ctx_list ctxs) {
     before = dvt_get_stats();
     dvt_set_allocator(&allocator);
     for (at = 1; at < 5000; at++) {
-        alive = blocks_alive;
-        allocations = 0;
-        failing = at;
-        good = a_life(ctxs);
-        dvt_wait_all();
-        failing = 0;
+        left = left_by(ctxs, at, &good);
+        /* A card keeps what it has compiled and what it copies through: once, not each time. */
+        if (left && ctxs.ctx[0].type == DVT_DEVICE_GPU && dvt_test_on_cards()) {
+            dvt_clear_error();
+            left = left_by(ctxs, at, &good);
+        }
         if (!good) /* some are not needed: a scope that cannot be opened is no failure */
             dvt_test_check(dvt_error_code() == DVT_ERR_HOST_MEMORY, __FILE__, __LINE__,
                            "allocation %ld: %s", at, dvt_error());
-        dvt_test_check(blocks_alive == alive, __FILE__, __LINE__,
-                       "allocation %ld: %ld blocks are left", at, blocks_alive - alive);
+        dvt_test_check(left == 0, __FILE__, __LINE__, "allocation %ld: %ld blocks are left", at,
+                       left);
         dvt_clear_error();
         after = dvt_get_stats();
         CHECK_INT(after.arrays, before.arrays);

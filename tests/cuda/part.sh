@@ -1,0 +1,85 @@
+#!/bin/sh
+# One part of the suite of the CUDA backend, which run.sh starts with the environment that makes gpu(0) a simulated card, or this machine's.
+# usage: part.sh NAME
+. tests/lib.sh
+part=$1
+D=$BUILD/cuda
+W=$D/parts/$part.work # what the functions of lib.sh write; parts run side by side
+mkdir -p "$W"
+LIBRARY_BUILD=$BUILD
+BUILD=$W
+
+# needs_simulator: false, and counted as skipped, on a real card.
+needs_simulator() {
+    [ -n "$CARD" ] || return 0
+    skip "cuda/$part" "it is about the simulated driver"
+    return 1
+}
+# A folder's own script, with the build folder that it expects.
+folder() {
+    if [ -f "tests/cuda/$1/$1.sh" ]; then
+        script "cuda/$1" env BUILD="$LIBRARY_BUILD" sh "tests/cuda/$1/$1.sh"
+    else
+        fail "cuda/$1" "there is no tests/cuda/$1/$1.sh"
+    fi
+}
+
+headers() {
+    if ! has "${CXX%% *}"; then
+        skip "cuda/headers" "$CXX is not installed"
+    elif [ ! -f "$CUDA_HOME/include/nvrtc.h" ]; then
+        skip "cuda/headers" "no nvrtc.h below $CUDA_HOME"
+    else
+        stub=
+        for stub in "$CUDA_HOME"/lib64/stubs/libcuda.so "$CUDA_HOME"/lib/stubs/libcuda.so; do
+            [ ! -f "$stub" ] || break
+        done
+        try "the prototypes are those of cuda.h and nvrtc.h" $CXX -std=c++17 -I. -I"$CUDA_HOME/include" \
+            tests/cuda/headers/headers.cpp -o "$W/headers" $LIBS
+        [ "$failed" -ne 0 ] || script "cuda/headers" "$W/headers" "$stub"
+    fi
+}
+
+cache() {
+    try "cache_user.c compiles" $CC -std=gnu11 -O1 -I. -Itests tests/cuda/cache/cache_user.c $LIBRARY -o "$W/cache_user" $LIBS
+    [ "$failed" -ne 0 ] || script "cuda/cache" sh tests/cuda/cache/cache.sh "$W/cache_user"
+}
+
+compile() { # two architectures: the oldest, whose registers are few, and the one with the most instructions
+    if [ -n "$DVT_TEST_FULL" ]; then set -- --full 75 80 90 120; else set -- 90; fi
+    script "cuda/compile" env BUILD="$LIBRARY_BUILD" sh tests/cuda/compile/run.sh "$@"
+}
+
+card() { # the tests of one file
+    script "cuda/test_card_$1.c" "$LIBRARY_BUILD/cuda/tests" "test_card_$1.c"
+}
+
+units() { # the unit tests whose behaviour depends on what a GPU is
+    script "cuda/unit tests" "$LIBRARY_BUILD/unit/tests" virtual copies trainer data_parallel autograd_device blocks_batch_norm views print \
+        random core_ arrays_ conv2d_virtual unary_null_and_devices
+}
+
+case $part in
+simcuda-*)
+    # The folder of check/ is the one that is already built; the driver's suite has copies of its own.
+    needs_simulator && script "cuda/$part" env BUILD=build/simcuda sh "tests/simcuda/${part#simcuda-}/run.sh"
+    ;;
+card-*) card "${part#card-}" ;;
+headers | cache | compile | units) $part ;;
+tutorials) # The third multiplies a thousand matrices and the fourth trains LeNet for an epoch, which takes minutes on the simulator.
+    tutorials="1_gluon_use_gpu 2_gluon_use_gpu_zh 5_gpus_and_tpus"
+    if [ -n "$CARD$DVT_TEST_FULL" ]; then tutorials=; fi
+    script "cuda/$part" env BUILD="$LIBRARY_BUILD" GPUS=2 TUTORIALS="$tutorials" sh "tests/$part/run.sh"
+    ;;
+examples)
+    programs="hello residual cplusplus"
+    if [ -n "$CARD" ]; then programs="$programs run"; fi
+    script "cuda/$part" env BUILD="$LIBRARY_BUILD" GPUS=2 PROGRAMS="$programs" sh "tests/$part/run.sh"
+    ;;
+faults | drivers | orders | exit) needs_simulator && folder "$part" ;;
+*) fail "cuda/$part" "there is no such part" ;;
+esac
+# The processor's time, which a busy machine does not change.
+times >"$W/times"
+tail -n 1 "$W/times" >"$D/parts/$part.times"
+finish
