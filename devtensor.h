@@ -147,9 +147,6 @@
       "check the path and its permissions")                                                        \
     X(FORMAT, 104, "a file's content is not what its format allows",                               \
       "fetch or write the file again")                                                             \
-    X(ENVIRONMENT, 105, "an environment variable has a value that cannot be used",                 \
-      "correct or unset it")                                                                       \
-    X(THREAD, 106, "a thread could not be started", "raise the limit of threads of this process")  \
     X(NULL_ARGUMENT, 201, "a required argument is NULL", "check the call that made it")            \
     X(SHAPE, 202, "shapes do not fit the operation", "reshape, slice or broadcast the arguments")  \
     X(DTYPE, 203, "dtypes do not fit the operation", "convert with dvt_astype")                    \
@@ -1194,7 +1191,8 @@ typedef struct dvt_jit_stats {
 
 /* The counters of this process. */
 DVT_API dvt_jit_stats dvt_get_jit_stats(void);
-/* The CUstream in which gpu(i) computes, for work of your own in the same order; NULL without a card. */
+/* The CUstream in which gpu(i) computes, for work of your own in the same order; NULL, and no error, where there is
+   no card: on a CPU, a virtual GPU, a gpu(i) that does not exist. */
 DVT_API void *dvt_cuda_stream(dvt_ctx ctx);
 /* gpu(i) computes in that CUstream from now on, which must belong to the card's primary context and stay alive; NULL: its own again.
    Work queued before is waited for. Errors: NO_DEVICE, UNSUPPORTED (not a card). */
@@ -1279,7 +1277,8 @@ DVT_API dvt_status dvt_param_set_init(dvt_param *p, dvt_init init);
 
 /* All parameters of a block and its children whose name matches a regular expression from its first
    character on (literals . * + ? [..] ( ) | ^ $; NULL: all), such as ".*weight" or
-   "conv0_.*|dense1_bias". */
+   "conv0_.*|dense1_bias"; "weight" alone matches no "dense0_weight". A pattern that matches nothing
+   gives an empty collection, and a warning in the log. */
 DVT_API dvt_params *dvt_collect_params(dvt_block *net, const char *pattern);
 DVT_API int dvt_params_len(const dvt_params *params);
 /* By position, by name. Owns: the block. Errors: RANGE, NAME. */
@@ -1465,7 +1464,8 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
    Errors: RANGE, when a class number on a CPU is not one of 0 .. classes - 1 (on a GPU nothing is
    read back to look: negative ones count from the end, others are clamped). */
 DVT_API dvt_array *dvt_softmax_cross_entropy(dvt_array *prediction, dvt_array *label);
-/* Mean over all axes but the first of |p - l|; of (p - l)^2 / 2. */
+/* Mean over all axes but the first of |p - l|; of (p - l)^2 / 2. Here and below labels of as many
+   elements are taken in prediction's shape, as in Gluon: (N) and (N, 1) are the same labels. */
 DVT_API dvt_array *dvt_l1_loss(dvt_array *prediction, dvt_array *label);
 DVT_API dvt_array *dvt_l2_loss(dvt_array *prediction, dvt_array *label);
 /* Of logits: relu(p) - p l + log(1 + exp(-|p|)). */
@@ -1543,6 +1543,7 @@ DVT_API dvt_optimizer dvt_adagrad(double learning_rate);
 
 /* ---- trainer ---- */
 /* Trains all parameters of the collection whose grad_req is not null. Retains them.
+   An empty collection trains nothing, which is warned of in the log.
    Errors: CONTEXT (parameters on different context lists), RANGE (rates). */
 DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer);
 /* dvt_trainer_allreduce, then dvt_trainer_update: sums the gradients over the contexts in their
@@ -1639,8 +1640,9 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 DVT_API dvt_metric *dvt_accuracy(void);
 DVT_API dvt_metric *dvt_top_k_accuracy(int k);
 DVT_API dvt_metric *dvt_mean_loss(void);
-/* Counts a batch: labels (N) and predictions (N, classes), or for dvt_mean_loss NULL and the
-   losses. Any context. A label that is no class is never right, on a CPU and on a GPU. Copies: one
+/* Counts a batch: labels (N) and predictions (N, classes), of which the largest counts; for
+   dvt_accuracy also predictions of the labels' shape, which are then class numbers themselves, and
+   right where they are equal; for dvt_mean_loss NULL and the losses. Any context. A label that is no class is never right, on a CPU and on a GPU. Copies: one
    number to main memory.  Waits: yes. */
 DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels, dvt_array *predictions);
 /* The value so far; NaN before the first sample. */
@@ -2159,6 +2161,8 @@ DVTI_FN dvt_status dvti_failure(void);
    is then that error travelling through a chain. */
 DVTI_FN dvt_status dvti_fail_memory(const char *function, int64_t bytes);
 DVTI_FN dvt_status dvti_null(const char *function, const char *what);
+/* Reads DEVTENSOR_LOG, and warns when it is no level, before there is anything else to say. */
+DVTI_FN void dvti_log_ready(void);
 DVTI_FN void dvti_log(dvt_log_level level, const char *format, ...) DVT_PRINTF(2, 3);
 /* Remembers where the failing call stands, unless it is known. */
 DVTI_FN void dvti_error_at(const char *file, int line);
@@ -2928,14 +2932,28 @@ static void dvti_default_logger(void *user, dvt_log_level level, const char *mes
 #endif
 }
 
-static int dvti_log_level_from_environment(void) {
+/* With the lock held. */
+static void dvti_log_level_from_environment(void) {
     static const char *const names[] = {"debug", "info", "warning", "error", "off"};
     const char *value = dvti_env("DEVTENSOR_LOG");
-    int i;
-    for (i = 0; value && i < 5; i++)
-        if (strcmp(value, names[i]) == 0)
-            return i;
-    return DVT_LOG_WARNING;
+    char text[200];
+    int i = 0;
+    while (value && i < DVTI_LENGTH(names) && strcmp(value, names[i]) != 0)
+        i++;
+    dvti_log_level_set = value && i < DVTI_LENGTH(names) ? i : DVT_LOG_WARNING;
+    if (!value || i < DVTI_LENGTH(names) || !dvti_logger)
+        return;
+    snprintf(text, sizeof text,
+             "DEVTENSOR_LOG=%.40s is not debug, info, warning, error or off; warning is used",
+             value);
+    dvti_logger(dvti_logger_user, DVT_LOG_WARNING, text);
+}
+
+DVTI_FN void dvti_log_ready(void) {
+    dvti_mutex_lock(&dvti_log_lock);
+    if (dvti_log_level_set < 0)
+        dvti_log_level_from_environment();
+    dvti_mutex_unlock(&dvti_log_lock);
 }
 
 DVT_API void dvt_set_logger(dvt_log_fn function, void *user) {
@@ -2954,7 +2972,7 @@ DVT_API void dvt_set_log_level(dvt_log_level level) {
 static void dvti_log_text(dvt_log_level level, const char *text) {
     dvti_mutex_lock(&dvti_log_lock);
     if (dvti_log_level_set < 0)
-        dvti_log_level_set = dvti_log_level_from_environment();
+        dvti_log_level_from_environment();
     /* The level filters the default logger only: a logger of the caller's own sees everything. */
     if (dvti_logger && (dvti_logger != dvti_default_logger || (int)level >= dvti_log_level_set))
         dvti_logger(dvti_logger_user, level, text);
@@ -4609,6 +4627,7 @@ static dvti_registry *dvti_registry_ready(void) {
     const char *bytes;
     if (r->ready)
         return r;
+    dvti_log_ready();
     r->cpu.backend = dvti_cpu_backend();
     r->cpu.ctx = dvt_cpu();
     r->n_virtual = (int)dvti_env_int("DEVTENSOR_VIRTUAL_GPUS", 0, DVT_MAX_GPUS, 0);
@@ -4691,6 +4710,9 @@ DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
                 "%s: %s does not exist: there %s %d GPU%s, gpu(0) to gpu(%d); use dvt_try_gpu(%d)",
                 function, dvt_ctx_name(ctx), n == 1 ? "is" : "are", n, n == 1 ? "" : "s", n - 1,
                 ctx.id);
+        else if (ctx.type == DVT_DEVICE_CPU)
+            dvti_fail(DVT_ERR_NO_DEVICE, "%s: %s does not exist: numbers begin at 0; use dvt_cpu()",
+                      function, dvt_ctx_name(ctx));
         else
             dvti_fail(DVT_ERR_NO_DEVICE,
                       "%s: a context of type %d and number %d does not exist; use dvt_cpu() or "
@@ -11347,14 +11369,26 @@ static void *dvti_cuda_find_library(dvti_cuda_state *s) {
     return library;
 }
 
+/* A library named by hand is the likelier mistake than an old driver. */
+static void dvti_cuda_lacks(dvti_cuda_state *s, const char *symbol) {
+    const char *own = dvti_env("DEVTENSOR_CUDA_PATH");
+    if (own)
+        snprintf(s->reason, sizeof s->reason,
+                 "DEVTENSOR_CUDA_PATH=%.300s has no %s: it is no NVIDIA driver, or one older than "
+                 "CUDA 11.2; expected the path of " DVTI_CUDA_LIBRARY,
+                 own, symbol);
+    else
+        snprintf(s->reason, sizeof s->reason,
+                 "the NVIDIA driver has no %s: it is too old; install one for CUDA 11.2 or newer",
+                 symbol);
+}
+
 static bool dvti_cuda_resolve_driver(dvti_cuda_state *s, void *library) {
     void *symbol;
 #define DVTI_CUDA_RESOLVE(name, arguments)                                                         \
     symbol = dvti_library_symbol(library, #name);                                                  \
     if (!symbol) {                                                                                 \
-        snprintf(s->reason, sizeof s->reason,                                                      \
-                 "the NVIDIA driver has no " #name                                                 \
-                 ": it is too old; install one for CUDA 11.2 or newer");                           \
+        dvti_cuda_lacks(s, #name);                                                                 \
         return false;                                                                              \
     }                                                                                              \
     memcpy(&s->driver.name, &symbol, sizeof symbol);
@@ -21060,9 +21094,17 @@ static dvti_device *dvti_cuda_device_begin(const char *function, dvt_ctx ctx) {
 }
 
 DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
-    dvti_device *device = dvti_cuda_device_begin("dvt_cuda_stream", ctx);
+    dvti_device *device, *open;
     dvti_cuda_gpu *gpu;
+    int64_t limit;
     void *stream;
+    int card;
+    /* Asking is no mistake where there is no card. */
+    if (!dvti_device_look(dvti_ctx(ctx), &open, &card, &limit))
+        return NULL;
+    if (open)
+        dvti_device_end(open);
+    device = card < 0 ? NULL : dvti_cuda_device_begin("dvt_cuda_stream", ctx);
     if (!device)
         return NULL;
     gpu = dvti_cuda_gpu_of(device);
@@ -21080,9 +21122,11 @@ DVT_API dvt_status dvt_set_cuda_stream(dvt_ctx ctx, void *stream) {
     dvt_status status;
     bool pushed;
     if (!device && dvti_device_exists("dvt_set_cuda_stream", dvti_ctx(ctx)))
-        return dvti_fail(DVT_ERR_UNSUPPORTED,
-                         "dvt_set_cuda_stream: %s is no card, so it has no CUDA stream",
-                         dvt_ctx_name(dvti_ctx(ctx)));
+        return dvti_fail(
+            DVT_ERR_UNSUPPORTED,
+            "dvt_set_cuda_stream: %s is no card, so it has no CUDA stream; leave this call "
+            "out there (dvt_cuda_stream gives NULL)",
+            dvt_ctx_name(dvti_ctx(ctx)));
     if (!device)
         return dvti_failure();
     gpu = dvti_cuda_gpu_of(device);
@@ -21111,9 +21155,12 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
     }
     if (x->storage->device->backend != dvti_cuda_backend()) {
         dvti_fail(DVT_ERR_CONTEXT,
-                  "dvt_cuda_address: x is %s, which is not the memory of a card; use dvt_data, or "
-                  "copy it with dvt_copyto",
-                  dvti_describe(x));
+                  "dvt_cuda_address: x is %s, which is not the memory of a card; %s",
+                  dvti_describe(x),
+                  x->storage->ctx.type == DVT_DEVICE_CPU
+                      ? "use dvt_data, or copy it to a card with dvt_copyto"
+                      : "a virtual GPU has no addresses: copy it with dvt_copyto(x, dvt_cpu()), "
+                        "and use dvt_data on the copy");
         return 0;
     }
     gpu = dvti_cuda_gpu_of(x->storage->device);
@@ -30828,6 +30875,10 @@ static void dvti_nn_block_text(dvti_text *text, const dvt_block *block, int inde
         dvti_block_described(text, block, indent);
         return;
     }
+    if (block->n_child == 0 && !dvti_block_is_sequential(block)) {
+        dvti_text_add(text, "%s()", block->desc.kind); /* a leaf, not a container without content */
+        return;
+    }
     dvti_text_add(text, "%s(\n", block->desc.kind);
     for (i = 0; i < block->n_child; i++) {
         dvti_text_char(text, ' ', indent + 2);
@@ -31542,7 +31593,9 @@ static dvt_array *dvti_loss_mean(dvt_array *x) {
 /* The label without history, in the prediction's shape: (N) and (N, 1) are the same labels, as in Gluon. */
 static dvt_array *dvti_loss_label(const char *name, dvt_array *prediction, dvt_array *label) {
     if (dvt_size(prediction) != dvt_size(label)) {
-        dvti_fail(DVT_ERR_SHAPE, "%s: prediction is %s and label is %s; expected equal shapes",
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: prediction is %s and label is %s; expected as many labels as values in "
+                  "prediction: give labels of its shape, or dvt_reshape or dvt_broadcast_to them",
                   name, dvti_describe(prediction), dvti_describe(label));
         return NULL;
     }
@@ -32624,6 +32677,31 @@ static bool dvti_params_collect(dvt_params *params, dvt_block *block, dvti_patte
     return true;
 }
 
+/* The name of a parameter of the net, to show what patterns have to match; NULL when it has none. */
+static const char *dvti_params_example(const dvt_block *block) {
+    const char *name = block->n_param ? dvti_param_name(block->param[0]) : NULL;
+    size_t i;
+    for (i = 0; !name && i < block->n_child; i++)
+        name = dvti_params_example(block->child[i]);
+    return name;
+}
+
+static void dvti_params_warn_empty(const dvt_block *net, const char *pattern) {
+    const char *name = dvti_params_example(net);
+    if (name)
+        dvti_log(
+            DVT_LOG_WARNING,
+            "dvt_collect_params: the pattern \"%.100s\" matches no parameter of the net, which "
+            "has '%.60s' and others; patterns begin at a name's first character: "
+            "\".*%.100s\" finds it anywhere",
+            pattern, name, pattern);
+    else
+        dvti_log(DVT_LOG_WARNING,
+                 "dvt_collect_params: the pattern \"%.100s\" matches nothing: the net has no "
+                 "parameters",
+                 pattern);
+}
+
 DVT_API dvt_params *dvt_collect_params(dvt_block *net, const char *text) {
     dvti_pattern pattern;
     dvt_scope_guard scope;
@@ -32638,6 +32716,8 @@ DVT_API dvt_params *dvt_collect_params(dvt_block *net, const char *text) {
     params = dvti_params_new("dvt_collect_params");
     if (params && !dvti_params_collect(params, net, text ? &pattern : NULL))
         params = NULL;
+    if (params && text && params->count == 0)
+        dvti_params_warn_empty(net, text);
     if (text)
         dvti_pattern_free(&pattern);
     dvt_keep(params);

@@ -35,7 +35,7 @@ int main(void) {
     trainer = dvt_trainer_new(dvt_collect_params(net, NULL), optimizer);
     for (step = 0; step < 300 && dvt_error_code() == DVT_OK; step++)
         DVT_SCOPE {
-            dvt_array *x = dvt_uniform(-1, 1, DVT_SHAPE(64, 2), DVT_F32, dev), *loss;
+            dvt_array *x = dvt_uniform(-1, 1, DVT_SHAPE(64, 2), DVT_F32, dev), *loss = NULL;
             dvt_array *y =
                 dvt_prod(x, DVT_AXES(1), true); /* the saddle x0 * x1: no linear model can do it */
             DVT_RECORD {

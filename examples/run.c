@@ -8,7 +8,7 @@
 typedef struct options {
     const char *data, *curve;
     int epochs;
-    bool xavier;
+    bool xavier, keep;
     uint64_t seed;
     int64_t batch_size;
 } options;
@@ -17,22 +17,29 @@ static const char *const fashion_names[10] = {"t-shirt", "trouser",   "pullover"
                                               "coat",    "sandal",    "shirt",    "sneaker",
                                               "bag",     "ankle boot"};
 
-static void usage(void) {
-    puts("usage: run [--data FOLDER] [--epochs N] [--batch N] [--seed N] [--xavier] [--curve "
-         "FILE.svg]\n"
-         "FOLDER holds Fashion-MNIST's four IDX files; without it DEVTENSOR_DATA, data/ and "
-         "../shared/data are tried.\n"
-         "DEVTENSOR_VIRTUAL_GPUS=2 trains on two virtual GPUs.");
-    exit(2);
+static void usage(int status) {
+    FILE *out = status ? stderr : stdout;
+    fputs("usage: run [--data FOLDER] [--epochs N] [--batch N] [--seed N] [--xavier] [--curve "
+          "FILE.svg] [--keep] [--help]\n"
+          "FOLDER holds Fashion-MNIST's four IDX files; without it DEVTENSOR_DATA, data/ and "
+          "../shared/data are tried.\n"
+          "--keep leaves the trained parameters in lenet.params.\n"
+          "DEVTENSOR_VIRTUAL_GPUS=2 trains on two virtual GPUs.\n",
+          out);
+    exit(status);
 }
 
 static options parse(int argc, char **argv) {
-    options o = {NULL, NULL, 0, false, 0, 256};
+    options o = {NULL, NULL, 0, false, false, 0, 256};
     int i;
     for (i = 1; i < argc; i++) {
         bool value = i + 1 < argc;
         if (strcmp(argv[i], "--xavier") == 0)
             o.xavier = true;
+        else if (strcmp(argv[i], "--keep") == 0)
+            o.keep = true;
+        else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            usage(0);
         else if (strcmp(argv[i], "--data") == 0 && value)
             o.data = argv[++i];
         else if (strcmp(argv[i], "--curve") == 0 && value)
@@ -44,10 +51,10 @@ static options parse(int argc, char **argv) {
         else if (strcmp(argv[i], "--seed") == 0 && value)
             o.seed = strtoull(argv[++i], NULL, 10);
         else
-            usage();
+            usage(2);
     }
     if (o.epochs < 0 || o.batch_size < 1)
-        usage();
+        usage(2);
     return o;
 }
 
@@ -97,7 +104,8 @@ static dvt_loader *loader(dvt_dataset *data, int64_t batch_size, bool shuffle, u
 }
 
 /* Saves, loads into a fresh net on another context list, and shows what it says of a few test images. */
-static void save_load_predict(dvt_block *net, dvt_ctx device, dvt_dataset *test, bool fashion) {
+static void save_load_predict(dvt_block *net, dvt_ctx device, dvt_dataset *test, bool fashion,
+                              bool keep) {
     static const char file[] = "lenet.params";
     dvt_block *again = lenet();
     dvt_loader *few = loader(test, 8, false, 0);
@@ -106,9 +114,10 @@ static void save_load_predict(dvt_block *net, dvt_ctx device, dvt_dataset *test,
     must(dvt_save_parameters(net, file) == DVT_OK, "dvt_save_parameters");
     must(dvt_load_parameters(again, file, DVT_CONTEXTS(device), NULL) == DVT_OK,
          "dvt_load_parameters");
-    remove(file);
-    printf("\nsaved to %s, loaded into a new net on %s; its first predictions:\n", file,
-           dvt_ctx_name(device));
+    if (!keep)
+        remove(file);
+    printf("\nsaved to %s, loaded into a new net on %s%s; its first predictions:\n", file,
+           dvt_ctx_name(device), keep ? "" : ", and removed again (--keep leaves it)");
     must(dvt_loader_next(few, &x, &y), "reading images");
     classes = dvt_argmax(dvt_forward(again, dvt_as_in_ctx(x, device)), -1, false);
     for (i = 0; i < 8; i++) {
@@ -187,6 +196,6 @@ int main(int argc, char **argv) {
         must(dvt_curve_save(curve, o.curve) == DVT_OK, "dvt_curve_save");
         printf("curve written to %s\n", o.curve);
     }
-    save_load_predict(net, devices.ctx[0], test, fashion);
+    save_load_predict(net, devices.ctx[0], test, fashion, o.keep);
     return 0;
 }

@@ -25,7 +25,8 @@ typedef struct dvt_jit_stats {
 
 /* The counters of this process. */
 DVT_API dvt_jit_stats dvt_get_jit_stats(void);
-/* The CUstream in which gpu(i) computes, for work of your own in the same order; NULL without a card. */
+/* The CUstream in which gpu(i) computes, for work of your own in the same order; NULL, and no error, where there is
+   no card: on a CPU, a virtual GPU, a gpu(i) that does not exist. */
 DVT_API void *dvt_cuda_stream(dvt_ctx ctx);
 /* gpu(i) computes in that CUstream from now on, which must belong to the card's primary context and stay alive; NULL: its own again.
    Work queued before is waited for. Errors: NO_DEVICE, UNSUPPORTED (not a card). */

@@ -66,7 +66,8 @@ DVT_API dvt_status dvt_param_set_init(dvt_param *p, dvt_init init);
 
 /* All parameters of a block and its children whose name matches a regular expression from its first
    character on (literals . * + ? [..] ( ) | ^ $; NULL: all), such as ".*weight" or
-   "conv0_.*|dense1_bias". */
+   "conv0_.*|dense1_bias"; "weight" alone matches no "dense0_weight". A pattern that matches nothing
+   gives an empty collection, and a warning in the log. */
 DVT_API dvt_params *dvt_collect_params(dvt_block *net, const char *pattern);
 DVT_API int dvt_params_len(const dvt_params *params);
 /* By position, by name. Owns: the block. Errors: RANGE, NAME. */
@@ -252,7 +253,8 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
    Errors: RANGE, when a class number on a CPU is not one of 0 .. classes - 1 (on a GPU nothing is
    read back to look: negative ones count from the end, others are clamped). */
 DVT_API dvt_array *dvt_softmax_cross_entropy(dvt_array *prediction, dvt_array *label);
-/* Mean over all axes but the first of |p - l|; of (p - l)^2 / 2. */
+/* Mean over all axes but the first of |p - l|; of (p - l)^2 / 2. Here and below labels of as many
+   elements are taken in prediction's shape, as in Gluon: (N) and (N, 1) are the same labels. */
 DVT_API dvt_array *dvt_l1_loss(dvt_array *prediction, dvt_array *label);
 DVT_API dvt_array *dvt_l2_loss(dvt_array *prediction, dvt_array *label);
 /* Of logits: relu(p) - p l + log(1 + exp(-|p|)). */

@@ -15,9 +15,6 @@
       "check the path and its permissions")                                                        \
     X(FORMAT, 104, "a file's content is not what its format allows",                               \
       "fetch or write the file again")                                                             \
-    X(ENVIRONMENT, 105, "an environment variable has a value that cannot be used",                 \
-      "correct or unset it")                                                                       \
-    X(THREAD, 106, "a thread could not be started", "raise the limit of threads of this process")  \
     X(NULL_ARGUMENT, 201, "a required argument is NULL", "check the call that made it")            \
     X(SHAPE, 202, "shapes do not fit the operation", "reshape, slice or broadcast the arguments")  \
     X(DTYPE, 203, "dtypes do not fit the operation", "convert with dvt_astype")                    \

@@ -60,6 +60,7 @@ DVT_API dvt_optimizer dvt_adagrad(double learning_rate);
 
 /* ---- trainer ---- */
 /* Trains all parameters of the collection whose grad_req is not null. Retains them.
+   An empty collection trains nothing, which is warned of in the log.
    Errors: CONTEXT (parameters on different context lists), RANGE (rates). */
 DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer);
 /* dvt_trainer_allreduce, then dvt_trainer_update: sums the gradients over the contexts in their
@@ -156,8 +157,9 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 DVT_API dvt_metric *dvt_accuracy(void);
 DVT_API dvt_metric *dvt_top_k_accuracy(int k);
 DVT_API dvt_metric *dvt_mean_loss(void);
-/* Counts a batch: labels (N) and predictions (N, classes), or for dvt_mean_loss NULL and the
-   losses. Any context. A label that is no class is never right, on a CPU and on a GPU. Copies: one
+/* Counts a batch: labels (N) and predictions (N, classes), of which the largest counts; for
+   dvt_accuracy also predictions of the labels' shape, which are then class numbers themselves, and
+   right where they are equal; for dvt_mean_loss NULL and the losses. Any context. A label that is no class is never right, on a CPU and on a GPU. Copies: one
    number to main memory.  Waits: yes. */
 DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels, dvt_array *predictions);
 /* The value so far; NaN before the first sample. */

@@ -49,6 +49,8 @@ DVTI_FN dvt_status dvti_failure(void);
    is then that error travelling through a chain. */
 DVTI_FN dvt_status dvti_fail_memory(const char *function, int64_t bytes);
 DVTI_FN dvt_status dvti_null(const char *function, const char *what);
+/* Reads DEVTENSOR_LOG, and warns when it is no level, before there is anything else to say. */
+DVTI_FN void dvti_log_ready(void);
 DVTI_FN void dvti_log(dvt_log_level level, const char *format, ...) DVT_PRINTF(2, 3);
 /* Remembers where the failing call stands, unless it is known. */
 DVTI_FN void dvti_error_at(const char *file, int line);

@@ -93,14 +93,28 @@ static void dvti_default_logger(void *user, dvt_log_level level, const char *mes
 #endif
 }
 
-static int dvti_log_level_from_environment(void) {
+/* With the lock held. */
+static void dvti_log_level_from_environment(void) {
     static const char *const names[] = {"debug", "info", "warning", "error", "off"};
     const char *value = dvti_env("DEVTENSOR_LOG");
-    int i;
-    for (i = 0; value && i < 5; i++)
-        if (strcmp(value, names[i]) == 0)
-            return i;
-    return DVT_LOG_WARNING;
+    char text[200];
+    int i = 0;
+    while (value && i < DVTI_LENGTH(names) && strcmp(value, names[i]) != 0)
+        i++;
+    dvti_log_level_set = value && i < DVTI_LENGTH(names) ? i : DVT_LOG_WARNING;
+    if (!value || i < DVTI_LENGTH(names) || !dvti_logger)
+        return;
+    snprintf(text, sizeof text,
+             "DEVTENSOR_LOG=%.40s is not debug, info, warning, error or off; warning is used",
+             value);
+    dvti_logger(dvti_logger_user, DVT_LOG_WARNING, text);
+}
+
+DVTI_FN void dvti_log_ready(void) {
+    dvti_mutex_lock(&dvti_log_lock);
+    if (dvti_log_level_set < 0)
+        dvti_log_level_from_environment();
+    dvti_mutex_unlock(&dvti_log_lock);
 }
 
 DVT_API void dvt_set_logger(dvt_log_fn function, void *user) {
@@ -119,7 +133,7 @@ DVT_API void dvt_set_log_level(dvt_log_level level) {
 static void dvti_log_text(dvt_log_level level, const char *text) {
     dvti_mutex_lock(&dvti_log_lock);
     if (dvti_log_level_set < 0)
-        dvti_log_level_set = dvti_log_level_from_environment();
+        dvti_log_level_from_environment();
     /* The level filters the default logger only: a logger of the caller's own sees everything. */
     if (dvti_logger && (dvti_logger != dvti_default_logger || (int)level >= dvti_log_level_set))
         dvti_logger(dvti_logger_user, level, text);

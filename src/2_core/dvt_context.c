@@ -163,6 +163,7 @@ static dvti_registry *dvti_registry_ready(void) {
     const char *bytes;
     if (r->ready)
         return r;
+    dvti_log_ready();
     r->cpu.backend = dvti_cpu_backend();
     r->cpu.ctx = dvt_cpu();
     r->n_virtual = (int)dvti_env_int("DEVTENSOR_VIRTUAL_GPUS", 0, DVT_MAX_GPUS, 0);
@@ -245,6 +246,9 @@ DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
                 "%s: %s does not exist: there %s %d GPU%s, gpu(0) to gpu(%d); use dvt_try_gpu(%d)",
                 function, dvt_ctx_name(ctx), n == 1 ? "is" : "are", n, n == 1 ? "" : "s", n - 1,
                 ctx.id);
+        else if (ctx.type == DVT_DEVICE_CPU)
+            dvti_fail(DVT_ERR_NO_DEVICE, "%s: %s does not exist: numbers begin at 0; use dvt_cpu()",
+                      function, dvt_ctx_name(ctx));
         else
             dvti_fail(DVT_ERR_NO_DEVICE,
                       "%s: a context of type %d and number %d does not exist; use dvt_cpu() or "

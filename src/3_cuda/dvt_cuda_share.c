@@ -11,9 +11,17 @@ static dvti_device *dvti_cuda_device_begin(const char *function, dvt_ctx ctx) {
 }
 
 DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
-    dvti_device *device = dvti_cuda_device_begin("dvt_cuda_stream", ctx);
+    dvti_device *device, *open;
     dvti_cuda_gpu *gpu;
+    int64_t limit;
     void *stream;
+    int card;
+    /* Asking is no mistake where there is no card. */
+    if (!dvti_device_look(dvti_ctx(ctx), &open, &card, &limit))
+        return NULL;
+    if (open)
+        dvti_device_end(open);
+    device = card < 0 ? NULL : dvti_cuda_device_begin("dvt_cuda_stream", ctx);
     if (!device)
         return NULL;
     gpu = dvti_cuda_gpu_of(device);
@@ -31,9 +39,11 @@ DVT_API dvt_status dvt_set_cuda_stream(dvt_ctx ctx, void *stream) {
     dvt_status status;
     bool pushed;
     if (!device && dvti_device_exists("dvt_set_cuda_stream", dvti_ctx(ctx)))
-        return dvti_fail(DVT_ERR_UNSUPPORTED,
-                         "dvt_set_cuda_stream: %s is no card, so it has no CUDA stream",
-                         dvt_ctx_name(dvti_ctx(ctx)));
+        return dvti_fail(
+            DVT_ERR_UNSUPPORTED,
+            "dvt_set_cuda_stream: %s is no card, so it has no CUDA stream; leave this call "
+            "out there (dvt_cuda_stream gives NULL)",
+            dvt_ctx_name(dvti_ctx(ctx)));
     if (!device)
         return dvti_failure();
     gpu = dvti_cuda_gpu_of(device);
@@ -62,9 +72,12 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
     }
     if (x->storage->device->backend != dvti_cuda_backend()) {
         dvti_fail(DVT_ERR_CONTEXT,
-                  "dvt_cuda_address: x is %s, which is not the memory of a card; use dvt_data, or "
-                  "copy it with dvt_copyto",
-                  dvti_describe(x));
+                  "dvt_cuda_address: x is %s, which is not the memory of a card; %s",
+                  dvti_describe(x),
+                  x->storage->ctx.type == DVT_DEVICE_CPU
+                      ? "use dvt_data, or copy it to a card with dvt_copyto"
+                      : "a virtual GPU has no addresses: copy it with dvt_copyto(x, dvt_cpu()), "
+                        "and use dvt_data on the copy");
         return 0;
     }
     gpu = dvti_cuda_gpu_of(x->storage->device);

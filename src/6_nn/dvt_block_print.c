@@ -44,6 +44,10 @@ static void dvti_nn_block_text(dvti_text *text, const dvt_block *block, int inde
         dvti_block_described(text, block, indent);
         return;
     }
+    if (block->n_child == 0 && !dvti_block_is_sequential(block)) {
+        dvti_text_add(text, "%s()", block->desc.kind); /* a leaf, not a container without content */
+        return;
+    }
     dvti_text_add(text, "%s(\n", block->desc.kind);
     for (i = 0; i < block->n_child; i++) {
         dvti_text_char(text, ' ', indent + 2);

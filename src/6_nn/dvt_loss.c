@@ -32,7 +32,9 @@ static dvt_array *dvti_loss_mean(dvt_array *x) {
 /* The label without history, in the prediction's shape: (N) and (N, 1) are the same labels, as in Gluon. */
 static dvt_array *dvti_loss_label(const char *name, dvt_array *prediction, dvt_array *label) {
     if (dvt_size(prediction) != dvt_size(label)) {
-        dvti_fail(DVT_ERR_SHAPE, "%s: prediction is %s and label is %s; expected equal shapes",
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: prediction is %s and label is %s; expected as many labels as values in "
+                  "prediction: give labels of its shape, or dvt_reshape or dvt_broadcast_to them",
                   name, dvti_describe(prediction), dvti_describe(label));
         return NULL;
     }

@@ -47,6 +47,31 @@ static bool dvti_params_collect(dvt_params *params, dvt_block *block, dvti_patte
     return true;
 }
 
+/* The name of a parameter of the net, to show what patterns have to match; NULL when it has none. */
+static const char *dvti_params_example(const dvt_block *block) {
+    const char *name = block->n_param ? dvti_param_name(block->param[0]) : NULL;
+    size_t i;
+    for (i = 0; !name && i < block->n_child; i++)
+        name = dvti_params_example(block->child[i]);
+    return name;
+}
+
+static void dvti_params_warn_empty(const dvt_block *net, const char *pattern) {
+    const char *name = dvti_params_example(net);
+    if (name)
+        dvti_log(
+            DVT_LOG_WARNING,
+            "dvt_collect_params: the pattern \"%.100s\" matches no parameter of the net, which "
+            "has '%.60s' and others; patterns begin at a name's first character: "
+            "\".*%.100s\" finds it anywhere",
+            pattern, name, pattern);
+    else
+        dvti_log(DVT_LOG_WARNING,
+                 "dvt_collect_params: the pattern \"%.100s\" matches nothing: the net has no "
+                 "parameters",
+                 pattern);
+}
+
 DVT_API dvt_params *dvt_collect_params(dvt_block *net, const char *text) {
     dvti_pattern pattern;
     dvt_scope_guard scope;
@@ -61,6 +86,8 @@ DVT_API dvt_params *dvt_collect_params(dvt_block *net, const char *text) {
     params = dvti_params_new("dvt_collect_params");
     if (params && !dvti_params_collect(params, net, text ? &pattern : NULL))
         params = NULL;
+    if (params && text && params->count == 0)
+        dvti_params_warn_empty(net, text);
     if (text)
         dvti_pattern_free(&pattern);
     dvt_keep(params);

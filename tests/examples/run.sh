@@ -47,12 +47,21 @@ for program in ${PROGRAMS:-hello residual cplusplus run}; do
             prints "DRAWN"
             if [ $gpus = 2 ]; then prints "on .gpu(0), gpu(1)."; else prints "on .cpu(0)."; fi
             prints "test accuracy 0[.][3-9]"
-            prints "its first predictions"
+            prints "removed again (--keep leaves it).*its first predictions"
+            try "$name: nothing is left behind" test ! -e "$D/lenet.params"
             try "$name: the curve is a picture" grep -q "</svg>" "$D/curve.svg"
             ;;
         esac
     done
 done
+name="examples/run --help"
+run 0 run --help
+try "$name" test $? -eq 0
+prints "usage: run"
+name="examples/run --keep"
+run 0 run --epochs 1 --batch 1000 --keep
+prints "saved to lenet.params, loaded"
+try "$name: the file" test -s "$D/lenet.params"
 name="make examples"
 "$MAKE" -s config="${BUILD##*/}" examples >"$said" 2>&1
 prints "The programs are in $BUILD/examples: .*hello.*tutorials/3_d2l_gpus"

@@ -292,7 +292,12 @@ DVT_TEST(base_a_environment) {
     setenv("DEVTENSOR_VIRTUAL_GPU_MEMORY", "2K", 1);
     setenv("DEVTENSOR_NUM_THREADS", "2", 1);
     setenv("DVT_BASE_NUMBER", "17x", 1);
+    setenv("DEVTENSOR_LOG", "loud", 1);
+    dvti_log_level_set = -1; /* an earlier message may have looked */
     CHECK_INT(dvt_num_gpus(), 3);
+    CHECK_INT(base_warnings, 1);
+    CHECK_INT(dvti_log_level_set, DVT_LOG_WARNING);
+    base_warnings = 0;
     CHECK_INT(dvt_device_query(dvt_gpu(2), &info), DVT_OK);
     CHECK_INT(info.memory_total, 2048);
     DVT_SCOPE {
@@ -316,6 +321,7 @@ DVT_TEST(base_a_environment) {
     unsetenv("DEVTENSOR_VIRTUAL_GPUS");
     unsetenv("DEVTENSOR_VIRTUAL_GPU_MEMORY");
     unsetenv("DEVTENSOR_NUM_THREADS");
+    unsetenv("DEVTENSOR_LOG");
     unsetenv("DVT_BASE_NUMBER");
     CHECK_INT(dvt_num_gpus(), 3); /* once is enough */
     dvt_release_all();

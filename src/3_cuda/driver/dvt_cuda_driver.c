@@ -44,14 +44,26 @@ static void *dvti_cuda_find_library(dvti_cuda_state *s) {
     return library;
 }
 
+/* A library named by hand is the likelier mistake than an old driver. */
+static void dvti_cuda_lacks(dvti_cuda_state *s, const char *symbol) {
+    const char *own = dvti_env("DEVTENSOR_CUDA_PATH");
+    if (own)
+        snprintf(s->reason, sizeof s->reason,
+                 "DEVTENSOR_CUDA_PATH=%.300s has no %s: it is no NVIDIA driver, or one older than "
+                 "CUDA 11.2; expected the path of " DVTI_CUDA_LIBRARY,
+                 own, symbol);
+    else
+        snprintf(s->reason, sizeof s->reason,
+                 "the NVIDIA driver has no %s: it is too old; install one for CUDA 11.2 or newer",
+                 symbol);
+}
+
 static bool dvti_cuda_resolve_driver(dvti_cuda_state *s, void *library) {
     void *symbol;
 #define DVTI_CUDA_RESOLVE(name, arguments)                                                         \
     symbol = dvti_library_symbol(library, #name);                                                  \
     if (!symbol) {                                                                                 \
-        snprintf(s->reason, sizeof s->reason,                                                      \
-                 "the NVIDIA driver has no " #name                                                 \
-                 ": it is too old; install one for CUDA 11.2 or newer");                           \
+        dvti_cuda_lacks(s, #name);                                                                 \
         return false;                                                                              \
     }                                                                                              \
     memcpy(&s->driver.name, &symbol, sizeof symbol);

@@ -67,6 +67,8 @@ if has ldconfig && ldconfig -p | grep -q 'libcuda\.so\.1'; then skip "no driver"
 fi
 meets "DEVTENSOR_CUDA_PATH is wrong" "$SIM" DEVTENSOR_CUDA_PATH=/nowhere/libcuda.so.1 -- '^0 gpus$' \
     '^reason: DEVTENSOR_CUDA_PATH=/nowhere/libcuda.so.1 cannot be loaded; expected the path of libcuda.so.1'
+meets "DEVTENSOR_CUDA_PATH names another library" "$SIM" DEVTENSOR_CUDA_PATH=libm.so.6 -- '^0 gpus$' \
+    '^reason: DEVTENSOR_CUDA_PATH=libm.so.6 has no cuInit: it is no NVIDIA driver.*expected the path of libcuda.so.1'
 meets "DEVTENSOR_CUDA_PATH is right" "$SIM" DEVTENSOR_CUDA_PATH="$SIM/libcuda.so.1" -- '^2 gpus$' "$works"
 stub=${SIMNVRTC_REAL%/*}/stubs/libcuda.so
 if [ -f "$stub" ]; then
