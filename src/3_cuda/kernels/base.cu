@@ -196,11 +196,30 @@ template <int D, int N> union dvti_group {
 };
 
 /* ---- positions ---- */
+__device__ inline int dvti_quotient(int n, int d) {
+    return n / d;
+}
+
+/* n / d for n >= 0, d > 0. The compiler's own division of 64 bits is a subroutine, around which it keeps registers on the stack. Here
+   each turn takes an estimate from below, short by some millionths: at most five of them. */
+__device__ inline int64_t dvti_quotient(int64_t n, int64_t d) {
+    if ((n | d) >> 32 == 0)
+        return (unsigned)n / (unsigned)d;
+    const float inverse = __fdividef(0.999998f, __ll2float_rn(d));
+    int64_t quotient = 0;
+    while (n >= d) {
+        const int64_t some = max(__float2ll_rz(__ll2float_rz(n) * inverse), 1LL);
+        quotient += some;
+        n -= some * d;
+    }
+    return quotient;
+}
+
 /* The distance, in elements, of position `at` (C order) from the window's first element. I: int where every position and distance fits. */
 template <class I> __device__ inline I dvti_offset(const dvti_kview &view, I at) {
     I offset = 0;
     for (int axis = (int)view.ndim - 1; axis > 0; axis--) {
-        I extent = (I)view.dim[axis], next = at / extent;
+        I extent = (I)view.dim[axis], next = dvti_quotient(at, extent);
         offset += (at - next * extent) * (I)view.stride[axis];
         at = next;
     }
@@ -213,7 +232,7 @@ __device__ inline int dvti_divide(int n, const dvti_kdivisor &d) {
 }
 
 __device__ inline int64_t dvti_divide(int64_t n, const dvti_kdivisor &d) {
-    return n / d.divisor;
+    return dvti_quotient(n, d.divisor);
 }
 
 /* This thread among all of a one-dimensional grid, and how many there are: for loops over more elements than threads. */

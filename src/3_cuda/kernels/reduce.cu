@@ -209,6 +209,14 @@ __device__ inline void dvti_join_group(dvti_state &s, int lanes) {
         dvti_join_lanes(s, lanes);
 }
 
+/* Left alone, the compiler aims at 64 registers and keeps the rest on the stack, where that is little. Two blocks on a processor leave 128
+   to a thread. */
+#if WIDE
+#define BOUNDS __launch_bounds__(256, 2)
+#else
+#define BOUNDS __launch_bounds__(256)
+#endif
+
 #if !COLUMNS
 /* VEC elements from reduced position `at` on. */
 __device__ inline void dvti_read(const dvti_kreduce &p, const dvti_element *row, dvti_index at, dvti_element *x) {
@@ -219,7 +227,7 @@ __device__ inline void dvti_read(const dvti_kreduce &p, const dvti_element *row,
     }
     const int last = (int)p.reduced.ndim - 1;
     const dvti_index extent = (dvti_index)p.reduced.dim[last], stride = (dvti_index)p.reduced.stride[last];
-    dvti_index place = dvti_offset<dvti_index>(p.reduced, at), left = extent - at % extent;
+    dvti_index place = dvti_offset<dvti_index>(p.reduced, at), left = extent - (at - dvti_quotient(at, extent) * extent);
 #pragma unroll
     for (int k = 0; k < VEC; k++) {
         x[k] = row[place];
@@ -257,11 +265,11 @@ __device__ inline dvti_state dvti_walk(const dvti_kreduce &p, const dvti_element
 }
 
 /* Items are chunks of groups of 256 / lanes results. */
-extern "C" __global__ void __launch_bounds__(256) dvti_reduce_rows(const dvti_kreduce p) {
+extern "C" __global__ void BOUNDS dvti_reduce_rows(const dvti_kreduce p) {
     const int lanes = (int)p.lanes, lane = threadIdx.x % lanes;
     for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {
-        const int64_t chunk = item % p.n_chunks, begin = chunk * p.chunk;
-        const int64_t result = item / p.n_chunks * (256 / lanes) + threadIdx.x / lanes;
+        const int64_t group = dvti_quotient(item, p.n_chunks), chunk = item - group * p.n_chunks, begin = chunk * p.chunk;
+        const int64_t result = group * (256 / lanes) + threadIdx.x / lanes;
         const int64_t end = begin + p.chunk < p.n_reduced ? begin + p.chunk : p.n_reduced;
         dvti_state s = dvti_nothing();
         if (result < p.n_kept)
@@ -276,12 +284,13 @@ extern "C" __global__ void __launch_bounds__(256) dvti_reduce_rows(const dvti_kr
 
 #if COLUMNS
 /* Items are chunks of tiles of `lanes` results. */
-extern "C" __global__ void __launch_bounds__(256) dvti_reduce_columns(const dvti_kreduce p) {
+extern "C" __global__ void __launch_bounds__(256, OP == LOGSUMEXP ? 2 : 1) dvti_reduce_columns(const dvti_kreduce p) {
     __shared__ dvti_first first[256];
     __shared__ dvti_second second[256];
     const int lanes = (int)p.lanes, rows = 256 / lanes, lane = threadIdx.x % lanes, row = threadIdx.x / lanes;
     for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {
-        const int64_t chunk = item % p.n_chunks, begin = chunk * p.chunk, result = item / p.n_chunks * lanes + lane;
+        const int64_t tile = dvti_quotient(item, p.n_chunks), chunk = item - tile * p.n_chunks, begin = chunk * p.chunk;
+        const int64_t result = tile * lanes + lane;
         const dvti_index end = (dvti_index)(begin + p.chunk < p.n_reduced ? begin + p.chunk : p.n_reduced);
         dvti_state s = dvti_nothing();
         if (result < p.n_kept) {
@@ -319,7 +328,7 @@ extern "C" __global__ void __launch_bounds__(256) dvti_reduce_columns(const dvti
 
 #if SPLIT
 /* The chunks of a result, by `lanes` threads. */
-extern "C" __global__ void __launch_bounds__(256) dvti_reduce_chunks(const dvti_kreduce p) {
+extern "C" __global__ void __launch_bounds__(256, 2) dvti_reduce_chunks(const dvti_kreduce p) {
     const int lanes = (int)p.lanes, lane = threadIdx.x % lanes;
     for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {
         const int64_t result = item * (256 / lanes) + threadIdx.x / lanes;

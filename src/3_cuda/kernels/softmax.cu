@@ -208,13 +208,23 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, const dvti_spot &spot) {
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(512) dvti_softmax(const dvti_ksoftmax p) {
+/* Wide positions, doubles and long rows of 16-bit floats take more than 64 registers, for which the compiler would rather keep some
+   on the stack. */
+#if WIDE || D == DVT_F64 || !DVTI_IS_FLOAT(D) || (LONG && D != DVT_F32)
+#define BOUNDS __launch_bounds__(512, 1)
+#else
+#define BOUNDS __launch_bounds__(512)
+#endif
+
+extern "C" __global__ void BOUNDS dvti_softmax(const dvti_ksoftmax p) {
     const int lanes = (int)p.lanes, rows = (int)blockDim.x / lanes;
     for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {
         const int64_t row = group * rows + (COLUMNS ? threadIdx.x % rows : threadIdx.x / lanes);
         dvti_spot spot;
         spot.lanes = lanes;
         spot.lane = COLUMNS ? threadIdx.x / rows : threadIdx.x % lanes;
+        /* Where its elements lie is the same in every turn, and kept it would fill the registers. Now it looks new each time. */
+        asm volatile("mov.u32 %0, %0;" : "+r"(spot.lane));
         spot.here = row < p.rows;
         spot.in = (const dvti_element *)p.in.data + (spot.here ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);
         spot.out = (dvti_result *)p.out.data + (spot.here ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);

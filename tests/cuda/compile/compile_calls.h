@@ -81,11 +81,13 @@ static void mixtures(void) {
 
 static void elementwise(void) {
     rows();
+    far_apart = full;
     layouts(DVT_F32);
     layouts(DVT_BF16);
     layouts(DVT_I8);
     if (full)
         layouts(DVT_F64);
+    far_apart = false;
     mixtures();
 }
 
@@ -230,8 +232,12 @@ static void random_numbers(void) {
 
 static void keyed_numbers(void) {
     dvt_key key = dvt_key_new(3);
-    dvt_key_uniform(key, 0, 1, DVT_SHAPE(100), DVT_F32, dvt_cpu());
-    dvt_key_normal(key, 0, 1, DVT_SHAPE(100), DVT_F32, dvt_cpu());
+    int i;
+    for (i = 0; i < 4; i++) {
+        dvt_key_uniform(key, 0, 1, DVT_SHAPE(100), floats[i], dvt_cpu());
+        dvt_key_normal(key, 0, 1, DVT_SHAPE(100), floats[i], dvt_cpu());
+    }
+    dvt_key_randint(key, 0, 9, DVT_SHAPE(100), DVT_I64, dvt_cpu());
     dvt_key_randint(key, 0, 9, DVT_SHAPE(100), DVT_I32, dvt_cpu());
     dvt_key_bernoulli(key, 0.5, DVT_SHAPE(100), DVT_F32, dvt_cpu());
     dvt_key_permutation(key, 100, dvt_cpu());
@@ -267,43 +273,61 @@ static void optimizers(void) {
 static void sums_over_devices(void) {
     int dtype;
     for (dtype = 0; dtype < (full ? DVT_BOOL : DVT_BF16); dtype++) {
-        compile_program(DVTI_CUDA_FAMILY_all_reduce, (uint64_t)dtype, "dvti_all_sum");
-        compile_program(DVTI_CUDA_FAMILY_all_reduce, (uint64_t)dtype, "dvti_all_spread");
+        compile_program(DVTI_CUDA_FAMILY_all_reduce, (uint64_t)dtype, "dvti_all_sum",
+                        sizeof(dvti_kall));
+        compile_program(DVTI_CUDA_FAMILY_all_reduce, (uint64_t)dtype, "dvti_all_spread",
+                        sizeof(dvti_kall));
     }
+}
+
+/* ---- all subjects ---- */
+static bool wanted(const char *subject) {
+    return !only || strcmp(only, subject) == 0;
+}
+
+static void by_dtype(const char *subject, void (*call)(dvt_dtype dtype), const dvt_dtype *dtypes,
+                     int n) {
+    int i;
+    for (i = 0; i < n && wanted(subject); i++)
+        DVT_SCOPE {
+            call(dtypes[i]);
+        }
+}
+
+/* With windows beyond 2^31 elements as well. */
+static void by_dtype_far(const char *subject, void (*call)(dvt_dtype dtype),
+                         const dvt_dtype *dtypes, int n) {
+    far_apart = full;
+    by_dtype(subject, call, dtypes, n);
+    far_apart = false;
+}
+
+static void once(const char *subject, void (*call)(void)) {
+    if (wanted(subject))
+        DVT_SCOPE {
+            call();
+        }
 }
 
 static void compute_everything(void) {
     static const dvt_dtype others[] = {DVT_I32, DVT_I64, DVT_U8, DVT_BOOL};
-    int i;
-    fills();
-    sums_over_devices();
-    DVT_SCOPE {
-        elementwise();
-    }
-    for (i = 0; i < 4; i++)
-        if (full || floats[i] == DVT_F32 || floats[i] == DVT_F16)
-            DVT_SCOPE {
-                products(floats[i]);
-                convolutions(floats[i]);
-            }
-    for (i = 0; i < (full ? 4 : 1); i++)
-        DVT_SCOPE {
-            reductions(floats[i]);
-            softmaxes(floats[i]);
-            poolings(floats[i]);
-            indices(floats[i]);
-        }
-    for (i = 0; i < (full ? 4 : 1); i++)
-        DVT_SCOPE {
-            reductions(others[i]);
-            products(others[i]);
-            indices(others[i]);
-        }
-    DVT_SCOPE {
-        random_numbers();
-        dvt_set_rng_engine(DVT_RNG_JAX);
-        keyed_numbers();
-        dvt_set_rng_engine(DVT_RNG_PHILOX);
-        optimizers();
-    }
+    static const dvt_dtype tensor_core[] = {DVT_F32, DVT_F16, DVT_F64, DVT_BF16};
+    int n = full ? 4 : 1, products_of = full ? 4 : 2;
+    once("fill", fills);
+    once("all_reduce", sums_over_devices);
+    once("elementwise", elementwise);
+    by_dtype("matmul", products, tensor_core, products_of);
+    by_dtype("matmul", products, others, n);
+    by_dtype("conv", convolutions, tensor_core, products_of);
+    by_dtype_far("reduce", reductions, floats, n);
+    by_dtype_far("reduce", reductions, others, n);
+    by_dtype_far("softmax", softmaxes, floats, n);
+    by_dtype("pool", poolings, floats, n);
+    by_dtype("index", indices, floats, n);
+    by_dtype("index", indices, others, n);
+    once("random", random_numbers);
+    dvt_set_rng_engine(DVT_RNG_JAX);
+    once("random", keyed_numbers);
+    dvt_set_rng_engine(DVT_RNG_PHILOX);
+    once("optimizer", optimizers);
 }

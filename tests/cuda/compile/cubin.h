@@ -1,0 +1,44 @@
+/* What a CUBIN says about its kernels' arguments. It is an ELF file of 64 bits; section .nv.info.<kernel> is a list of attributes:
+   format, attribute (a byte each), and for format 4 a size of 16 bits and so many bytes. Attribute 0x17 describes one argument:
+   index and offset in the second word, 16 bits each, its size above bit 18 of the third. */
+
+static uint64_t cubin_number(const char *at, int bytes) {
+    uint64_t n = 0;
+    while (bytes-- > 0)
+        n = n << 8 | (unsigned char)at[bytes];
+    return n;
+}
+
+/* The bytes behind the end of the last argument in that section. */
+static int cubin_arguments(const char *at, const char *end) {
+    int bytes = 0;
+    while (at + 4 <= end) {
+        int size = at[0] == 4 ? (int)cubin_number(at + 2, 2) : 0;
+        if (at[0] == 4 && at[1] == 0x17 && size >= 12 && at + 16 <= end)
+            bytes = DVTI_MAX(bytes,
+                             (int)cubin_number(at + 10, 2) + (int)(cubin_number(at + 12, 4) >> 18));
+        at += 4 + size;
+    }
+    return bytes;
+}
+
+/* Bytes of the arguments of `kernel`; -1: it is not there; -2: this is not a CUBIN (but PTX). */
+static int cubin_kernel_arguments(const char *image, const char *kernel) {
+    const char *sections, *names;
+    uint64_t width, count, i;
+    char wanted[200];
+    if (memcmp(image, "\177ELF\2", 5) != 0)
+        return -2;
+    snprintf(wanted, sizeof wanted, ".nv.info.%.180s", kernel);
+    sections = image + cubin_number(image + 40, 8);
+    width = cubin_number(image + 58, 2);
+    count = cubin_number(image + 60, 2);
+    names = image + cubin_number(sections + cubin_number(image + 62, 2) * width + 24, 8);
+    for (i = 0; i < count; i++) {
+        const char *section = sections + i * width;
+        const char *data = image + cubin_number(section + 24, 8);
+        if (strcmp(names + cubin_number(section, 4), wanted) == 0)
+            return cubin_arguments(data, data + cubin_number(section + 32, 8));
+    }
+    return -1;
+}
