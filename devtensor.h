@@ -1191,6 +1191,9 @@ typedef struct dvt_jit_stats {
 
 /* The counters of this process. */
 DVT_API dvt_jit_stats dvt_get_jit_stats(void);
+/* Compiles and loads now the kernels that networks in float32 use most, so that no first use has to wait. Does nothing on cpu() and on
+   virtual GPUs in main memory. Waits: yes, seconds with an empty cache. Errors: NO_DEVICE, NO_COMPILER, DEVICE_MEMORY. */
+DVT_API dvt_status dvt_prewarm(dvt_ctx ctx);
 /* The CUstream in which gpu(i) computes, for work of your own in the same order; NULL, and no error, where there is
    no card: on a CPU, a virtual GPU, a gpu(i) that does not exist. */
 DVT_API void *dvt_cuda_stream(dvt_ctx ctx);
@@ -1737,6 +1740,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_set_num_threads
 #undef dvt_memory_query
 #undef dvt_set_memory_limit
+#undef dvt_prewarm
 #undef dvt_set_cuda_stream
 #undef dvt_print
 #undef dvt_print_file
@@ -14585,11 +14589,30 @@ static const char *const dvti_cuda_lines[] = {
 "};\n",
 "\n",
 "\n",
+"__device__ inline int dvti_quotient(int n, int d) {\n",
+"    return n / d;\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"__device__ inline int64_t dvti_quotient(int64_t n, int64_t d) {\n",
+"    if ((n | d) >> 32 == 0)\n",
+"        return (unsigned)n / (unsigned)d;\n",
+"    const float inverse = __fdividef(0.999998f, __ll2float_rn(d));\n",
+"    int64_t quotient = 0;\n",
+"    while (n >= d) {\n",
+"        const int64_t some = max(__float2ll_rz(__ll2float_rz(n) * inverse), 1LL);\n",
+"        quotient += some;\n",
+"        n -= some * d;\n",
+"    }\n",
+"    return quotient;\n",
+"}\n",
+"\n",
 "\n",
 "template <class I> __device__ inline I dvti_offset(const dvti_kview &view, I at) {\n",
 "    I offset = 0;\n",
 "    for (int axis = (int)view.ndim - 1; axis > 0; axis--) {\n",
-"        I extent = (I)view.dim[axis], next = at / extent;\n",
+"        I extent = (I)view.dim[axis], next = dvti_quotient(at, extent);\n",
 "        offset += (at - next * extent) * (I)view.stride[axis];\n",
 "        at = next;\n",
 "    }\n",
@@ -14602,7 +14625,7 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "__device__ inline int64_t dvti_divide(int64_t n, const dvti_kdivisor &d) {\n",
-"    return n / d.divisor;\n",
+"    return dvti_quotient(n, d.divisor);\n",
 "}\n",
 "\n",
 "\n",
@@ -17278,15 +17301,39 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "#if GEN == 1 && DIST == 1\n",
 "\n",
+"\n",
+"__constant__ float dvti_erfinv_float[2][9] = {\n",
+"    {2.81022636e-08f, 3.43273939e-07f, -3.5233877e-06f, -4.39150654e-06f, 0.00021858087f, -0.00125372503f, -0.00417768164f,\n",
+"     0.246640727f, 1.50140941f},\n",
+"    {-0.000200214257f, 0.000100950558f, 0.00134934322f, -0.00367342844f, 0.00573950773f, -0.0076224613f, 0.00943887047f,\n",
+"     1.00167406f, 2.83297682f}};\n",
+"\n",
+"__constant__ double dvti_erfinv_double[3][23] = {\n",
+"    {-3.6444120640178196996e-21, -1.685059138182016589e-19,  1.2858480715256400167e-18,\n",
+"     1.115787767802518096e-17,   -1.333171662854620906e-16,  2.0972767875968561637e-17,\n",
+"     6.6376381343583238325e-15,  -4.0545662729752068639e-14, -8.1519341976054721522e-14,\n",
+"     2.6335093153082322977e-12,  -1.2975133253453532498e-11, -5.4154120542946279317e-11,\n",
+"     1.051212273321532285e-09,   -4.1126339803469836976e-09, -2.9070369957882005086e-08,\n",
+"     4.2347877827932403518e-07,  -1.3654692000834678645e-06, -1.3882523362786468719e-05,\n",
+"     0.0001867342080340571352,   -0.00074070253416626697512, -0.0060336708714301490533,\n",
+"     0.24015818242558961693,     1.6536545626831027356},\n",
+"    {2.2137376921775787049e-09, 9.0756561938885390979e-08, -2.7517406297064545428e-07,\n",
+"     1.8239629214389227755e-08, 1.5027403968909827627e-06, -4.013867526981545969e-06,\n",
+"     2.9234449089955446044e-06, 1.2475304481671778723e-05, -4.7318229009055733981e-05,\n",
+"     6.8284851459573175448e-05, 2.4031110387097893999e-05, -0.0003550375203628474796,\n",
+"     0.00095328937973738049703, -0.0016882755560235047313, 0.0024914420961078508066,\n",
+"     -0.0037512085075692412107, 0.005370914553590063617,   1.0052589676941592334,\n",
+"     3.0838856104922207635},\n",
+"    {-2.7109920616438573243e-11, -2.5556418169965252055e-10, 1.5076572693500548083e-09,\n",
+"     -3.7894654401267369937e-09, 7.6157012080783393804e-09,  -1.4960026627149240478e-08,\n",
+"     2.9147953450901080826e-08,  -6.7711997758452339498e-08, 2.2900482228026654717e-07,\n",
+"     -9.9298272942317002539e-07, 4.5260625972231537039e-06,  -1.9681778105531670567e-05,\n",
+"     7.5995277030017761139e-05,  -0.00021503011930044477347, -0.00013871931833623122026,\n",
+"     1.0103004648645343977,      4.8499064014085844221}};\n",
+"\n",
 "__device__ inline float dvti_erfinv(float x) {\n",
-"    const float middle[9] = {2.81022636e-08f,  3.43273939e-07f, -3.5233877e-06f,\n",
-"                                    -4.39150654e-06f, 0.00021858087f,  -0.00125372503f,\n",
-"                                    -0.00417768164f,  0.246640727f,    1.50140941f};\n",
-"    const float tail[9] = {-0.000200214257f, 0.000100950558f, 0.00134934322f,\n",
-"                                  -0.00367342844f,  0.00573950773f,  -0.0076224613f,\n",
-"                                  0.00943887047f,   1.00167406f,     2.83297682f};\n",
 "    float w = -log1pf(-x * x), p;\n",
-"    const float *c = w < 5 ? middle : tail;\n",
+"    const float *c = dvti_erfinv_float[w < 5 ? 0 : 1];\n",
 "    if (fabsf(x) >= 1)\n",
 "        return copysignf(__uint_as_float(0x7f800000u), x);\n",
 "    w = w < 5 ? w - 2.5f : sqrtf(w) - 3;\n",
@@ -17297,33 +17344,9 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "__device__ inline double dvti_erfinv(double x) {\n",
-"    const double middle[23] = {\n",
-"        -3.6444120640178196996e-21, -1.685059138182016589e-19,  1.2858480715256400167e-18,\n",
-"        1.115787767802518096e-17,   -1.333171662854620906e-16,  2.0972767875968561637e-17,\n",
-"        6.6376381343583238325e-15,  -4.0545662729752068639e-14, -8.1519341976054721522e-14,\n",
-"        2.6335093153082322977e-12,  -1.2975133253453532498e-11, -5.4154120542946279317e-11,\n",
-"        1.051212273321532285e-09,   -4.1126339803469836976e-09, -2.9070369957882005086e-08,\n",
-"        4.2347877827932403518e-07,  -1.3654692000834678645e-06, -1.3882523362786468719e-05,\n",
-"        0.0001867342080340571352,   -0.00074070253416626697512, -0.0060336708714301490533,\n",
-"        0.24015818242558961693,     1.6536545626831027356};\n",
-"    const double tail[19] = {\n",
-"        2.2137376921775787049e-09, 9.0756561938885390979e-08, -2.7517406297064545428e-07,\n",
-"        1.8239629214389227755e-08, 1.5027403968909827627e-06, -4.013867526981545969e-06,\n",
-"        2.9234449089955446044e-06, 1.2475304481671778723e-05, -4.7318229009055733981e-05,\n",
-"        6.8284851459573175448e-05, 2.4031110387097893999e-05, -0.0003550375203628474796,\n",
-"        0.00095328937973738049703, -0.0016882755560235047313, 0.0024914420961078508066,\n",
-"        -0.0037512085075692412107, 0.005370914553590063617,   1.0052589676941592334,\n",
-"        3.0838856104922207635};\n",
-"    const double far_tail[17] = {\n",
-"        -2.7109920616438573243e-11, -2.5556418169965252055e-10, 1.5076572693500548083e-09,\n",
-"        -3.7894654401267369937e-09, 7.6157012080783393804e-09,  -1.4960026627149240478e-08,\n",
-"        2.9147953450901080826e-08,  -6.7711997758452339498e-08, 2.2900482228026654717e-07,\n",
-"        -9.9298272942317002539e-07, 4.5260625972231537039e-06,  -1.9681778105531670567e-05,\n",
-"        7.5995277030017761139e-05,  -0.00021503011930044477347, -0.00013871931833623122026,\n",
-"        1.0103004648645343977,      4.8499064014085844221};\n",
 "    double w = -log((1 - x) * (1 + x)), p;\n",
-"    const double *c = w < 6.25 ? middle : w < 16 ? tail : far_tail;\n",
-"    int n = w < 6.25 ? 23 : w < 16 ? 19 : 17;\n",
+"    const int interval = w < 6.25 ? 0 : w < 16 ? 1 : 2, n = w < 6.25 ? 23 : w < 16 ? 19 : 17;\n",
+"    const double *c = dvti_erfinv_double[interval];\n",
 "    if (fabs(x) >= 1)\n",
 "        return copysign(__longlong_as_double(0x7ff0000000000000LL), x);\n",
 "    w = w < 6.25 ? w - 3.125 : sqrt(w) - (w < 16 ? 3.25 : 5.0);\n",
@@ -17727,6 +17750,14 @@ static const char *const dvti_cuda_lines[] = {
 "        dvti_join_lanes(s, lanes);\n",
 "}\n",
 "\n",
+"\n",
+"\n",
+"#if WIDE\n",
+"#define BOUNDS __launch_bounds__(256, 2)\n",
+"#else\n",
+"#define BOUNDS __launch_bounds__(256)\n",
+"#endif\n",
+"\n",
 "#if !COLUMNS\n",
 "\n",
 "__device__ inline void dvti_read(const dvti_kreduce &p, const dvti_element *row, dvti_index at, dvti_element *x) {\n",
@@ -17737,7 +17768,7 @@ static const char *const dvti_cuda_lines[] = {
 "    }\n",
 "    const int last = (int)p.reduced.ndim - 1;\n",
 "    const dvti_index extent = (dvti_index)p.reduced.dim[last], stride = (dvti_index)p.reduced.stride[last];\n",
-"    dvti_index place = dvti_offset<dvti_index>(p.reduced, at), left = extent - at % extent;\n",
+"    dvti_index place = dvti_offset<dvti_index>(p.reduced, at), left = extent - (at - dvti_quotient(at, extent) * extent);\n",
 "#pragma unroll\n",
 "    for (int k = 0; k < VEC; k++) {\n",
 "        x[k] = row[place];\n",
@@ -17775,11 +17806,11 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "\n",
-"extern \"C\" __global__ void __launch_bounds__(256) dvti_reduce_rows(const dvti_kreduce p) {\n",
+"extern \"C\" __global__ void BOUNDS dvti_reduce_rows(const dvti_kreduce p) {\n",
 "    const int lanes = (int)p.lanes, lane = threadIdx.x % lanes;\n",
 "    for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {\n",
-"        const int64_t chunk = item % p.n_chunks, begin = chunk * p.chunk;\n",
-"        const int64_t result = item / p.n_chunks * (256 / lanes) + threadIdx.x / lanes;\n",
+"        const int64_t group = dvti_quotient(item, p.n_chunks), chunk = item - group * p.n_chunks, begin = chunk * p.chunk;\n",
+"        const int64_t result = group * (256 / lanes) + threadIdx.x / lanes;\n",
 "        const int64_t end = begin + p.chunk < p.n_reduced ? begin + p.chunk : p.n_reduced;\n",
 "        dvti_state s = dvti_nothing();\n",
 "        if (result < p.n_kept)\n",
@@ -17794,12 +17825,13 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "#if COLUMNS\n",
 "\n",
-"extern \"C\" __global__ void __launch_bounds__(256) dvti_reduce_columns(const dvti_kreduce p) {\n",
+"extern \"C\" __global__ void __launch_bounds__(256, OP == LOGSUMEXP ? 2 : 1) dvti_reduce_columns(const dvti_kreduce p) {\n",
 "    __shared__ dvti_first first[256];\n",
 "    __shared__ dvti_second second[256];\n",
 "    const int lanes = (int)p.lanes, rows = 256 / lanes, lane = threadIdx.x % lanes, row = threadIdx.x / lanes;\n",
 "    for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {\n",
-"        const int64_t chunk = item % p.n_chunks, begin = chunk * p.chunk, result = item / p.n_chunks * lanes + lane;\n",
+"        const int64_t tile = dvti_quotient(item, p.n_chunks), chunk = item - tile * p.n_chunks, begin = chunk * p.chunk;\n",
+"        const int64_t result = tile * lanes + lane;\n",
 "        const dvti_index end = (dvti_index)(begin + p.chunk < p.n_reduced ? begin + p.chunk : p.n_reduced);\n",
 "        dvti_state s = dvti_nothing();\n",
 "        if (result < p.n_kept) {\n",
@@ -17837,7 +17869,7 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "#if SPLIT\n",
 "\n",
-"extern \"C\" __global__ void __launch_bounds__(256) dvti_reduce_chunks(const dvti_kreduce p) {\n",
+"extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_reduce_chunks(const dvti_kreduce p) {\n",
 "    const int lanes = (int)p.lanes, lane = threadIdx.x % lanes;\n",
 "    for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {\n",
 "        const int64_t result = item * (256 / lanes) + threadIdx.x / lanes;\n",
@@ -18063,13 +18095,23 @@ static const char *const dvti_cuda_lines[] = {
 "#endif\n",
 "}\n",
 "\n",
-"extern \"C\" __global__ void __launch_bounds__(512) dvti_softmax(const dvti_ksoftmax p) {\n",
+"\n",
+"\n",
+"#if WIDE || D == DVT_F64 || !DVTI_IS_FLOAT(D) || (LONG && D != DVT_F32)\n",
+"#define BOUNDS __launch_bounds__(512, 1)\n",
+"#else\n",
+"#define BOUNDS __launch_bounds__(512)\n",
+"#endif\n",
+"\n",
+"extern \"C\" __global__ void BOUNDS dvti_softmax(const dvti_ksoftmax p) {\n",
 "    const int lanes = (int)p.lanes, rows = (int)blockDim.x / lanes;\n",
 "    for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {\n",
 "        const int64_t row = group * rows + (COLUMNS ? threadIdx.x % rows : threadIdx.x / lanes);\n",
 "        dvti_spot spot;\n",
 "        spot.lanes = lanes;\n",
 "        spot.lane = COLUMNS ? threadIdx.x / rows : threadIdx.x % lanes;\n",
+"\n",
+"        asm volatile(\"mov.u32 %0, %0;\" : \"+r\"(spot.lane));\n",
 "        spot.here = row < p.rows;\n",
 "        spot.in = (const dvti_element *)p.in.data + (spot.here ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);\n",
 "        spot.out = (dvti_result *)p.out.data + (spot.here ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);\n",
@@ -23912,6 +23954,186 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 #ifdef DEVTENSOR_LINES
 #line 94 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/4_ops/op_prewarm.c ==== */
+/* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
+   ask for is the backend's business; here stands only what networks compute. Results are thrown away.
+
+   What a program could notice stays as it was: random numbers come from keys and not from the device's stream, nothing is
+   recorded, no mode, default or array of the caller is touched. A step ends at its first failure. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/4_ops/op_prewarm.c"
+#endif
+
+static dvt_array *dvti_warm_full(dvt_shape shape, dvt_ctx ctx) {
+    return dvt_full(shape, 0.5, DVT_F32, ctx);
+}
+
+/* ---- elementwise ---- */
+static bool dvti_warm_unary(dvt_array *x) {
+    return dvt_relu(x) && dvt_sigmoid(x) && dvt_tanh(x) && dvt_exp(x) && dvt_log(x) &&
+           dvt_sqrt(x) && dvt_square(x) && dvt_neg(x) && dvt_abs(x) && dvt_sign(x) && dvt_copy(x);
+}
+
+/* The same shape, a row for all rows, a column for all columns. */
+static bool dvti_warm_binary(dvt_array *x, dvt_array *row, dvt_array *column) {
+    dvt_array *other[3];
+    int i;
+    other[0] = x;
+    other[1] = row;
+    other[2] = column;
+    for (i = 0; i < 3; i++)
+        if (!dvt_add(x, other[i]) || !dvt_sub(x, other[i]) || !dvt_mul(x, other[i]) ||
+            !dvt_div(x, other[i]))
+            return false;
+    return dvt_maximum(x, x) && dvt_greater(x, x) && dvt_equal(x, x);
+}
+
+static bool dvti_warm_scalar(dvt_array *x) {
+    return dvt_add_scalar(x, 1) && dvt_sub_scalar(x, 1) && dvt_mul_scalar(x, 2) &&
+           dvt_div_scalar(x, 2) && dvt_pow_scalar(x, 2) && dvt_scalar_sub(1, x) &&
+           dvt_scalar_div(1, x) && dvt_maximum_scalar(x, 0) && dvt_greater_scalar(x, 0) &&
+           dvt_clip(x, 0, 1) && dvt_add_(x, x) && dvt_mul_scalar_(x, 1);
+}
+
+static bool dvti_warm_casts(dvt_array *x) {
+    dvt_array *flags = dvt_greater_scalar(x, 0);
+    return flags && dvt_astype(flags, DVT_F32, true) && dvt_where(flags, x, x) &&
+           dvt_astype(x, DVT_I64, true) && dvt_astype(x, DVT_I32, true) &&
+           dvt_astype(dvt_full(x->shape, 1, DVT_I64, x->storage->ctx), DVT_F32, true) &&
+           dvt_astype(dvt_full(x->shape, 1, DVT_U8, x->storage->ctx), DVT_F32, true);
+}
+
+static bool dvti_warm_elementwise(dvt_ctx ctx) {
+    dvt_array *x = dvti_warm_full(DVT_SHAPE(64, 128), ctx);
+    dvt_array *odd = dvti_warm_full(DVT_SHAPE(7, 10, 3), ctx);
+    dvt_array *row = dvti_warm_full(DVT_SHAPE(128), ctx);
+    dvt_array *column = dvti_warm_full(DVT_SHAPE(64, 1), ctx);
+    return x && odd && row && column && dvti_warm_unary(x) && dvti_warm_binary(x, row, column) &&
+           dvti_warm_scalar(x) && dvti_warm_casts(x) && dvti_warm_unary(odd) &&
+           dvt_contiguous(dvt_t(x)) && dvt_add(x, dvt_full(DVT_SHAPE(1), 1, DVT_F32, ctx));
+}
+
+/* ---- along axes, by index ---- */
+static bool dvti_warm_reductions(dvt_ctx ctx) {
+    dvt_array *x = dvti_warm_full(DVT_SHAPE(8, 6, 14, 14), ctx);
+    dvt_array *scores = dvti_warm_full(DVT_SHAPE(64, 10), ctx);
+    dvt_array *many = dvti_warm_full(DVT_SHAPE(100000), ctx);
+    return x && scores && many && dvt_sum(x, DVT_AXES(0, 2, 3), false) &&
+           dvt_sum(scores, DVT_AXES(0), false) && dvt_sum(scores, DVT_AXES(1), true) &&
+           dvt_sum(many, DVT_ALL, false) && dvt_mean(scores, DVT_ALL, false) &&
+           dvt_mean(scores, DVT_AXES(1), false) && dvt_mean(x, DVT_AXES(0, 2, 3), true) &&
+           dvt_max(scores, DVT_AXES(1), false) && dvt_norm(many, DVT_ALL, false) &&
+           dvt_argmax(scores, 1, false) && dvt_softmax(scores, 1) && dvt_log_softmax(scores, 1);
+}
+
+static bool dvti_warm_indices(dvt_ctx ctx) {
+    dvt_array *x = dvti_warm_full(DVT_SHAPE(64, 10), ctx);
+    dvt_array *labels = dvt_zeros(DVT_SHAPE(64), DVT_I64, ctx), *column, *rows;
+    if (!x || !labels || !(column = dvt_reshape(labels, DVT_SHAPE(64, 1))))
+        return false;
+    rows = dvt_take(x, labels, 0);
+    return rows && dvti_take_add(rows, labels, 0, 64) && dvt_pick(x, labels, 1, false) &&
+           dvti_take_along_add(dvt_take_along_axis(x, column, 1), column, 1, 10) &&
+           dvt_one_hot(labels, 10, DVT_F32) && dvt_equal(dvt_argmax(x, 1, false), labels);
+}
+
+/* ---- products, convolution, pooling: the result and the gradients ---- */
+static bool dvti_warm_linear(dvt_ctx ctx, int64_t n, int64_t in, int64_t units) {
+    dvt_array *x = dvti_warm_full(DVT_SHAPE(n, in), ctx), *w, *g, *bias;
+    w = dvti_warm_full(DVT_SHAPE(units, in), ctx);
+    g = dvti_warm_full(DVT_SHAPE(n, units), ctx);
+    bias = dvti_warm_full(DVT_SHAPE(units), ctx);
+    return x && w && g && bias && dvti_linear(x, w, bias) && dvt_matmul(g, w) &&
+           dvt_matmul_t(g, x, true, false) && dvt_sum(g, DVT_AXES(0), false);
+}
+
+static bool dvti_warm_conv(dvt_ctx ctx, dvt_shape x_shape, dvt_shape w_shape, int64_t padding) {
+    dvt_array *x = dvti_warm_full(x_shape, ctx), *w = dvti_warm_full(w_shape, ctx), *y;
+    dvt_array *bias = dvti_warm_full(DVT_SHAPE(w_shape.dim[0]), ctx);
+    dvti_attr attr = dvti_attr_none();
+    attr.i[0] = attr.i[1] = attr.i[4] = attr.i[5] = attr.i[6] = 1;
+    attr.i[2] = attr.i[3] = padding;
+    y = x && w && bias ? dvti_conv2d(x, w, bias, &attr) : NULL;
+    return y && dvti_conv2d(x, w, NULL, &attr) && dvti_conv2d_data(y, w, x_shape, &attr) &&
+           dvti_conv2d_weight(x, y, w_shape, &attr) && dvt_sum(y, DVT_AXES(0, 2, 3), false);
+}
+
+static bool dvti_warm_pool(dvt_ctx ctx) {
+    dvt_array *x = dvti_warm_full(DVT_SHAPE(4, 6, 14, 14), ctx), *y, *z;
+    dvti_attr attr = dvti_attr_none();
+    dvt_pool2d_params p;
+    memset(&p, 0, sizeof p);
+    p.size[0] = 2;
+    p.stride[0] = 2;
+    attr.i[0] = attr.i[1] = attr.i[2] = attr.i[3] = 2;
+    attr.i[7] = attr.i[8] = 7;
+    y = x ? dvt_max_pool2d(x, &p) : NULL;
+    z = y ? dvt_avg_pool2d(x, &p) : NULL;
+    return z && dvti_max_pool2d_data(y, x, &attr) && dvti_avg_pool2d_data(z, x->shape, &attr);
+}
+
+/* ---- random numbers, steps ---- */
+static bool dvti_warm_random(dvt_ctx ctx) {
+    dvt_key key = dvt_key_new(0);
+    dvt_shape shape = DVT_SHAPE(64);
+    return dvt_key_uniform(key, 0, 1, shape, DVT_F32, ctx) &&
+           dvt_key_normal(key, 0, 1, shape, DVT_F32, ctx) &&
+           dvt_key_bernoulli(key, 0.5, shape, DVT_BOOL, ctx);
+}
+
+/* A step of that many states. All factors are 0: what the memory holds does not matter. */
+static bool dvti_warm_step(const char *name, dvt_ctx ctx, dvti_op op, int states, double f4) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_OPTIMIZER, op);
+    dvt_array *array[4];
+    int i;
+    for (i = 0; i < states + 2; i++) {
+        array[i] = dvti_warm_full(DVT_SHAPE(64), ctx);
+        if (!array[i])
+            return false;
+    }
+    launch.n_out = states + 1;
+    launch.n_in = 1;
+    for (i = 0; i < launch.n_out; i++)
+        launch.out[i] = dvti_view_of(array[i]);
+    launch.in[0] = dvti_view_of(array[i]);
+    launch.f[4] = f4;
+    launch.f[6] = 1;
+    return dvti_run(array[0]->storage->device, &launch) == DVT_OK;
+}
+
+static bool dvti_warm_all(const char *name, dvt_ctx ctx) {
+    return dvti_warm_elementwise(ctx) && dvti_warm_reductions(ctx) && dvti_warm_indices(ctx) &&
+           dvti_warm_linear(ctx, 8, 400, 120) && dvti_warm_linear(ctx, 64, 128, 64) &&
+           dvti_warm_linear(ctx, 64, 50, 10) &&
+           dvti_warm_conv(ctx, DVT_SHAPE(4, 1, 28, 28), DVT_SHAPE(6, 1, 5, 5), 2) &&
+           dvti_warm_conv(ctx, DVT_SHAPE(4, 6, 14, 14), DVT_SHAPE(16, 6, 5, 5), 0) &&
+           dvti_warm_conv(ctx, DVT_SHAPE(2, 16, 8, 8), DVT_SHAPE(32, 16, 3, 3), 1) &&
+           dvti_warm_pool(ctx) && dvti_warm_random(ctx) &&
+           dvti_warm_step(name, ctx, DVTI_OP_sgd, 0, 0) &&
+           dvti_warm_step(name, ctx, DVTI_OP_sgd, 1, 0.9) &&
+           dvti_warm_step(name, ctx, DVTI_OP_adam, 2, 0.9);
+}
+
+DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
+    const char *name = "dvt_prewarm";
+    dvti_device *device = dvti_device_begin(name, dvti_ctx(ctx));
+    dvt_status status = DVT_OK;
+    if (!device)
+        return dvti_failure();
+    if (device->backend == dvti_cuda_backend())
+        DVT_RECORD_SCOPE(0, -1) {
+            DVT_SCOPE {
+                status = dvti_warm_all(name, device->ctx) ? device->backend->wait(device)
+                                                          : dvti_failure();
+            }
+        }
+    dvti_device_end(device);
+    return status;
+}
+/* ==== end src/4_ops/op_prewarm.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 95 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
 #ifdef DEVTENSOR_LINES
@@ -24109,7 +24331,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -24325,7 +24547,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -24686,7 +24908,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -24965,7 +25187,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -25338,7 +25560,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -25585,7 +25807,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -25649,7 +25871,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -25823,7 +26045,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -25860,7 +26082,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -25904,7 +26126,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -25943,7 +26165,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -26094,7 +26316,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -26146,7 +26368,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -26434,7 +26656,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -26800,7 +27022,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -27137,7 +27359,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -27317,7 +27539,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -27478,7 +27700,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -27898,7 +28120,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -28250,7 +28472,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -28665,7 +28887,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -29133,7 +29355,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -29409,7 +29631,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -29947,7 +30169,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -30225,7 +30447,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -30426,7 +30648,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -30824,7 +31046,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -31069,7 +31291,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -31302,7 +31524,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -31554,7 +31776,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -31752,7 +31974,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -32152,7 +32374,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -32219,7 +32441,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -32623,7 +32845,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -32855,7 +33077,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -33019,7 +33241,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -33216,7 +33438,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -33404,7 +33626,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -33643,7 +33865,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -33773,7 +33995,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -34153,7 +34375,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -34415,7 +34637,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -34850,7 +35072,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -35039,7 +35261,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -35203,7 +35425,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -35451,7 +35673,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -35754,7 +35976,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -35892,7 +36114,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -35953,7 +36175,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -36229,7 +36451,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -36454,7 +36676,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -36516,6 +36738,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_set_num_threads(...) dvt_note_status(dvt_set_num_threads(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_memory_query(...) dvt_note_status(dvt_memory_query(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_memory_limit(...) dvt_note_status(dvt_set_memory_limit(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_prewarm(...) dvt_note_status(dvt_prewarm(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_cuda_stream(...) dvt_note_status(dvt_set_cuda_stream(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print(...) dvt_note_status(dvt_print(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print_file(...) dvt_note_status(dvt_print_file(__VA_ARGS__), __FILE__, __LINE__)
@@ -36757,7 +36980,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

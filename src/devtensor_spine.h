@@ -92,6 +92,7 @@
 #include "4_ops/op_layers.c"
 #include "4_ops/op_matmul.c"
 #include "4_ops/op_pool.c"
+#include "4_ops/op_prewarm.c"
 #include "4_ops/op_random.c"
 #include "4_ops/op_reduce.c"
 #include "4_ops/op_view.c"

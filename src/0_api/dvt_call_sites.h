@@ -50,6 +50,7 @@
 #define dvt_set_num_threads(...) dvt_note_status(dvt_set_num_threads(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_memory_query(...) dvt_note_status(dvt_memory_query(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_memory_limit(...) dvt_note_status(dvt_set_memory_limit(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_prewarm(...) dvt_note_status(dvt_prewarm(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_cuda_stream(...) dvt_note_status(dvt_set_cuda_stream(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print(...) dvt_note_status(dvt_print(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print_file(...) dvt_note_status(dvt_print_file(__VA_ARGS__), __FILE__, __LINE__)

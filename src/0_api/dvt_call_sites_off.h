@@ -49,6 +49,7 @@
 #undef dvt_set_num_threads
 #undef dvt_memory_query
 #undef dvt_set_memory_limit
+#undef dvt_prewarm
 #undef dvt_set_cuda_stream
 #undef dvt_print
 #undef dvt_print_file

@@ -25,6 +25,9 @@ typedef struct dvt_jit_stats {
 
 /* The counters of this process. */
 DVT_API dvt_jit_stats dvt_get_jit_stats(void);
+/* Compiles and loads now the kernels that networks in float32 use most, so that no first use has to wait. Does nothing on cpu() and on
+   virtual GPUs in main memory. Waits: yes, seconds with an empty cache. Errors: NO_DEVICE, NO_COMPILER, DEVICE_MEMORY. */
+DVT_API dvt_status dvt_prewarm(dvt_ctx ctx);
 /* The CUstream in which gpu(i) computes, for work of your own in the same order; NULL, and no error, where there is
    no card: on a CPU, a virtual GPU, a gpu(i) that does not exist. */
 DVT_API void *dvt_cuda_stream(dvt_ctx ctx);

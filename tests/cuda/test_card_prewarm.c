@@ -1,0 +1,71 @@
+/* dvt_prewarm on a card: what it made need not be made again, and nothing else shows that it has run. */
+#include "on_card.h"
+#if !defined(DEVTENSOR_NO_NN)
+
+#define OTHERS                                                                                     \
+    3 /* programs that a network may need besides: which tiles serve depends on the card */
+
+DVT_TEST(card_prewarm_leaves_no_trace) {
+    dvt_memory_stats before, after;
+    dvt_array *x, *y;
+    NEEDS_CARD;
+    dvt_seed(5);
+    x = dvt_copyto(dvt_uniform(0, 1, DVT_SHAPE(9), DVT_F32, dvt_gpu(0)), dvt_cpu());
+    dvt_seed(5);
+    CHECK_INT(dvt_memory_query(dvt_gpu(0), &before), DVT_OK);
+    DVT_RECORD {
+        CHECK_INT(dvt_prewarm(dvt_gpu(0)), DVT_OK);
+        CHECK(dvt_is_recording() && dvt_is_training());
+    }
+    CHECK_INT(dvt_memory_query(dvt_gpu(0), &after), DVT_OK);
+    CHECK_INT(after.used, before.used);
+    CHECK_INT(dvt_error_code(), DVT_OK);
+    y = dvt_uniform(0, 1, DVT_SHAPE(9), DVT_F32, dvt_gpu(0));
+    SAME_ON_CARD(y, x, 0, "the numbers after it");
+}
+
+DVT_TEST(card_prewarm_once) {
+    dvt_jit_stats first, second;
+    NEEDS_CARD;
+    CHECK_INT(dvt_prewarm(dvt_gpu(0)), DVT_OK);
+    first = dvt_get_jit_stats();
+    CHECK_INT(dvt_prewarm(dvt_gpu(0)), DVT_OK);
+    second = dvt_get_jit_stats();
+    CHECK(first.loaded > 50);
+    CHECK_INT(second.loaded, first.loaded);
+    CHECK_INT(second.compiled, first.compiled);
+    CHECK_INT(second.from_disk, first.from_disk);
+}
+
+static dvt_block *lenet(void) {
+    dvt_block *net = dvt_sequential();
+    DVT_ADD(net, dvt_conv2d_block(6, 5, DVT_RELU), dvt_max_pool2d_block(2, 2),
+            dvt_conv2d_block(16, 3, DVT_SIGMOID), dvt_avg_pool2d_block(2, 2),
+            dvt_dense(120, DVT_RELU), dvt_dense(84, DVT_TANH), dvt_dense(10, DVT_LINEAR));
+    return net;
+}
+
+static void one_step(dvt_block *net, dvt_optimizer optimizer) {
+    dvt_array *x = dvt_ones(DVT_SHAPE(8, 1, 28, 28), DVT_F32, dvt_gpu(0));
+    dvt_array *labels = dvt_zeros(DVT_SHAPE(8), DVT_I64, dvt_gpu(0)), *loss = NULL;
+    CHECK_INT(dvt_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_gpu(0)), true), DVT_OK);
+    DVT_RECORD {
+        loss = dvt_softmax_cross_entropy(dvt_forward(net, x), labels);
+    }
+    CHECK_INT(dvt_backward(loss), DVT_OK);
+    CHECK_INT(dvt_trainer_step(dvt_trainer_new(dvt_collect_params(net, NULL), optimizer), 8),
+              DVT_OK);
+    CHECK(dvt_item(dvt_mean(loss, DVT_ALL, false)) > 0);
+}
+
+/* Loaded, whether compiled now or by an earlier process. */
+DVT_TEST(card_prewarm_before_lenet) {
+    int64_t before;
+    NEEDS_CARD;
+    CHECK_INT(dvt_prewarm(dvt_gpu(0)), DVT_OK);
+    before = dvt_get_jit_stats().loaded;
+    one_step(lenet(), dvt_sgd(0.1));
+    one_step(lenet(), dvt_adam(0.1));
+    CHECK(dvt_get_jit_stats().loaded <= before + OTHERS);
+}
+#endif
