@@ -9,6 +9,7 @@
    row of the op table in every class. --only: the calls of one subject (compile_calls.h has their names). */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
+#include <limits.h>
 #include <stdio.h>
 
 #include "cubin.h"
@@ -209,6 +210,7 @@ static void make_card(int arch) {
 static void make_driver(void) {
     dvti_cuda_state *state = &dvti_cuda_the_state;
     state->tried = state->usable = true;
+    state->version = INT_MAX; /* no NVRTC is too new for it */
     state->driver.cuModuleLoadDataEx = accept_module;
     state->driver.cuModuleGetFunction = accept_function;
     state->driver.cuFuncSetAttribute = accept_attribute;
@@ -361,13 +363,13 @@ static void choose_archs(int argc, char **argv) {
 int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     setenv("DEVTENSOR_CACHE", "0", 1);
+    make_driver(); /* first: NVRTC is chosen by its version */
     listen_to_nvrtc();
     if (!rtc) {
         printf("SKIP compile_all: %s\n0 passed, 0 failed, 1 skipped\n", dvt_error());
         return 0;
     }
     choose_archs(argc, argv);
-    make_driver();
     listen_to_cpu();
     compute_everything();
     report();
