@@ -36,28 +36,40 @@ DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dt
        dvt_array *x = DVT_ARRAY2(dvt_gpu(0), float, 2, 3, {{1, 2, 3}, {4, 5, 6}});  */
 /* bool, float, double, signed and unsigned char, and signed integers of 32 and 64 bits. Others do not compile, except unsigned
    integers in C, where a constant can only look at the size: they are an error when the array is made (DTYPE). */
-#define DVT_DTYPE_OF(T)                                                                            \
-    ((dvt_dtype)(DVT_DTYPE_OF_(T) + 0 * sizeof(char[DVT_DTYPE_KNOWN(T) ? 1 : -1])))
-#define DVT_DTYPE_OF_(T)                                                                           \
-    ((T)2 == (T)1     ? DVT_BOOL                                                                   \
-     : (T)0.5 != (T)0 ? (sizeof(T) == 4 ? DVT_F32 : DVT_F64)                                       \
-     : sizeof(T) == 1 ? ((T)-1 < (T)1 ? DVT_I8 : DVT_U8)                                           \
-     : (T)-1 > (T)1   ? -1                                                                         \
-     : sizeof(T) == 4 ? DVT_I32                                                                    \
-                      : DVT_I64)
-#ifdef __cplusplus
-#define DVT_DTYPE_KNOWN(T) (sizeof(T) == 1 || ((sizeof(T) == 4 || sizeof(T) == 8) && (T)-1 < (T)1))
-#else
-#define DVT_DTYPE_KNOWN(T) (sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8)
-#endif
+#define DVT_DTYPE_UNSIGNED 15 /* what DVT_DTYPE_OF gives for those; no dtype */
 #ifdef __cplusplus
 extern "C++" {
+template <class T> struct dvt_dtype_for; /* not defined: a type without a dtype */
+#define DVT_DTYPE_FOR(T, dtype)                                                                    \
+    template <> struct dvt_dtype_for<T> { static const dvt_dtype value = dtype; };
+DVT_DTYPE_FOR(bool, DVT_BOOL)
+DVT_DTYPE_FOR(float, DVT_F32)
+DVT_DTYPE_FOR(double, DVT_F64)
+DVT_DTYPE_FOR(char, static_cast<char>(-1) < 0 ? DVT_I8 : DVT_U8)
+DVT_DTYPE_FOR(signed char, DVT_I8)
+DVT_DTYPE_FOR(unsigned char, DVT_U8)
+DVT_DTYPE_FOR(int, DVT_I32)
+DVT_DTYPE_FOR(long, sizeof(long) == 4 ? DVT_I32 : DVT_I64)
+DVT_DTYPE_FOR(long long, DVT_I64)
+#undef DVT_DTYPE_FOR
+
 template <class T> inline const void *dvt_initialiser(const T &values) {
     return &values;
 }
 }
+#define DVT_DTYPE_OF(T) (dvt_dtype_for<T>::value)
 #define DVT_INITIALISER(T, dims, ...) dvt_initialiser<T dims>(__VA_ARGS__)
 #else
+#define DVT_DTYPE_KNOWN(T) (sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8)
+#define DVT_DTYPE_OF(T)                                                                            \
+    ((dvt_dtype)(DVT_DTYPE_OF_(T) + 0 * (int)sizeof(char[DVT_DTYPE_KNOWN(T) ? 1 : -1])))
+#define DVT_DTYPE_OF_(T)                                                                           \
+    ((T)2 == (T)1     ? (int)DVT_BOOL                                                              \
+     : (T)0.5 != (T)0 ? (int)(sizeof(T) == 4 ? DVT_F32 : DVT_F64)                                  \
+     : sizeof(T) == 1 ? (int)((T)-1 < (T)1 ? DVT_I8 : DVT_U8)                                      \
+     : (T)-1 > (T)1   ? DVT_DTYPE_UNSIGNED                                                         \
+     : sizeof(T) == 4 ? (int)DVT_I32                                                               \
+                      : (int)DVT_I64)
 #define DVT_INITIALISER(T, dims, ...) ((const T dims)__VA_ARGS__)
 #endif
 #define DVT_ARRAY1(ctx, T, n, ...)                                                                 \

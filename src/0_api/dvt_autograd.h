@@ -24,10 +24,8 @@ typedef struct dvt_record_guard {
 DVT_API dvt_record_guard dvt_record_begin(int recording, int training);
 DVT_API void dvt_record_end(dvt_record_guard *guard);
 #define DVT_RECORD_SCOPE(recording, training)                                                      \
-    for (dvt_record_guard DVT_CLEANUP(dvt_record_end)                                              \
-             DVT_GUARD_NAME(dvt_g_record, __LINE__) = dvt_record_begin(recording, training);       \
-         DVT_GUARD_NAME(dvt_g_record, __LINE__).once;                                              \
-         DVT_GUARD_NEXT(dvt_record_end, DVT_GUARD_NAME(dvt_g_record, __LINE__)))
+    DVT_GUARDED(dvt_record_guard, dvt_g_record, dvt_record_begin(recording, training),             \
+                dvt_record_end)
 /* Record, in train mode; record, in predict mode; neither; and the modes alone. */
 #define DVT_RECORD DVT_RECORD_SCOPE(1, 1)
 #define DVT_RECORD_PREDICT DVT_RECORD_SCOPE(1, 0)

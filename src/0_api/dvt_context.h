@@ -50,10 +50,7 @@ typedef struct dvt_ctx_guard {
 DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx);
 DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
 #define DVT_WITH_CTX(context)                                                                      \
-    for (dvt_ctx_guard DVT_CLEANUP(dvt_ctx_scope_end)                                              \
-             DVT_GUARD_NAME(dvt_g_ctx, __LINE__) = dvt_ctx_scope_begin(context);                   \
-         DVT_GUARD_NAME(dvt_g_ctx, __LINE__).once;                                                 \
-         DVT_GUARD_NEXT(dvt_ctx_scope_end, DVT_GUARD_NAME(dvt_g_ctx, __LINE__)))
+    DVT_GUARDED(dvt_ctx_guard, dvt_g_ctx, dvt_ctx_scope_begin(context), dvt_ctx_scope_end)
 
 /* n virtual GPUs with `bytes` of memory each (0: no limit), replacing the virtual ones that there
    were. Errors: RANGE (n outside 0..DVT_MAX_GPUS), VALUE (arrays are still alive on a virtual GPU,

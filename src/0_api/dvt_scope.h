@@ -25,18 +25,22 @@ DVT_API void dvt_scope_end(dvt_scope_guard *guard);
 /* With GCC and Clang, and in C++, a guard ends on every way out of its block. Elsewhere leave the
    block only by its closing brace. */
 #if defined(__GNUC__) || defined(__clang__)
-#define DVT_GUARD_NEXT(end, guard) (guard).once = 0
+#define DVT_GUARD_NEXT(end, guard) (guard) = NULL
 #else
-#define DVT_GUARD_NEXT(end, guard) (end)(&(guard))
+#define DVT_GUARD_NEXT(end, guard) (end)(guard), (guard) = NULL
 #endif
 /* A name per line, so that nested guards do not hide each other (-Wshadow). */
 #define DVT_GUARD_NAME_(name, line) name##line
 #define DVT_GUARD_NAME(name, line) DVT_GUARD_NAME_(name, line)
-#define DVT_SCOPE                                                                                  \
-    for (dvt_scope_guard DVT_CLEANUP(dvt_scope_end)                                                \
-             DVT_GUARD_NAME(dvt_g_scope, __LINE__) = dvt_scope_begin();                            \
-         DVT_GUARD_NAME(dvt_g_scope, __LINE__).once;                                               \
-         DVT_GUARD_NEXT(dvt_scope_end, DVT_GUARD_NAME(dvt_g_scope, __LINE__)))
+/* The loop runs on a pointer to its guard, so that compilers see that its one turn is taken, and do
+   not call what is set in it uninitialised. */
+#define DVT_GUARDED(type, name, begin, end)                                                        \
+    for (type DVT_GUARD_NAME(name, __LINE__)                                                       \
+             DVT_CLEANUP(end) = begin,                                                             \
+             *DVT_GUARD_NAME(name##_turn, __LINE__) = &DVT_GUARD_NAME(name, __LINE__);             \
+         DVT_GUARD_NAME(name##_turn, __LINE__);                                                    \
+         DVT_GUARD_NEXT(end, DVT_GUARD_NAME(name##_turn, __LINE__)))
+#define DVT_SCOPE DVT_GUARDED(dvt_scope_guard, dvt_g_scope, dvt_scope_begin(), dvt_scope_end)
 
 /* Moves an object to the enclosing scope and returns it. Without an enclosing scope, and for
    objects that this scope does not own, nothing changes. NULL stays NULL. */

@@ -72,6 +72,13 @@ DVTI_FN int64_t dvti_extents(const int64_t *dim, int n) {
 DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes) {
     int64_t size;
     int i;
+    if ((int)dtype == DVT_DTYPE_UNSIGNED) {
+        dvti_fail(DVT_ERR_DTYPE,
+                  "%s: unsigned integers of 32 and 64 bits have no dtype; use int32_t or int64_t "
+                  "(DVT_I32, DVT_I64), or uint8_t (DVT_U8) for small ones",
+                  function);
+        return false;
+    }
     if (!dvti_dtype_ok(dtype)) {
         dvti_fail(DVT_ERR_DTYPE, "%s: %d is no dtype; use DVT_F32, DVT_I64 and the like", function,
                   (int)dtype);

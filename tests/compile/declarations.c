@@ -30,5 +30,11 @@ dvt_array *declarations(void) {
         }
         dvt_keep(y);
     }
+    y = dvt_add(y, DVT_ARRAY3(dvt_cpu(), double, 1, 1, 2, {{{1, 2}}}));
+    y = dvt_add(y, DVT_ARRAY4(dvt_cpu(), unsigned char, 1, 1, 1, 2, {{{{1, 2}}}}));
+    y = dvt_add(y, DVT_ARRAY1(dvt_cpu(), bool, 2, {true, false}));
+    y = dvt_add(y, DVT_ARRAY1(dvt_cpu(), signed char, 2, {1, 2}));
+    y = dvt_add(y, DVT_ARRAY1(dvt_cpu(), char, 2, {1, 2}));
+    y = dvt_add(y, DVT_ARRAY1(dvt_cpu(), int64_t, 2, {1, 2}));
     return y;
 }

@@ -30,7 +30,8 @@ settle() {
 }
 
 # ---- what a case does: compiler and flags come last ----
-declarations() { "$@" $W -I. -fsyntax-only $T/declarations.c; }
+# Users compile their own code under more warnings than we do.
+declarations() { "$@" $W -Wconversion -Wsign-conversion -I. -fsyntax-only $T/declarations.c; }
 implementation() { out=$1; shift; "$@" $W -I. -c tests/implementation.c -Itests -o "$out"; }
 smoke() { # folder of its own, since it writes a file
     mkdir -p "$1"
@@ -81,7 +82,8 @@ for compiler in g++ clang++; do
         continue
     fi
     for std in c++11 c++14 c++17; do
-        start declarations.$compiler.$std declarations $compiler -x c++ -std=$std
+        start declarations.$compiler.$std declarations $compiler -x c++ -std=$std \
+            -Wold-style-cast
     done
     start implementation.$compiler.c++17 implementation "$D/$compiler.o" $compiler -x c++ -std=c++17
     start smoke.$compiler smoke "$D/smoke.$compiler" $compiler -x c++ -std=c++17
@@ -89,6 +91,7 @@ for compiler in g++ clang++; do
     start kernels.$compiler program "$D/kernels.$compiler" $T/kernels.c $compiler -x c++ -std=c++17
 done
 # Some warnings exist only where the compiler optimises.
+has gcc && start guards.gcc.optimised gcc -std=c11 -O2 $W -I. -c $T/guards.c -o "$D/guards.o"
 has gcc && start implementation.gcc.optimised implementation "$D/gcc.O2.o" gcc -std=c11 -O2
 
 # ---- several translation units ----

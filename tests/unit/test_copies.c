@@ -372,6 +372,10 @@ DVT_TEST(copies_initialisers) {
 #ifndef __cplusplus
     CHECK_ERROR(DVT_ARRAY1(dvt_cpu(), uint32_t, 2, {1, 2}), DVT_ERR_DTYPE);
     CHECK_ERROR(DVT_ARRAY1(dvt_cpu(), unsigned long long, 2, {1, 2}), DVT_ERR_DTYPE);
+    CHECK(DVT_ARRAY1(dvt_cpu(), unsigned, 2, {1, 2}) == NULL);
+    CHECK(strstr(dvt_error(), "dvt_from_host: unsigned integers of 32 and 64 bits have no dtype"));
+    CHECK(strstr(dvt_error(), "use int32_t or int64_t"));
+    dvt_clear_error();
 #endif
     gpus(1);
     DVT_SCOPE {
