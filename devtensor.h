@@ -369,18 +369,22 @@ DVT_API void dvt_scope_end(dvt_scope_guard *guard);
 /* With GCC and Clang, and in C++, a guard ends on every way out of its block. Elsewhere leave the
    block only by its closing brace. */
 #if defined(__GNUC__) || defined(__clang__)
-#define DVT_GUARD_NEXT(end, guard) (guard).once = 0
+#define DVT_GUARD_NEXT(end, guard) (guard) = NULL
 #else
-#define DVT_GUARD_NEXT(end, guard) (end)(&(guard))
+#define DVT_GUARD_NEXT(end, guard) (end)(guard), (guard) = NULL
 #endif
 /* A name per line, so that nested guards do not hide each other (-Wshadow). */
 #define DVT_GUARD_NAME_(name, line) name##line
 #define DVT_GUARD_NAME(name, line) DVT_GUARD_NAME_(name, line)
-#define DVT_SCOPE                                                                                  \
-    for (dvt_scope_guard DVT_CLEANUP(dvt_scope_end)                                                \
-             DVT_GUARD_NAME(dvt_g_scope, __LINE__) = dvt_scope_begin();                            \
-         DVT_GUARD_NAME(dvt_g_scope, __LINE__).once;                                               \
-         DVT_GUARD_NEXT(dvt_scope_end, DVT_GUARD_NAME(dvt_g_scope, __LINE__)))
+/* The loop runs on a pointer to its guard, so that compilers see that its one turn is taken, and do
+   not call what is set in it uninitialised. */
+#define DVT_GUARDED(type, name, begin, end)                                                        \
+    for (type DVT_GUARD_NAME(name, __LINE__)                                                       \
+             DVT_CLEANUP(end) = begin,                                                             \
+             *DVT_GUARD_NAME(name##_turn, __LINE__) = &DVT_GUARD_NAME(name, __LINE__);             \
+         DVT_GUARD_NAME(name##_turn, __LINE__);                                                    \
+         DVT_GUARD_NEXT(end, DVT_GUARD_NAME(name##_turn, __LINE__)))
+#define DVT_SCOPE DVT_GUARDED(dvt_scope_guard, dvt_g_scope, dvt_scope_begin(), dvt_scope_end)
 
 /* Moves an object to the enclosing scope and returns it. Without an enclosing scope, and for
    objects that this scope does not own, nothing changes. NULL stays NULL. */
@@ -464,10 +468,7 @@ typedef struct dvt_ctx_guard {
 DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx);
 DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
 #define DVT_WITH_CTX(context)                                                                      \
-    for (dvt_ctx_guard DVT_CLEANUP(dvt_ctx_scope_end)                                              \
-             DVT_GUARD_NAME(dvt_g_ctx, __LINE__) = dvt_ctx_scope_begin(context);                   \
-         DVT_GUARD_NAME(dvt_g_ctx, __LINE__).once;                                                 \
-         DVT_GUARD_NEXT(dvt_ctx_scope_end, DVT_GUARD_NAME(dvt_g_ctx, __LINE__)))
+    DVT_GUARDED(dvt_ctx_guard, dvt_g_ctx, dvt_ctx_scope_begin(context), dvt_ctx_scope_end)
 
 /* n virtual GPUs with `bytes` of memory each (0: no limit), replacing the virtual ones that there
    were. Errors: RANGE (n outside 0..DVT_MAX_GPUS), VALUE (arrays are still alive on a virtual GPU,
@@ -583,28 +584,40 @@ DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dt
        dvt_array *x = DVT_ARRAY2(dvt_gpu(0), float, 2, 3, {{1, 2, 3}, {4, 5, 6}});  */
 /* bool, float, double, signed and unsigned char, and signed integers of 32 and 64 bits. Others do not compile, except unsigned
    integers in C, where a constant can only look at the size: they are an error when the array is made (DTYPE). */
-#define DVT_DTYPE_OF(T)                                                                            \
-    ((dvt_dtype)(DVT_DTYPE_OF_(T) + 0 * sizeof(char[DVT_DTYPE_KNOWN(T) ? 1 : -1])))
-#define DVT_DTYPE_OF_(T)                                                                           \
-    ((T)2 == (T)1     ? DVT_BOOL                                                                   \
-     : (T)0.5 != (T)0 ? (sizeof(T) == 4 ? DVT_F32 : DVT_F64)                                       \
-     : sizeof(T) == 1 ? ((T)-1 < (T)1 ? DVT_I8 : DVT_U8)                                           \
-     : (T)-1 > (T)1   ? -1                                                                         \
-     : sizeof(T) == 4 ? DVT_I32                                                                    \
-                      : DVT_I64)
-#ifdef __cplusplus
-#define DVT_DTYPE_KNOWN(T) (sizeof(T) == 1 || ((sizeof(T) == 4 || sizeof(T) == 8) && (T)-1 < (T)1))
-#else
-#define DVT_DTYPE_KNOWN(T) (sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8)
-#endif
+#define DVT_DTYPE_UNSIGNED 15 /* what DVT_DTYPE_OF gives for those; no dtype */
 #ifdef __cplusplus
 extern "C++" {
+template <class T> struct dvt_dtype_for; /* not defined: a type without a dtype */
+#define DVT_DTYPE_FOR(T, dtype)                                                                    \
+    template <> struct dvt_dtype_for<T> { static const dvt_dtype value = dtype; };
+DVT_DTYPE_FOR(bool, DVT_BOOL)
+DVT_DTYPE_FOR(float, DVT_F32)
+DVT_DTYPE_FOR(double, DVT_F64)
+DVT_DTYPE_FOR(char, static_cast<char>(-1) < 0 ? DVT_I8 : DVT_U8)
+DVT_DTYPE_FOR(signed char, DVT_I8)
+DVT_DTYPE_FOR(unsigned char, DVT_U8)
+DVT_DTYPE_FOR(int, DVT_I32)
+DVT_DTYPE_FOR(long, sizeof(long) == 4 ? DVT_I32 : DVT_I64)
+DVT_DTYPE_FOR(long long, DVT_I64)
+#undef DVT_DTYPE_FOR
+
 template <class T> inline const void *dvt_initialiser(const T &values) {
     return &values;
 }
 }
+#define DVT_DTYPE_OF(T) (dvt_dtype_for<T>::value)
 #define DVT_INITIALISER(T, dims, ...) dvt_initialiser<T dims>(__VA_ARGS__)
 #else
+#define DVT_DTYPE_KNOWN(T) (sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8)
+#define DVT_DTYPE_OF(T)                                                                            \
+    ((dvt_dtype)(DVT_DTYPE_OF_(T) + 0 * (int)sizeof(char[DVT_DTYPE_KNOWN(T) ? 1 : -1])))
+#define DVT_DTYPE_OF_(T)                                                                           \
+    ((T)2 == (T)1     ? (int)DVT_BOOL                                                              \
+     : (T)0.5 != (T)0 ? (int)(sizeof(T) == 4 ? DVT_F32 : DVT_F64)                                  \
+     : sizeof(T) == 1 ? (int)((T)-1 < (T)1 ? DVT_I8 : DVT_U8)                                      \
+     : (T)-1 > (T)1   ? DVT_DTYPE_UNSIGNED                                                         \
+     : sizeof(T) == 4 ? (int)DVT_I32                                                               \
+                      : (int)DVT_I64)
 #define DVT_INITIALISER(T, dims, ...) ((const T dims)__VA_ARGS__)
 #endif
 #define DVT_ARRAY1(ctx, T, n, ...)                                                                 \
@@ -1038,10 +1051,8 @@ typedef struct dvt_record_guard {
 DVT_API dvt_record_guard dvt_record_begin(int recording, int training);
 DVT_API void dvt_record_end(dvt_record_guard *guard);
 #define DVT_RECORD_SCOPE(recording, training)                                                      \
-    for (dvt_record_guard DVT_CLEANUP(dvt_record_end)                                              \
-             DVT_GUARD_NAME(dvt_g_record, __LINE__) = dvt_record_begin(recording, training);       \
-         DVT_GUARD_NAME(dvt_g_record, __LINE__).once;                                              \
-         DVT_GUARD_NEXT(dvt_record_end, DVT_GUARD_NAME(dvt_g_record, __LINE__)))
+    DVT_GUARDED(dvt_record_guard, dvt_g_record, dvt_record_begin(recording, training),             \
+                dvt_record_end)
 /* Record, in train mode; record, in predict mode; neither; and the modes alone. */
 #define DVT_RECORD DVT_RECORD_SCOPE(1, 1)
 #define DVT_RECORD_PREDICT DVT_RECORD_SCOPE(1, 0)
@@ -5806,6 +5817,13 @@ DVTI_FN int64_t dvti_extents(const int64_t *dim, int n) {
 DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes) {
     int64_t size;
     int i;
+    if ((int)dtype == DVT_DTYPE_UNSIGNED) {
+        dvti_fail(DVT_ERR_DTYPE,
+                  "%s: unsigned integers of 32 and 64 bits have no dtype; use int32_t or int64_t "
+                  "(DVT_I32, DVT_I64), or uint8_t (DVT_U8) for small ones",
+                  function);
+        return false;
+    }
     if (!dvti_dtype_ok(dtype)) {
         dvti_fail(DVT_ERR_DTYPE, "%s: %d is no dtype; use DVT_F32, DVT_I64 and the like", function,
                   (int)dtype);
@@ -30982,12 +31000,10 @@ DVTI_FN dvti_error_frame dvti_block_frame(const dvt_block *block) {
 }
 
 static bool dvti_block_infer(dvt_block *block, dvt_array *x) {
-    dvti_error_frame outer = dvti_set_error_frame(dvti_block_frame(block));
     bool good = block->desc.infer(block, block->desc.user, x) == DVT_OK;
     if (!good && dvt_error_code() == DVT_OK)
         dvti_fail(DVT_ERR_SHAPE, "the infer function failed without an error, for x %s",
                   dvti_describe(x));
-    dvti_set_error_frame(outer);
     return good;
 }
 
@@ -30997,7 +31013,7 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
     size_t i;
     for (i = 0; i < block->n_param; i++)
         if (dvti_atomic_load(&block->param[i]->state) == DVTI_PARAM_DEFERRED) {
-            if (!dvti_param_is_on("dvt_forward", block->param[i], dvt_ctx_of(x)))
+            if (!dvti_param_is_on("dvt_param_data", block->param[i], dvt_ctx_of(x)))
                 return false;
             waiting = true;
             unknown = unknown || !dvti_shape_known(dvt_param_shape(block->param[i]));
@@ -31007,17 +31023,15 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
     if (unknown && block->desc.infer && !dvti_block_infer(block, x))
         return false;
     for (i = 0; i < block->n_param; i++)
-        if (!dvti_param_finish("dvt_forward", block->param[i]))
+        if (!dvti_param_finish("dvt_initialize", block->param[i]))
             return false;
     return true;
 }
 
 static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x) {
-    dvti_error_frame outer = dvti_set_error_frame(dvti_block_frame(block));
     dvt_array *y = block->desc.forward(block, block->desc.user, x);
     if (!y && dvt_error_code() == DVT_OK)
         dvti_fail(DVT_ERR_VALUE, "the forward function returned NULL without an error");
-    dvti_set_error_frame(outer);
     return y;
 }
 
@@ -31035,8 +31049,10 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
     outer = dvti_set_error_frame(none);
     if (dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, NULL);
+    dvti_set_error_frame(dvti_block_frame(net));
     if (dvti_block_prepare(net, x))
         y = dvti_block_compute(net, x);
+    dvti_set_error_frame(none);
     if (y && dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, y);
     dvt_keep(y);
@@ -33087,12 +33103,17 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 
 static dvti_mutex dvti_param_mutex = DVTI_MUTEX_INIT;
 
+/* A thread may lock again: an error while values are made asks its block for a description, which asks for shapes. */
+static DVTI_TLS int dvti_param_depth;
+
 DVTI_FN void dvti_params_lock(void) {
-    dvti_mutex_lock(&dvti_param_mutex);
+    if (dvti_param_depth++ == 0)
+        dvti_mutex_lock(&dvti_param_mutex);
 }
 
 DVTI_FN void dvti_params_unlock(void) {
-    dvti_mutex_unlock(&dvti_param_mutex);
+    if (--dvti_param_depth == 0)
+        dvti_mutex_unlock(&dvti_param_mutex);
 }
 
 DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx_list *out) {

@@ -327,12 +327,10 @@ DVTI_FN dvti_error_frame dvti_block_frame(const dvt_block *block) {
 }
 
 static bool dvti_block_infer(dvt_block *block, dvt_array *x) {
-    dvti_error_frame outer = dvti_set_error_frame(dvti_block_frame(block));
     bool good = block->desc.infer(block, block->desc.user, x) == DVT_OK;
     if (!good && dvt_error_code() == DVT_OK)
         dvti_fail(DVT_ERR_SHAPE, "the infer function failed without an error, for x %s",
                   dvti_describe(x));
-    dvti_set_error_frame(outer);
     return good;
 }
 
@@ -342,7 +340,7 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
     size_t i;
     for (i = 0; i < block->n_param; i++)
         if (dvti_atomic_load(&block->param[i]->state) == DVTI_PARAM_DEFERRED) {
-            if (!dvti_param_is_on("dvt_forward", block->param[i], dvt_ctx_of(x)))
+            if (!dvti_param_is_on("dvt_param_data", block->param[i], dvt_ctx_of(x)))
                 return false;
             waiting = true;
             unknown = unknown || !dvti_shape_known(dvt_param_shape(block->param[i]));
@@ -352,17 +350,15 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
     if (unknown && block->desc.infer && !dvti_block_infer(block, x))
         return false;
     for (i = 0; i < block->n_param; i++)
-        if (!dvti_param_finish("dvt_forward", block->param[i]))
+        if (!dvti_param_finish("dvt_initialize", block->param[i]))
             return false;
     return true;
 }
 
 static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x) {
-    dvti_error_frame outer = dvti_set_error_frame(dvti_block_frame(block));
     dvt_array *y = block->desc.forward(block, block->desc.user, x);
     if (!y && dvt_error_code() == DVT_OK)
         dvti_fail(DVT_ERR_VALUE, "the forward function returned NULL without an error");
-    dvti_set_error_frame(outer);
     return y;
 }
 
@@ -380,8 +376,10 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
     outer = dvti_set_error_frame(none);
     if (dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, NULL);
+    dvti_set_error_frame(dvti_block_frame(net));
     if (dvti_block_prepare(net, x))
         y = dvti_block_compute(net, x);
+    dvti_set_error_frame(none);
     if (y && dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, y);
     dvt_keep(y);

@@ -3,12 +3,17 @@
 
 static dvti_mutex dvti_param_mutex = DVTI_MUTEX_INIT;
 
+/* A thread may lock again: an error while values are made asks its block for a description, which asks for shapes. */
+static DVTI_TLS int dvti_param_depth;
+
 DVTI_FN void dvti_params_lock(void) {
-    dvti_mutex_lock(&dvti_param_mutex);
+    if (dvti_param_depth++ == 0)
+        dvti_mutex_lock(&dvti_param_mutex);
 }
 
 DVTI_FN void dvti_params_unlock(void) {
-    dvti_mutex_unlock(&dvti_param_mutex);
+    if (--dvti_param_depth == 0)
+        dvti_mutex_unlock(&dvti_param_mutex);
 }
 
 DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx_list *out) {

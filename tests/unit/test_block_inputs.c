@@ -243,11 +243,38 @@ DVT_TEST(block_inputs_errors_name_blocks_of_ones_own) {
     desc.describe = describe_badly;
     check_says(dvt_block_new(&desc), ones(DVT_SHAPE(2)), DVT_ERR_VALUE,
                "dvt_forward: Bad: ", "without an error");
+    desc.describe = NULL;
+    desc.kind = "NoInfer";
+    outer = dvt_block_new(&desc);
+    dvt_block_add_param(outer, "weight", DVT_SHAPE(0), DVT_F32, dvt_init_one());
+    initialize(outer);
+    check_says(outer, ones(DVT_SHAPE(2)), DVT_ERR_UNINITIALIZED, "noinfer",
+               "Cannot initialize Parameter");
+    desc.describe = describe_badly;
     desc.infer = infer_without_a_word;
     outer = dvt_block_new(&desc);
     dvt_block_add_param(outer, "weight", DVT_SHAPE(0), DVT_F32, dvt_init_one());
     initialize(outer);
     check_says(outer, ones(DVT_SHAPE(2)), DVT_ERR_SHAPE, "Bad: the infer function failed",
                "float32 (2,)");
+}
+
+/* Before the first forward has given its parameters their values, too. */
+DVT_TEST(block_inputs_errors_of_deferred_parameters) {
+    CHECK_INT(dvt_set_virtual_gpus(2, 100000), DVT_OK);
+    DVT_SCOPE {
+        dvt_block *net = dvt_dense(300, DVT_LINEAR);
+        CHECK_INT(dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0)), false), DVT_OK);
+        check_says(net, dvt_ones(DVT_SHAPE(1, 3), DVT_F32, dvt_gpu(1)), DVT_ERR_CONTEXT,
+                   " (Dense(None -> 300, linear)): dvt_param_data: Parameter 'dense",
+                   "was not initialized on context gpu(1)");
+        check_says(net, dvt_ones(DVT_SHAPE(1, 300), DVT_F32, dvt_gpu(0)), DVT_ERR_DEVICE_MEMORY,
+                   " (Dense(300 -> 300, linear)): dvt_copyto: ", "360000 bytes");
+        /* A name alone is no block's: nothing of it is left behind. */
+        CHECK(dvt_add(ones(DVT_SHAPE(2)), ones(DVT_SHAPE(3))) == NULL);
+        CHECK(strncmp(dvt_error(), "dvt_add: ", 9) == 0);
+        dvt_clear_error();
+    }
+    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 #endif
