@@ -15,10 +15,10 @@ needs_simulator() {
     skip "cuda/$part" "it is about the simulated driver"
     return 1
 }
-# A folder's own script, with the build folder that it expects.
+# A folder's own script. BUILD is this part's, because what it writes there has fixed names.
 folder() {
     if [ -f "tests/cuda/$1/$1.sh" ]; then
-        script "cuda/$1" env BUILD="$LIBRARY_BUILD" sh "tests/cuda/$1/$1.sh"
+        script "cuda/$1" sh "tests/cuda/$1/$1.sh"
     else
         fail "cuda/$1" "there is no tests/cuda/$1/$1.sh"
     fi
@@ -45,12 +45,14 @@ cache() {
     [ "$failed" -ne 0 ] || script "cuda/cache" sh tests/cuda/cache/cache.sh "$W/cache_user"
 }
 
-compile() { # two architectures: the oldest, whose registers are few, and the one with the most instructions
+compile() { # one architecture of today, or the oldest, today's and the newest
+    mkdir -p "$W/build"
     if [ -n "$DVT_TEST_FULL" ]; then set -- --full 75 80 90 120; else set -- 90; fi
-    script "cuda/compile" env BUILD="$LIBRARY_BUILD" sh tests/cuda/compile/run.sh "$@"
+    script "cuda/compile" env BUILD="$W/build" sh tests/cuda/compile/run.sh "$@"
 }
 
-card() { # the tests of one file
+card() { # the tests of one file; a card is fast enough for all of it
+    [ -z "$CARD" ] || export DVT_TEST_FULL=1
     script "cuda/test_card_$1.c" "$LIBRARY_BUILD/cuda/tests" "test_card_$1.c"
 }
 
@@ -61,8 +63,11 @@ units() { # the unit tests whose behaviour depends on what a GPU is
 
 case $part in
 simcuda-*)
-    # The folder of check/ is the one that is already built; the driver's suite has copies of its own.
-    needs_simulator && script "cuda/$part" env BUILD=build/simcuda sh "tests/simcuda/${part#simcuda-}/run.sh"
+    # check/ tests what is already built; the driver's suite builds copies of its own.
+    simcuda=build/simcuda
+    if [ $part = simcuda-driver ]; then simcuda=$simcuda/suite; fi
+    mkdir -p $simcuda
+    needs_simulator && script "cuda/$part" env BUILD=$simcuda sh "tests/simcuda/${part#simcuda-}/run.sh"
     ;;
 card-*) card "${part#card-}" ;;
 headers | cache | compile | units) $part ;;
@@ -76,7 +81,8 @@ examples)
     if [ -n "$CARD" ]; then programs="$programs run"; fi
     script "cuda/$part" env BUILD="$LIBRARY_BUILD" GPUS=2 PROGRAMS="$programs" sh "tests/$part/run.sh"
     ;;
-faults | drivers | orders | exit) needs_simulator && folder "$part" ;;
+orders) needs_simulator && { [ -n "$DVT_TEST_FULL" ] || export SEEDS=3; folder orders; } ;;
+faults | drivers | exit) needs_simulator && folder "$part" ;;
 *) fail "cuda/$part" "there is no such part" ;;
 esac
 # The processor's time, which a busy machine does not change.
