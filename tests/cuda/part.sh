@@ -5,7 +5,7 @@
 part=$1
 D=$BUILD/cuda
 W=$D/parts/$part.work # what the functions of lib.sh write; parts run side by side
-mkdir -p "$W"
+mkdir -p "$W/build"
 LIBRARY_BUILD=$BUILD
 BUILD=$W
 
@@ -15,10 +15,10 @@ needs_simulator() {
     skip "cuda/$part" "it is about the simulated driver"
     return 1
 }
-# A folder's own script. BUILD is this part's, because what it writes there has fixed names.
+# A folder's own script. Its BUILD is not ours, because both would write script.log there.
 folder() {
     if [ -f "tests/cuda/$1/$1.sh" ]; then
-        script "cuda/$1" sh "tests/cuda/$1/$1.sh"
+        script "cuda/$1" env BUILD="$W/build" sh "tests/cuda/$1/$1.sh"
     else
         fail "cuda/$1" "there is no tests/cuda/$1/$1.sh"
     fi
@@ -45,8 +45,7 @@ cache() {
     [ "$failed" -ne 0 ] || script "cuda/cache" sh tests/cuda/cache/cache.sh "$W/cache_user"
 }
 
-compile() { # one architecture of today, or the oldest, today's and the newest
-    mkdir -p "$W/build"
+compile() { # one architecture, or what users have
     if [ -n "$DVT_TEST_FULL" ]; then set -- --full 75 80 90 120; else set -- 90; fi
     script "cuda/compile" env BUILD="$W/build" sh tests/cuda/compile/run.sh "$@"
 }
