@@ -4,6 +4,7 @@
 # run one by one where a machine is lent for minutes only.
 # usage: gpu_check.sh [PART...]      build suite units sanitizer-memcheck sanitizer-racecheck sanitizer-synccheck sanitizer-initcheck
 #                                    run report; without a name, all of them
+# SUITE: parts of tests/cuda/run.sh instead of all; UNITS: unit tests whose names contain one of these words, likewise.
 # REHEARSE=1 uses the simulated driver (tests/simcuda), has no sanitizer, and writes its report below build/ only.
 # Environment: BUILD, CC, LIBRARY, LIBS, MAKE, CONFIGS, as the Makefile sets them.
 . tests/lib.sh
@@ -42,7 +43,7 @@ measure() { # NAME COMMAND...: one that ends in a line of counts
     grep -e ^FAIL -e ^SKIP "$R/$measured.log"
     echo "$counts" >"$R/$measured.counts"
     script "$measured" cat "$R/$measured.counts"
-    echo "$measured: $counts, $seconds s"
+    echo "$measured: $(cat "$R/$measured.result") s"
 }
 counted() { # COMMAND...: makes a line of counts out of an exit code
     if "$@"; then echo "1 passed, 0 failed, 0 skipped"; else echo "0 passed, 1 failed, 0 skipped"; fi
@@ -70,9 +71,9 @@ build() {
         "$LIBRARY_BUILD/examples/run" examples
 }
 suite() { # parts that are about the simulated driver say so and are skipped
-    measure suite env BUILD="$LIBRARY_BUILD" CARD="$CARD" JOBS=1 sh tests/cuda/run.sh
+    measure suite env BUILD="$LIBRARY_BUILD" CARD="$CARD" JOBS=1 sh tests/cuda/run.sh $SUITE
 }
-units() { measure units "$LIBRARY_BUILD/unit/tests" -v; }
+units() { measure units "$LIBRARY_BUILD/unit/tests" -v $UNITS; }
 run() { measure run counted "$LIBRARY_BUILD/examples/run" --epochs 1; }
 
 report() {

@@ -62,7 +62,7 @@ export SIM BUILD CC CXX LIBRARY LIBS MAKE CUDA_HOME CARD FULL DVT_TEST_FULL
 # ---- the parts, side by side; each leaves its log ----
 [ $# -gt 0 ] || set -- $CUDA_PARTS
 JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}
-rm -f "$D"/parts/*.log "$D"/parts/*.times
+for part in "$@"; do rm -f "$D/parts/$part.log" "$D/parts/$part.times"; done
 for part in "$@"; do echo "$part"; done |
     xargs -n 1 -P "$JOBS" sh -c 'sh tests/cuda/part.sh "$1" >"$0/parts/$1.log" 2>&1' "$D"
 for part in "$@"; do

@@ -6,6 +6,7 @@
 
 int main(int argc, char **argv) {
     dvt_device_info info;
+    dvt_set_log_level(DVT_LOG_OFF);
     if (dvt_device_query(dvt_gpu(0), &info) != DVT_OK || info.driver_version == 0) {
         fprintf(stderr, "%s\n", dvt_gpu_reason());
         return 1;
