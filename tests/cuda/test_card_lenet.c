@@ -1,6 +1,5 @@
 /* The LeNet of the examples, trained for a few steps from the same weights on cpu(), on gpu(0) and on two GPUs: the same losses and
-   the same weights up to the rounding of float32 sums in another order, and the same bits on both GPUs. Measured: the weights, of size 0.3
-   and less, end within 2e-7 of the CPU's; the bounds below leave room for other tiles on other cards. */
+   the same weights up to the rounding of float32 sums in another order, and the same bits on both GPUs. */
 #include "on_card.h"
 #include "../../examples/drawn_data.h"
 #include "../../examples/lenet.h"

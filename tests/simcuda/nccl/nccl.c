@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define API __attribute__((visibility("default")))
+
 enum { OK = 0, INTERNAL = 3, INVALID = 4, F32 = 7, F64 = 8, MOST = 4096 };
 
 struct comm {
@@ -25,7 +26,9 @@ struct request {
 static struct request queued[MOST];
 static int n_queued, reductions;
 
-API int ncclReductionCount(void) { return reductions; }
+API int ncclReductionCount(void) {
+    return reductions;
+}
 
 API const char *ncclGetErrorString(int result) {
     return result == OK ? "no error" : result == INVALID ? "invalid argument" : "internal error";
@@ -54,7 +57,8 @@ API int ncclGroupStart(void) {
     return OK;
 }
 
-API int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation, struct comm *comm, CUstream stream) {
+API int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation,
+                      struct comm *comm, CUstream stream) {
     struct request one = {from, to, count, type, comm, stream};
     if (n_queued == MOST || operation != 0 || (type != F32 && type != F64))
         return INVALID;

@@ -6,21 +6,39 @@
 #define __noinline__ __attribute__((noinline))
 
 struct simulated_thread {
-    static __device__ unsigned get_x() { return __nvvm_read_ptx_sreg_tid_x(); }
-    static __device__ unsigned get_y() { return __nvvm_read_ptx_sreg_tid_y(); }
+    static __device__ unsigned get_x() {
+        return __nvvm_read_ptx_sreg_tid_x();
+    }
+
+    static __device__ unsigned get_y() {
+        return __nvvm_read_ptx_sreg_tid_y();
+    }
+
     __declspec(property(get = get_x)) unsigned x;
     __declspec(property(get = get_y)) unsigned y;
 };
+
 struct simulated_block {
-    static __device__ unsigned get_x() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+    static __device__ unsigned get_x() {
+        return __nvvm_read_ptx_sreg_ctaid_x();
+    }
+
     __declspec(property(get = get_x)) unsigned x;
 };
+
 struct simulated_size {
-    static __device__ unsigned get_x() { return __nvvm_read_ptx_sreg_ntid_x(); }
-    static __device__ unsigned get_y() { return __nvvm_read_ptx_sreg_ntid_y(); }
+    static __device__ unsigned get_x() {
+        return __nvvm_read_ptx_sreg_ntid_x();
+    }
+
+    static __device__ unsigned get_y() {
+        return __nvvm_read_ptx_sreg_ntid_y();
+    }
+
     __declspec(property(get = get_x)) unsigned x;
     __declspec(property(get = get_y)) unsigned y;
 };
+
 extern const __device__ __attribute__((weak)) simulated_thread threadIdx;
 extern const __device__ __attribute__((weak)) simulated_block blockIdx;
 extern const __device__ __attribute__((weak)) simulated_size blockDim;
