@@ -185,7 +185,8 @@ DVT_API dvt_status dvt_error_code(void);
 /* Its sentence: function, what was given, what was expected, what to do; "" when there was none.
    Owns: the library; valid until this thread's next dvt_clear_error. */
 DVT_API const char *dvt_error(void);
-/* Where the failing call stands, "main.c:42", when it is known; "" otherwise. */
+/* Where the failing call stands, "main.c:42"; "" when it is not known: it was made through a function
+   pointer, returns nothing, or DEVTENSOR_NO_CALL_SITES is set. */
 DVT_API const char *dvt_error_site(void);
 /* Forgets this thread's failure. Failures that follow are kept again. */
 DVT_API void dvt_clear_error(void);
@@ -732,6 +733,24 @@ DVT_API dvt_array *dvt_fill(dvt_array *x, double value);
    Owns: `file` must live as long as x. */
 DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line);
 DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line);
+/* The same for what returns other objects and numbers: NULL, NaN, 0, negative numbers and false may
+   stand for a failure. */
+DVT_API void *dvt_note_pointer(const void *object, const char *file, int line);
+DVT_API double dvt_note_double(double value, const char *file, int line);
+DVT_API int dvt_note_int(int value, const char *file, int line);
+DVT_API int64_t dvt_note_int64(int64_t value, const char *file, int line);
+DVT_API uint64_t dvt_note_uint64(uint64_t value, const char *file, int line);
+DVT_API bool dvt_note_bool(bool value, const char *file, int line);
+#ifdef __cplusplus
+extern "C++" {
+template <class T> inline T *dvt_note_pointer(T *object, const char *file, int line) {
+    return static_cast<T *>((dvt_note_pointer)(static_cast<const void *>(object), file, line));
+}
+}
+#define DVT_NOTE_POINTER(T, call) dvt_note_pointer(call, __FILE__, __LINE__)
+#else
+#define DVT_NOTE_POINTER(T, call) ((T *)dvt_note_pointer(call, __FILE__, __LINE__))
+#endif
 /* ==== end src/0_api/dvt_array.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 10 "src/0_api/dvt_api.h"
@@ -1715,9 +1734,15 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_arange
 #undef dvt_linspace
 #undef dvt_from_host
+#undef dvt_dim
+#undef dvt_stride
+#undef dvt_data
 #undef dvt_mark_written
 #undef dvt_to_host
 #undef dvt_set_from_host
+#undef dvt_item
+#undef dvt_item_int
+#undef dvt_item_at
 #undef dvt_slice
 #undef dvt_rows
 #undef dvt_index
@@ -1737,6 +1762,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_astype
 #undef dvt_fill
 #undef dvt_attach_grad
+#undef dvt_grad
 #undef dvt_zero_grad
 #undef dvt_backward
 #undef dvt_backward_from
@@ -1750,30 +1776,66 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_wait_all
 #undef dvt_set_num_threads
 #undef dvt_memory_query
+#undef dvt_trim_memory
 #undef dvt_set_memory_limit
 #undef dvt_prewarm
 #undef dvt_set_cuda_stream
+#undef dvt_cuda_address
 #undef dvt_print
 #undef dvt_print_file
 #undef dvt_format
+#undef dvt_array_list_at
+#undef dvt_array_list_find
 #undef dvt_save_npy
 #undef dvt_load_npy
 #undef dvt_save_params
+#undef dvt_load_params
 #undef dvt_load_idx
 #undef dvt_read_npy
+#undef dvt_read_params
 #undef dvt_read_idx
+#undef dvt_param_data
+#undef dvt_param_grad
 #undef dvt_param_set_data
 #undef dvt_param_set_grad_req
 #undef dvt_param_set_lr_mult
 #undef dvt_param_set_wd_mult
 #undef dvt_param_set_init
+#undef dvt_collect_params
+#undef dvt_params_len
+#undef dvt_params_at
+#undef dvt_params_find
 #undef dvt_params_initialize
 #undef dvt_params_reset_ctx
 #undef dvt_params_set_grad_req
 #undef dvt_params_zero_grad
+#undef dvt_sequential
 #undef dvt_sequential_add
+#undef dvt_dense
+#undef dvt_dense_with
+#undef dvt_conv2d_block
+#undef dvt_conv2d_with
+#undef dvt_max_pool2d_block
+#undef dvt_avg_pool2d_block
+#undef dvt_max_pool2d_with
+#undef dvt_avg_pool2d_with
+#undef dvt_global_avg_pool2d_block
+#undef dvt_flatten_block
+#undef dvt_activation_block
+#undef dvt_dropout_block
+#undef dvt_batch_norm_block
+#undef dvt_batch_norm_with
+#undef dvt_layer_norm_block
+#undef dvt_embedding_block
+#undef dvt_block_new
+#undef dvt_block_add_param
 #undef dvt_param_set_shape
 #undef dvt_block_add_child
+#undef dvt_block_len
+#undef dvt_block_at
+#undef dvt_block_param
+#undef dvt_block_data
+#undef dvt_block_user
 #undef dvt_initialize
 #undef dvt_forward
 #undef dvt_print_summary
@@ -1979,15 +2041,37 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_key_randint
 #undef dvt_key_bernoulli
 #undef dvt_key_permutation
+#undef dvt_schedule_rate
+#undef dvt_trainer_new
 #undef dvt_trainer_step
 #undef dvt_trainer_step_partial
 #undef dvt_trainer_allreduce
 #undef dvt_trainer_update
+#undef dvt_trainer_learning_rate
 #undef dvt_trainer_set_learning_rate
+#undef dvt_clip_global_norm
+#undef dvt_trainer_clip_global_norm
+#undef dvt_dataset_arrays
+#undef dvt_dataset_idx
+#undef dvt_fashion_mnist
+#undef dvt_mnist
 #undef dvt_dataset_get
+#undef dvt_to_tensor
+#undef dvt_normalize
+#undef dvt_compose
+#undef dvt_transform_new
 #undef dvt_transform_apply
+#undef dvt_transform_first
+#undef dvt_loader_new
+#undef dvt_loader_next
 #undef dvt_split_and_load
+#undef dvt_accuracy
+#undef dvt_top_k_accuracy
+#undef dvt_mean_loss
 #undef dvt_metric_update
+#undef dvt_metric_get
+#undef dvt_progress_new
+#undef dvt_curve_new
 #undef dvt_curve_add
 #undef dvt_curve_save
 #undef dvt_dtype_parse
@@ -4446,11 +4530,45 @@ DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line) {
     return x;
 }
 
-DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line) {
+static void dvti_note(bool failed, const char *file, int line) {
     dvti_note_launches(file, line);
-    if (status != DVT_OK)
+    if (failed)
         dvti_error_at(file, line);
+}
+
+DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line) {
+    dvti_note(status != DVT_OK, file, line);
     return status;
+}
+
+DVT_API void *dvt_note_pointer(const void *object, const char *file, int line) {
+    dvti_note(!object, file, line);
+    return (void *)object;
+}
+
+DVT_API double dvt_note_double(double value, const char *file, int line) {
+    dvti_note(value == 0 || value != value, file, line);
+    return value;
+}
+
+DVT_API int dvt_note_int(int value, const char *file, int line) {
+    dvti_note(value <= 0, file, line);
+    return value;
+}
+
+DVT_API int64_t dvt_note_int64(int64_t value, const char *file, int line) {
+    dvti_note(value <= 0, file, line);
+    return value;
+}
+
+DVT_API uint64_t dvt_note_uint64(uint64_t value, const char *file, int line) {
+    dvti_note(value == 0, file, line);
+    return value;
+}
+
+DVT_API bool dvt_note_bool(bool value, const char *file, int line) {
+    dvti_note(!value, file, line);
+    return value;
 }
 
 DVT_API void *dvt_data(dvt_array *x) {
@@ -36723,9 +36841,15 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_arange(...) dvt_note_site(dvt_arange(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_linspace(...) dvt_note_site(dvt_linspace(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_from_host(...) dvt_note_site(dvt_from_host(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_dim(...) dvt_note_int64(dvt_dim(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_stride(...) dvt_note_int64(dvt_stride(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_data(...) DVT_NOTE_POINTER(void, dvt_data(__VA_ARGS__))
 #define dvt_mark_written(...) dvt_note_status(dvt_mark_written(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_to_host(...) dvt_note_status(dvt_to_host(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_from_host(...) dvt_note_status(dvt_set_from_host(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_item(...) dvt_note_double(dvt_item(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_item_int(...) dvt_note_int64(dvt_item_int(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_item_at(...) dvt_note_double(dvt_item_at(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_slice(...) dvt_note_site(dvt_slice(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_rows(...) dvt_note_site(dvt_rows(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_index(...) dvt_note_site(dvt_index(__VA_ARGS__), __FILE__, __LINE__)
@@ -36745,6 +36869,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_astype(...) dvt_note_site(dvt_astype(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_fill(...) dvt_note_site(dvt_fill(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_attach_grad(...) dvt_note_status(dvt_attach_grad(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_grad(...) DVT_NOTE_POINTER(dvt_array, dvt_grad(__VA_ARGS__))
 #define dvt_zero_grad(...) dvt_note_status(dvt_zero_grad(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_backward(...) dvt_note_status(dvt_backward(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_backward_from(...) dvt_note_status(dvt_backward_from(__VA_ARGS__), __FILE__, __LINE__)
@@ -36758,30 +36883,66 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_wait_all(...) dvt_note_status(dvt_wait_all(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_num_threads(...) dvt_note_status(dvt_set_num_threads(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_memory_query(...) dvt_note_status(dvt_memory_query(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trim_memory(...) dvt_note_int64(dvt_trim_memory(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_memory_limit(...) dvt_note_status(dvt_set_memory_limit(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_prewarm(...) dvt_note_status(dvt_prewarm(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_cuda_stream(...) dvt_note_status(dvt_set_cuda_stream(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_cuda_address(...) dvt_note_uint64(dvt_cuda_address(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print(...) dvt_note_status(dvt_print(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print_file(...) dvt_note_status(dvt_print_file(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_format(...) dvt_note_status(dvt_format(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_array_list_at(...) DVT_NOTE_POINTER(dvt_array, dvt_array_list_at(__VA_ARGS__))
+#define dvt_array_list_find(...) DVT_NOTE_POINTER(dvt_array, dvt_array_list_find(__VA_ARGS__))
 #define dvt_save_npy(...) dvt_note_status(dvt_save_npy(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_load_npy(...) dvt_note_site(dvt_load_npy(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_save_params(...) dvt_note_status(dvt_save_params(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_load_params(...) DVT_NOTE_POINTER(dvt_array_list, dvt_load_params(__VA_ARGS__))
 #define dvt_load_idx(...) dvt_note_site(dvt_load_idx(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_npy(...) dvt_note_site(dvt_read_npy(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_read_params(...) DVT_NOTE_POINTER(dvt_array_list, dvt_read_params(__VA_ARGS__))
 #define dvt_read_idx(...) dvt_note_site(dvt_read_idx(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_param_data(...) DVT_NOTE_POINTER(dvt_array, dvt_param_data(__VA_ARGS__))
+#define dvt_param_grad(...) DVT_NOTE_POINTER(dvt_array, dvt_param_grad(__VA_ARGS__))
 #define dvt_param_set_data(...) dvt_note_status(dvt_param_set_data(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_param_set_grad_req(...) dvt_note_status(dvt_param_set_grad_req(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_param_set_lr_mult(...) dvt_note_status(dvt_param_set_lr_mult(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_param_set_wd_mult(...) dvt_note_status(dvt_param_set_wd_mult(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_param_set_init(...) dvt_note_status(dvt_param_set_init(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_collect_params(...) DVT_NOTE_POINTER(dvt_params, dvt_collect_params(__VA_ARGS__))
+#define dvt_params_len(...) dvt_note_int(dvt_params_len(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_params_at(...) DVT_NOTE_POINTER(dvt_param, dvt_params_at(__VA_ARGS__))
+#define dvt_params_find(...) DVT_NOTE_POINTER(dvt_param, dvt_params_find(__VA_ARGS__))
 #define dvt_params_initialize(...) dvt_note_status(dvt_params_initialize(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_params_reset_ctx(...) dvt_note_status(dvt_params_reset_ctx(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_params_set_grad_req(...) dvt_note_status(dvt_params_set_grad_req(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_params_zero_grad(...) dvt_note_status(dvt_params_zero_grad(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sequential(...) DVT_NOTE_POINTER(dvt_block, dvt_sequential(__VA_ARGS__))
 #define dvt_sequential_add(...) dvt_note_status(dvt_sequential_add(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_dense(...) DVT_NOTE_POINTER(dvt_block, dvt_dense(__VA_ARGS__))
+#define dvt_dense_with(...) DVT_NOTE_POINTER(dvt_block, dvt_dense_with(__VA_ARGS__))
+#define dvt_conv2d_block(...) DVT_NOTE_POINTER(dvt_block, dvt_conv2d_block(__VA_ARGS__))
+#define dvt_conv2d_with(...) DVT_NOTE_POINTER(dvt_block, dvt_conv2d_with(__VA_ARGS__))
+#define dvt_max_pool2d_block(...) DVT_NOTE_POINTER(dvt_block, dvt_max_pool2d_block(__VA_ARGS__))
+#define dvt_avg_pool2d_block(...) DVT_NOTE_POINTER(dvt_block, dvt_avg_pool2d_block(__VA_ARGS__))
+#define dvt_max_pool2d_with(...) DVT_NOTE_POINTER(dvt_block, dvt_max_pool2d_with(__VA_ARGS__))
+#define dvt_avg_pool2d_with(...) DVT_NOTE_POINTER(dvt_block, dvt_avg_pool2d_with(__VA_ARGS__))
+#define dvt_global_avg_pool2d_block(...) DVT_NOTE_POINTER(dvt_block, dvt_global_avg_pool2d_block(__VA_ARGS__))
+#define dvt_flatten_block(...) DVT_NOTE_POINTER(dvt_block, dvt_flatten_block(__VA_ARGS__))
+#define dvt_activation_block(...) DVT_NOTE_POINTER(dvt_block, dvt_activation_block(__VA_ARGS__))
+#define dvt_dropout_block(...) DVT_NOTE_POINTER(dvt_block, dvt_dropout_block(__VA_ARGS__))
+#define dvt_batch_norm_block(...) DVT_NOTE_POINTER(dvt_block, dvt_batch_norm_block(__VA_ARGS__))
+#define dvt_batch_norm_with(...) DVT_NOTE_POINTER(dvt_block, dvt_batch_norm_with(__VA_ARGS__))
+#define dvt_layer_norm_block(...) DVT_NOTE_POINTER(dvt_block, dvt_layer_norm_block(__VA_ARGS__))
+#define dvt_embedding_block(...) DVT_NOTE_POINTER(dvt_block, dvt_embedding_block(__VA_ARGS__))
+#define dvt_block_new(...) DVT_NOTE_POINTER(dvt_block, dvt_block_new(__VA_ARGS__))
+#define dvt_block_add_param(...) DVT_NOTE_POINTER(dvt_param, dvt_block_add_param(__VA_ARGS__))
 #define dvt_param_set_shape(...) dvt_note_status(dvt_param_set_shape(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_add_child(...) dvt_note_status(dvt_block_add_child(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_block_len(...) dvt_note_int(dvt_block_len(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_block_at(...) DVT_NOTE_POINTER(dvt_block, dvt_block_at(__VA_ARGS__))
+#define dvt_block_param(...) DVT_NOTE_POINTER(dvt_param, dvt_block_param(__VA_ARGS__))
+#define dvt_block_data(...) DVT_NOTE_POINTER(dvt_array, dvt_block_data(__VA_ARGS__))
+#define dvt_block_user(...) DVT_NOTE_POINTER(void, dvt_block_user(__VA_ARGS__))
 #define dvt_initialize(...) dvt_note_status(dvt_initialize(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_forward(...) dvt_note_site(dvt_forward(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print_summary(...) dvt_note_status(dvt_print_summary(__VA_ARGS__), __FILE__, __LINE__)
@@ -36987,15 +37148,37 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_key_randint(...) dvt_note_site(dvt_key_randint(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_key_bernoulli(...) dvt_note_site(dvt_key_bernoulli(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_key_permutation(...) dvt_note_site(dvt_key_permutation(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_schedule_rate(...) dvt_note_double(dvt_schedule_rate(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trainer_new(...) DVT_NOTE_POINTER(dvt_trainer, dvt_trainer_new(__VA_ARGS__))
 #define dvt_trainer_step(...) dvt_note_status(dvt_trainer_step(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_trainer_step_partial(...) dvt_note_status(dvt_trainer_step_partial(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_trainer_allreduce(...) dvt_note_status(dvt_trainer_allreduce(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_trainer_update(...) dvt_note_status(dvt_trainer_update(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trainer_learning_rate(...) dvt_note_double(dvt_trainer_learning_rate(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_trainer_set_learning_rate(...) dvt_note_status(dvt_trainer_set_learning_rate(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_clip_global_norm(...) dvt_note_double(dvt_clip_global_norm(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trainer_clip_global_norm(...) dvt_note_double(dvt_trainer_clip_global_norm(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_dataset_arrays(...) DVT_NOTE_POINTER(dvt_dataset, dvt_dataset_arrays(__VA_ARGS__))
+#define dvt_dataset_idx(...) DVT_NOTE_POINTER(dvt_dataset, dvt_dataset_idx(__VA_ARGS__))
+#define dvt_fashion_mnist(...) DVT_NOTE_POINTER(dvt_dataset, dvt_fashion_mnist(__VA_ARGS__))
+#define dvt_mnist(...) DVT_NOTE_POINTER(dvt_dataset, dvt_mnist(__VA_ARGS__))
 #define dvt_dataset_get(...) dvt_note_status(dvt_dataset_get(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_to_tensor(...) DVT_NOTE_POINTER(dvt_transform, dvt_to_tensor(__VA_ARGS__))
+#define dvt_normalize(...) DVT_NOTE_POINTER(dvt_transform, dvt_normalize(__VA_ARGS__))
+#define dvt_compose(...) DVT_NOTE_POINTER(dvt_transform, dvt_compose(__VA_ARGS__))
+#define dvt_transform_new(...) DVT_NOTE_POINTER(dvt_transform, dvt_transform_new(__VA_ARGS__))
 #define dvt_transform_apply(...) dvt_note_site(dvt_transform_apply(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_transform_first(...) DVT_NOTE_POINTER(dvt_dataset, dvt_transform_first(__VA_ARGS__))
+#define dvt_loader_new(...) DVT_NOTE_POINTER(dvt_loader, dvt_loader_new(__VA_ARGS__))
+#define dvt_loader_next(...) dvt_note_bool(dvt_loader_next(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_split_and_load(...) dvt_note_status(dvt_split_and_load(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_accuracy(...) DVT_NOTE_POINTER(dvt_metric, dvt_accuracy(__VA_ARGS__))
+#define dvt_top_k_accuracy(...) DVT_NOTE_POINTER(dvt_metric, dvt_top_k_accuracy(__VA_ARGS__))
+#define dvt_mean_loss(...) DVT_NOTE_POINTER(dvt_metric, dvt_mean_loss(__VA_ARGS__))
 #define dvt_metric_update(...) dvt_note_status(dvt_metric_update(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_metric_get(...) dvt_note_double(dvt_metric_get(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_progress_new(...) DVT_NOTE_POINTER(dvt_progress, dvt_progress_new(__VA_ARGS__))
+#define dvt_curve_new(...) DVT_NOTE_POINTER(dvt_curve, dvt_curve_new(__VA_ARGS__))
 #define dvt_curve_add(...) dvt_note_status(dvt_curve_add(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_curve_save(...) dvt_note_status(dvt_curve_save(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)

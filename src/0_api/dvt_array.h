@@ -184,3 +184,21 @@ DVT_API dvt_array *dvt_fill(dvt_array *x, double value);
    Owns: `file` must live as long as x. */
 DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line);
 DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line);
+/* The same for what returns other objects and numbers: NULL, NaN, 0, negative numbers and false may
+   stand for a failure. */
+DVT_API void *dvt_note_pointer(const void *object, const char *file, int line);
+DVT_API double dvt_note_double(double value, const char *file, int line);
+DVT_API int dvt_note_int(int value, const char *file, int line);
+DVT_API int64_t dvt_note_int64(int64_t value, const char *file, int line);
+DVT_API uint64_t dvt_note_uint64(uint64_t value, const char *file, int line);
+DVT_API bool dvt_note_bool(bool value, const char *file, int line);
+#ifdef __cplusplus
+extern "C++" {
+template <class T> inline T *dvt_note_pointer(T *object, const char *file, int line) {
+    return static_cast<T *>((dvt_note_pointer)(static_cast<const void *>(object), file, line));
+}
+}
+#define DVT_NOTE_POINTER(T, call) dvt_note_pointer(call, __FILE__, __LINE__)
+#else
+#define DVT_NOTE_POINTER(T, call) ((T *)dvt_note_pointer(call, __FILE__, __LINE__))
+#endif

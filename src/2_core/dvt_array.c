@@ -222,11 +222,45 @@ DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line) {
     return x;
 }
 
-DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line) {
+static void dvti_note(bool failed, const char *file, int line) {
     dvti_note_launches(file, line);
-    if (status != DVT_OK)
+    if (failed)
         dvti_error_at(file, line);
+}
+
+DVT_API dvt_status dvt_note_status(dvt_status status, const char *file, int line) {
+    dvti_note(status != DVT_OK, file, line);
     return status;
+}
+
+DVT_API void *dvt_note_pointer(const void *object, const char *file, int line) {
+    dvti_note(!object, file, line);
+    return (void *)object;
+}
+
+DVT_API double dvt_note_double(double value, const char *file, int line) {
+    dvti_note(value == 0 || value != value, file, line);
+    return value;
+}
+
+DVT_API int dvt_note_int(int value, const char *file, int line) {
+    dvti_note(value <= 0, file, line);
+    return value;
+}
+
+DVT_API int64_t dvt_note_int64(int64_t value, const char *file, int line) {
+    dvti_note(value <= 0, file, line);
+    return value;
+}
+
+DVT_API uint64_t dvt_note_uint64(uint64_t value, const char *file, int line) {
+    dvti_note(value == 0, file, line);
+    return value;
+}
+
+DVT_API bool dvt_note_bool(bool value, const char *file, int line) {
+    dvti_note(!value, file, line);
+    return value;
 }
 
 DVT_API void *dvt_data(dvt_array *x) {

@@ -106,3 +106,57 @@ DVT_TEST(gradients_keep_their_site) {
     CHECK_INT(dvt_note_status(DVT_OK, "nowhere.c", 1), DVT_OK);
     CHECK_STR(dvt_error_site(), "");
 }
+
+/* Calls that return something else than an array or a status. */
+#define CHECK_FAILS_HERE(call)                                                                     \
+    do {                                                                                           \
+        dvt_clear_error();                                                                         \
+        (void)(call);                                                                              \
+        CHECK(dvt_error_code() != DVT_OK);                                                         \
+        CHECK(ends_with(dvt_error_site(), __LINE__));                                              \
+        dvt_clear_error();                                                                         \
+    } while (0)
+
+DVT_TEST(site_of_failing_numbers_and_memory) {
+    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    double zero;
+    CHECK_FAILS_HERE(dvt_item(x));
+    CHECK_FAILS_HERE(dvt_item_int(x));
+    CHECK_FAILS_HERE(dvt_item_at(x, DVT_SHAPE(2)));
+    CHECK_FAILS_HERE(dvt_dim(x, 3));
+    CHECK_FAILS_HERE(dvt_stride(x, -4));
+    CHECK_FAILS_HERE(dvt_data(NULL));
+    CHECK_FAILS_HERE(dvt_grad(x));
+    CHECK_FAILS_HERE(dvt_cuda_address(x));
+#if !defined(DEVTENSOR_NO_FILES)
+    CHECK_FAILS_HERE(dvt_load_params("/nowhere/at/all", dvt_cpu()));
+#endif
+    /* Values come through as they are, and the place of a failure stays. */
+    zero = dvt_item(dvt_zeros(DVT_SCALAR, DVT_F64, dvt_cpu()));
+    CHECK(zero == 0);
+    CHECK_STR(dvt_error_site(), "");
+    CHECK(dvt_item(dvt_full(DVT_SCALAR, -2.5, DVT_F64, dvt_cpu())) == -2.5);
+    CHECK_INT(dvt_item_int(dvt_full(DVT_SCALAR, -7, DVT_I64, dvt_cpu())), -7);
+    CHECK(dvt_data(x) == (dvt_data)(x));
+}
+
+#if !defined(DEVTENSOR_NO_NN)
+DVT_TEST(site_of_failing_constructors) {
+    dvt_block *net = dvt_sequential();
+    dvt_block_desc desc;
+    memset(&desc, 0, sizeof desc);
+    DVT_ADD(net, dvt_dense(2, DVT_LINEAR));
+    CHECK_FAILS_HERE(dvt_dense(-1, DVT_LINEAR));
+    CHECK_FAILS_HERE(dvt_block_new(&desc));
+    CHECK_FAILS_HERE(dvt_block_at(net, 4));
+    CHECK_FAILS_HERE(dvt_block_len(NULL));
+    CHECK_FAILS_HERE(dvt_block_data(net, "weight", dvt_cpu()));
+    CHECK_FAILS_HERE(dvt_param_data(dvt_block_param(dvt_block_at(net, 0), "weight"), dvt_cpu()));
+    CHECK_FAILS_HERE(dvt_collect_params(net, "("));
+    CHECK_FAILS_HERE(dvt_trainer_new(NULL, dvt_sgd(0.1)));
+    CHECK_FAILS_HERE(dvt_loader_new(NULL, NULL));
+    CHECK_FAILS_HERE(dvt_loader_next(NULL, NULL, NULL));
+    CHECK_FAILS_HERE(dvt_metric_get(NULL));
+    CHECK_FAILS_HERE(dvt_trainer_learning_rate(NULL));
+}
+#endif
