@@ -54,7 +54,7 @@ DVT_API dvt_status dvt_error_code(void);
    Owns: the library; valid until this thread's next dvt_clear_error. */
 DVT_API const char *dvt_error(void);
 /* Where the failing call stands, "main.c:42"; "" when it is not known: it was made through a function
-   pointer, returns nothing, or DEVTENSOR_NO_CALL_SITES is set. */
+   pointer, returns text, a shape or nothing, or DEVTENSOR_NO_CALL_SITES is set. */
 DVT_API const char *dvt_error_site(void);
 /* Forgets this thread's failure. Failures that follow are kept again. */
 DVT_API void dvt_clear_error(void);
