@@ -2,7 +2,7 @@
 # part, and a folder with a script of its name.
 CUDA_FILES=$(cd tests/cuda && ls test_card_*.c | sed 's/^test_card_\(.*\)[.]c$/card-\1/')
 CUDA_FOLDERS=$(for folder in faults drivers orders exit; do [ ! -f "tests/cuda/$folder/$folder.sh" ] || echo $folder; done)
-CUDA_LONGEST="card-elementwise units card-conv card-matmul tutorials"
+CUDA_LONGEST="compile card-reduce card-elementwise units card-conv card-matmul tutorials"
 CUDA_PARTS=$CUDA_LONGEST
 for part in simcuda-check simcuda-driver compile $CUDA_FILES $CUDA_FOLDERS cache examples headers; do
     case " $CUDA_LONGEST " in

@@ -27,18 +27,20 @@ static void check_reduction(int which, dvt_array *x, dvt_axes axes, bool keepdim
                  __LINE__);
 }
 
-/* Sums of all dtypes, and a third of the other pairs: each is a program of its own. */
+/* Every operation in float32, the sum of every dtype, and some of the other pairs: each is a program of its own. */
 DVT_TEST(card_reduce_every_operation_and_dtype) {
     int dtype, which;
     NEEDS_CARD;
     for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
-        for (which = 0; which < REDUCTIONS; which += which % 3 == dtype % 3 ? 3 : 1)
-            DVT_SCOPE {
-                dvt_array *x = random_on_cpu(DVT_SHAPE(5, 37), (dvt_dtype)dtype,
-                                             reductions[which].low, reductions[which].high);
-                check_reduction(which, x, DVT_AXES(1), false);
-                check_reduction(which, x, DVT_AXES(0), true);
-            }
+        for (which = 0; which < REDUCTIONS; which++)
+            if (dtype == DVT_F32 || which == 0 || EACH(dtype + which, 9))
+                DVT_SCOPE {
+                    dvt_array *x = random_on_cpu(DVT_SHAPE(5, 37), (dvt_dtype)dtype,
+                                                 reductions[which].low, reductions[which].high);
+                    check_reduction(which, x, DVT_AXES(1), false);
+                    if (dtype == DVT_F32 || EACH(dtype, 3))
+                        check_reduction(which, x, DVT_AXES(0), true);
+                }
 }
 
 DVT_TEST(card_reduce_positions_of_every_dtype) {
@@ -46,7 +48,7 @@ DVT_TEST(card_reduce_positions_of_every_dtype) {
     int dtype, k, axis;
     NEEDS_CARD;
     for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
-        for (k = 0; k < 2; k++)
+        for (k = dtype == DVT_F32 || EACH(dtype, 4) ? 0 : 2; k < 2; k++)
             DVT_SCOPE {
                 dvt_array *x = random_on_cpu(DVT_SHAPE(6, 70), (dvt_dtype)dtype, 0, 20);
                 dvt_array *y = dvt_copyto(x, dvt_gpu(0));
