@@ -141,7 +141,7 @@ $B/devtensor.o: tests/implementation.c Makefile
 
 $B/src/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
-	@$(COMPILE) $(FLAGS) -DDVTI_FN=extern -Isrc -MMD -MP -c $< -o $@
+	@$(COMPILE) $(FLAGS) -DDVTI_FN=extern -Isrc -I. -MMD -MP -c $< -o $@
 
 # The tests are about the library's speed and results, not about their own: -O1 halves their compile time.
 $B/%.o: tests/%.c Makefile
