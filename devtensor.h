@@ -1206,9 +1206,10 @@ typedef struct dvt_memory_stats {
 
 /* Waits: no. Errors: NO_DEVICE. */
 DVT_API dvt_status dvt_memory_query(dvt_ctx ctx, dvt_memory_stats *out);
-/* Gives back to the card what is kept for later. Returns the bytes. Waits: for that GPU. */
+/* Gives back to the card what is kept for later. Returns the bytes. Waits: for that GPU. Errors: NO_DEVICE (then 0). */
 DVT_API int64_t dvt_trim_memory(dvt_ctx ctx);
-/* Arrays on the device may have that many bytes together; 0: no limit. Errors: NO_DEVICE, RANGE. */
+/* Arrays on the device may have that many bytes together; 0: no limit. Waits: no. Errors: NO_DEVICE,
+   RANGE. */
 DVT_API dvt_status dvt_set_memory_limit(dvt_ctx ctx, int64_t bytes);
 
 /* Kernels are compiled by NVRTC when they are first used, and kept on disk (DEVTENSOR_CACHE_DIR). */
@@ -1219,19 +1220,19 @@ typedef struct dvt_jit_stats {
     double compile_seconds, load_seconds;
 } dvt_jit_stats;
 
-/* The counters of this process. */
+/* The counters of this process. Waits: for a program that another thread compiles. */
 DVT_API dvt_jit_stats dvt_get_jit_stats(void);
 /* Compiles and loads now the kernels that networks in float32 use most, so that no first use has to wait. Does nothing on cpu() and on
    virtual GPUs in main memory. Waits: yes, seconds with an empty cache. Errors: NO_DEVICE, NO_COMPILER, DEVICE_MEMORY. */
 DVT_API dvt_status dvt_prewarm(dvt_ctx ctx);
 /* The CUstream in which gpu(i) computes, for work of your own in the same order; NULL, and no error, where there is
-   no card: on a CPU, a virtual GPU, a gpu(i) that does not exist. */
+   no card: on a CPU, a virtual GPU, a gpu(i) that does not exist. Waits: no. Owns: the library. */
 DVT_API void *dvt_cuda_stream(dvt_ctx ctx);
 /* gpu(i) computes in that CUstream from now on, which must belong to the card's primary context and stay alive; NULL: its own again.
-   Work queued before is waited for. Errors: NO_DEVICE, UNSUPPORTED (not a card). */
+   Waits: for work queued before. Owns: the caller keeps the stream. Errors: NO_DEVICE, UNSUPPORTED (not a card). */
 DVT_API dvt_status dvt_set_cuda_stream(dvt_ctx ctx, void *stream);
-/* The CUdeviceptr of x's first element, valid while x lives and in the order of dvt_cuda_stream; 0 with CONTEXT set when x is not on a
-   card. */
+/* The CUdeviceptr of x's first element, valid while x lives and in the order of dvt_cuda_stream; 0 when x is not on a card.
+   Copies: never. Waits: no. Owns: x. Errors: CONTEXT, and what the card had failed with. */
 DVT_API uint64_t dvt_cuda_address(dvt_array *x);
 /* ==== end src/0_api/dvt_gpu.h ==== */
 #ifdef DEVTENSOR_LINES
@@ -10978,37 +10979,23 @@ typedef unsigned long long dvti_cu_address;
 /* The results that are looked for. */
 enum {
     DVTI_CU_OK = 0,
-    DVTI_CU_INVALID_VALUE = 1,
     DVTI_CU_OUT_OF_MEMORY = 2,
-    DVTI_CU_NOT_INITIALIZED = 3,
-    DVTI_CU_DEINITIALIZED = 4,
     DVTI_CU_STUB_LIBRARY = 34,
     DVTI_CU_NO_DEVICE = 100,
     DVTI_CU_INVALID_IMAGE = 200,
     DVTI_CU_NO_BINARY = 209,
     DVTI_CU_UNSUPPORTED_PTX = 222,
-    DVTI_CU_NOT_FOUND = 500,
-    DVTI_CU_NOT_READY = 600,
     DVTI_CU_PEER_ALREADY = 704,
     DVTI_CU_NOT_READY_SYSTEM = 802,
     DVTI_CU_MISMATCH = 803
 };
 
 /* Attributes of a device. */
-enum {
-    DVTI_CU_ATTR_SHARED_PER_BLOCK = 8,
-    DVTI_CU_ATTR_PROCESSORS = 16,
-    DVTI_CU_ATTR_INTEGRATED = 18,
-    DVTI_CU_ATTR_COMPUTE_MODE = 20,
-    DVTI_CU_ATTR_MAJOR = 75,
-    DVTI_CU_ATTR_MINOR = 76,
-    DVTI_CU_ATTR_SHARED_OPTIN = 97
-};
+enum { DVTI_CU_ATTR_PROCESSORS = 16, DVTI_CU_ATTR_MAJOR = 75, DVTI_CU_ATTR_MINOR = 76 };
 
 enum {
     DVTI_CU_STREAM_NON_BLOCKING = 1,
     DVTI_CU_EVENT_DISABLE_TIMING = 2,
-    DVTI_CU_FUNC_DYNAMIC_SHARED = 8,
     DVTI_CU_HOST_PORTABLE = 1,
     DVTI_CU_JIT_ERROR_LOG = 5,
     DVTI_CU_JIT_ERROR_LOG_BYTES = 6
@@ -11029,7 +11016,6 @@ enum {
     X(cuDeviceTotalMem_v2, (size_t * bytes, dvti_cu_device device))                                \
     X(cuDeviceGetAttribute, (int *value, int attribute, dvti_cu_device device))                    \
     X(cuDevicePrimaryCtxRetain, (dvti_cu_context * context, dvti_cu_device device))                \
-    X(cuDevicePrimaryCtxRelease_v2, (dvti_cu_device device))                                       \
     X(cuCtxGetCurrent, (dvti_cu_context * context))                                                \
     X(cuCtxPushCurrent_v2, (dvti_cu_context context))                                              \
     X(cuCtxPopCurrent_v2, (dvti_cu_context * context))                                             \
@@ -11060,7 +11046,6 @@ enum {
       (dvti_cu_module * module, const void *image, unsigned n, int *options, void **values))       \
     X(cuModuleUnload, (dvti_cu_module module))                                                     \
     X(cuModuleGetFunction, (dvti_cu_function * function, dvti_cu_module module, const char *name)) \
-    X(cuFuncSetAttribute, (dvti_cu_function function, int attribute, int value))                   \
     X(cuLaunchKernel, (dvti_cu_function function, unsigned grid_x, unsigned grid_y,                \
                        unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,      \
                        unsigned shared, dvti_cu_stream stream, void **parameters, void **extra))   \
@@ -11327,11 +11312,10 @@ typedef struct dvti_cuda_card {
     int index;
     dvti_cu_device device;
     dvti_cu_context context;
-    int cc;              /* compute capability, 90 for 9.0 */
-    int processors;      /* streaming multiprocessors */
-    int64_t shared_most; /* bytes of shared memory that a block may have on request */
-    bool lost, told;     /* an error has ended the context, and a caller has heard of it */
-    char reason[512];    /* the first such error */
+    int cc;           /* compute capability, 90 for 9.0 */
+    int processors;   /* streaming multiprocessors */
+    bool lost, told;  /* an error has ended the context, and a caller has heard of it */
+    char reason[512]; /* the first such error */
     dvti_cuda_loaded *loaded;
     size_t n_loaded, loaded_capacity;
     int first[DVTI_CUDA_SLOTS]; /* of each hash: the place in `loaded` + 1; 0: none */
@@ -12729,7 +12713,7 @@ static dvti_mutex dvti_cuda_gpus_lock = DVTI_MUTEX_INIT;
 /* ---- opening ---- */
 static dvti_cu_result dvti_cuda_ask(dvti_cuda_card *card, int index) {
     const dvti_cuda_driver *cu = dvti_cuda();
-    int major = 0, minor = 0, shared = 0;
+    int major = 0, minor = 0;
     dvti_cu_result result = cu->cuDeviceGet(&card->device, index);
     if (result == DVTI_CU_OK)
         result = cu->cuDeviceGetAttribute(&major, DVTI_CU_ATTR_MAJOR, card->device);
@@ -12737,11 +12721,8 @@ static dvti_cu_result dvti_cuda_ask(dvti_cuda_card *card, int index) {
         result = cu->cuDeviceGetAttribute(&minor, DVTI_CU_ATTR_MINOR, card->device);
     if (result == DVTI_CU_OK)
         result = cu->cuDeviceGetAttribute(&card->processors, DVTI_CU_ATTR_PROCESSORS, card->device);
-    if (result == DVTI_CU_OK)
-        result = cu->cuDeviceGetAttribute(&shared, DVTI_CU_ATTR_SHARED_OPTIN, card->device);
     card->index = index;
     card->cc = major * 10 + minor;
-    card->shared_most = shared;
     return result;
 }
 

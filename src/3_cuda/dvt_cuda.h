@@ -34,11 +34,10 @@ typedef struct dvti_cuda_card {
     int index;
     dvti_cu_device device;
     dvti_cu_context context;
-    int cc;              /* compute capability, 90 for 9.0 */
-    int processors;      /* streaming multiprocessors */
-    int64_t shared_most; /* bytes of shared memory that a block may have on request */
-    bool lost, told;     /* an error has ended the context, and a caller has heard of it */
-    char reason[512];    /* the first such error */
+    int cc;           /* compute capability, 90 for 9.0 */
+    int processors;   /* streaming multiprocessors */
+    bool lost, told;  /* an error has ended the context, and a caller has heard of it */
+    char reason[512]; /* the first such error */
     dvti_cuda_loaded *loaded;
     size_t n_loaded, loaded_capacity;
     int first[DVTI_CUDA_SLOTS]; /* of each hash: the place in `loaded` + 1; 0: none */

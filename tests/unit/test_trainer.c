@@ -347,8 +347,8 @@ static void check_step_without_memory(dvt_ctx_list ctxs, bool for_ever) {
             dvt_set_allocator(&allocator);
             status = dvt_trainer_step(t, 1);
             f.countdown = -1;
-            CHECK_INT(dvt_wait_all(),
-                      DVT_OK); /* queues release what they had before the allocator goes */
+            /* The queues release what they have before the allocator goes. */
+            CHECK_INT(dvt_wait_all(), DVT_OK);
             dvt_set_allocator(NULL);
             if (status != DVT_OK) {
                 failed++;

@@ -9,7 +9,7 @@ static dvti_mutex dvti_cuda_gpus_lock = DVTI_MUTEX_INIT;
 /* ---- opening ---- */
 static dvti_cu_result dvti_cuda_ask(dvti_cuda_card *card, int index) {
     const dvti_cuda_driver *cu = dvti_cuda();
-    int major = 0, minor = 0, shared = 0;
+    int major = 0, minor = 0;
     dvti_cu_result result = cu->cuDeviceGet(&card->device, index);
     if (result == DVTI_CU_OK)
         result = cu->cuDeviceGetAttribute(&major, DVTI_CU_ATTR_MAJOR, card->device);
@@ -17,11 +17,8 @@ static dvti_cu_result dvti_cuda_ask(dvti_cuda_card *card, int index) {
         result = cu->cuDeviceGetAttribute(&minor, DVTI_CU_ATTR_MINOR, card->device);
     if (result == DVTI_CU_OK)
         result = cu->cuDeviceGetAttribute(&card->processors, DVTI_CU_ATTR_PROCESSORS, card->device);
-    if (result == DVTI_CU_OK)
-        result = cu->cuDeviceGetAttribute(&shared, DVTI_CU_ATTR_SHARED_OPTIN, card->device);
     card->index = index;
     card->cc = major * 10 + minor;
-    card->shared_most = shared;
     return result;
 }
 

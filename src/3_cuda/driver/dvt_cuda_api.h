@@ -24,37 +24,23 @@ typedef unsigned long long dvti_cu_address;
 /* The results that are looked for. */
 enum {
     DVTI_CU_OK = 0,
-    DVTI_CU_INVALID_VALUE = 1,
     DVTI_CU_OUT_OF_MEMORY = 2,
-    DVTI_CU_NOT_INITIALIZED = 3,
-    DVTI_CU_DEINITIALIZED = 4,
     DVTI_CU_STUB_LIBRARY = 34,
     DVTI_CU_NO_DEVICE = 100,
     DVTI_CU_INVALID_IMAGE = 200,
     DVTI_CU_NO_BINARY = 209,
     DVTI_CU_UNSUPPORTED_PTX = 222,
-    DVTI_CU_NOT_FOUND = 500,
-    DVTI_CU_NOT_READY = 600,
     DVTI_CU_PEER_ALREADY = 704,
     DVTI_CU_NOT_READY_SYSTEM = 802,
     DVTI_CU_MISMATCH = 803
 };
 
 /* Attributes of a device. */
-enum {
-    DVTI_CU_ATTR_SHARED_PER_BLOCK = 8,
-    DVTI_CU_ATTR_PROCESSORS = 16,
-    DVTI_CU_ATTR_INTEGRATED = 18,
-    DVTI_CU_ATTR_COMPUTE_MODE = 20,
-    DVTI_CU_ATTR_MAJOR = 75,
-    DVTI_CU_ATTR_MINOR = 76,
-    DVTI_CU_ATTR_SHARED_OPTIN = 97
-};
+enum { DVTI_CU_ATTR_PROCESSORS = 16, DVTI_CU_ATTR_MAJOR = 75, DVTI_CU_ATTR_MINOR = 76 };
 
 enum {
     DVTI_CU_STREAM_NON_BLOCKING = 1,
     DVTI_CU_EVENT_DISABLE_TIMING = 2,
-    DVTI_CU_FUNC_DYNAMIC_SHARED = 8,
     DVTI_CU_HOST_PORTABLE = 1,
     DVTI_CU_JIT_ERROR_LOG = 5,
     DVTI_CU_JIT_ERROR_LOG_BYTES = 6
@@ -75,7 +61,6 @@ enum {
     X(cuDeviceTotalMem_v2, (size_t * bytes, dvti_cu_device device))                                \
     X(cuDeviceGetAttribute, (int *value, int attribute, dvti_cu_device device))                    \
     X(cuDevicePrimaryCtxRetain, (dvti_cu_context * context, dvti_cu_device device))                \
-    X(cuDevicePrimaryCtxRelease_v2, (dvti_cu_device device))                                       \
     X(cuCtxGetCurrent, (dvti_cu_context * context))                                                \
     X(cuCtxPushCurrent_v2, (dvti_cu_context context))                                              \
     X(cuCtxPopCurrent_v2, (dvti_cu_context * context))                                             \
@@ -106,7 +91,6 @@ enum {
       (dvti_cu_module * module, const void *image, unsigned n, int *options, void **values))       \
     X(cuModuleUnload, (dvti_cu_module module))                                                     \
     X(cuModuleGetFunction, (dvti_cu_function * function, dvti_cu_module module, const char *name)) \
-    X(cuFuncSetAttribute, (dvti_cu_function function, int attribute, int value))                   \
     X(cuLaunchKernel, (dvti_cu_function function, unsigned grid_x, unsigned grid_y,                \
                        unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,      \
                        unsigned shared, dvti_cu_stream stream, void **parameters, void **extra))   \

@@ -169,12 +169,6 @@ static void compare_arguments(const kernel *k, size_t bytes) {
         fail(k->name, text);
 }
 
-static dvti_cu_result DVTI_CUDA_CALL accept_attribute(dvti_cu_function function, int attribute,
-                                                      int value) {
-    (void)function, (void)attribute, (void)value;
-    return DVTI_CU_OK;
-}
-
 static dvti_cu_result DVTI_CUDA_CALL accept_launch(dvti_cu_function function, unsigned grid_x,
                                                    unsigned grid_y, unsigned grid_z,
                                                    unsigned block_x, unsigned block_y,
@@ -196,10 +190,6 @@ static void make_card(int arch) {
     c->card.open = true;
     c->card.cc = arch;
     c->card.processors = 132;
-    c->card.shared_most = arch == 75                  ? 65536
-                          : arch == 80 || arch == 87  ? 166912
-                          : arch == 90 || arch == 100 ? 232448
-                                                      : 101376;
     c->gpu.card = &c->card;
     c->gpu.ctx = dvt_gpu(0);
     c->gpu.device = &c->device;
@@ -213,7 +203,6 @@ static void make_driver(void) {
     state->version = INT_MAX; /* no NVRTC is too new for it */
     state->driver.cuModuleLoadDataEx = accept_module;
     state->driver.cuModuleGetFunction = accept_function;
-    state->driver.cuFuncSetAttribute = accept_attribute;
     state->driver.cuLaunchKernel = accept_launch;
 }
 
