@@ -1,18 +1,22 @@
 /* Compiles the CUDA kernels for real architectures, with no card: which programs there are comes from the library itself.
 
-     compile_all [-v] [--full] [--only=SUBJECT] [ARCHITECTURE...]     75 90 120 when none is named; "all": every one that NVRTC knows
+     compile_all [-v] [--full] [--only=SUBJECT] [--forms=FILE] [--ptx] [ARCHITECTURE...]
+
+   Architectures: 75 90 120 when none is named; "all": every one that NVRTC knows.
 
    The calls below run on cpu(). Every launch that reaches cpu() also goes to the CUDA backend of cards that do not exist, one for each
    architecture: their driver accepts all and does nothing. The programs that these launches ask for are compiled by NVRTC to a CUBIN, and
    what ptxas says is read: registers, shared memory, spills. It fails on an error, a warning, a spill, a kernel whose arguments are not as
-   large as the structure that its launch brings, or a family that no call reached. -v: a line for each kernel. --full: every
-   row of the op table in every class. --only: the calls of one subject (compile_calls.h has their names). */
+   large as the structure that its launch brings, a family that no call reached, or PTX that the translator of tests/simcuda refuses.
+   -v: a line for each kernel. --full: every row of the op table in every class. --only: the calls of one subject (compile_calls.h has
+   their names). --forms: writes the forms of PTX instructions of all programs (forms.h). --ptx: no CUBINs, which takes half the time. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include <limits.h>
 #include <stdio.h>
 
 #include "cubin.h"
+#include "forms.h"
 
 #define MOST_ARCHS 32
 
@@ -23,8 +27,9 @@ typedef struct card {
 } card;
 
 static card cards[MOST_ARCHS];
-static int n_cards, verbose, full, passed, failed, skipped;
-static const char *only; /* the subject; NULL: all */
+static int n_cards, verbose, full, ptx_only, passed, failed, skipped;
+static const char *only;       /* the subject; NULL: all */
+static const char *forms_path; /* NULL: not wanted */
 static int reached[DVTI_CUDA_FAMILY_COUNT];
 static int compared; /* launches whose arguments were compared with the CUBIN's */
 
@@ -112,16 +117,40 @@ static void read_line(const char *line, char *entry) {
                entry, registers, shared, stack, definitions);
 }
 
+/* The same architecture without its machine code. */
+static void want_ptx(const char **option, char text[64]) {
+    const char *number = strstr(*option, "=sm_");
+    if (!number)
+        return;
+    snprintf(text, 64, "--gpu-architecture=compute_%s", number + 4);
+    *option = text;
+}
+
+static void read_ptx(dvti_nvrtc_program program) {
+    size_t size = 0;
+    char *text, *log = NULL;
+    if (rtc->nvrtcGetPTXSize(program, &size) != 0 || !(text = (char *)calloc(1, size + 1)))
+        fail("its PTX", "NVRTC does not give it");
+    else if (rtc->nvrtcGetPTX(program, text) != 0 || !forms_of(text, &log))
+        fail("its PTX", log ? log : "it cannot be read");
+    free(log);
+    free(text);
+}
+
 /* As nvrtcCompileProgram, and asks ptxas what it did. */
 static int DVTI_CUDA_CALL listening_compile(dvti_nvrtc_program program, int n,
                                             const char *const *options) {
     const char *more[16];
-    char entry[200] = "?", *log, *line;
+    char entry[200] = "?", arch[64], *log, *line;
     size_t size = 0;
-    int result;
+    int result, i;
     memcpy(more, options, (size_t)n * sizeof *more);
+    for (i = 0; i < n && ptx_only; i++)
+        want_ptx(&more[i], arch);
     more[n] = "--ptxas-options=-v";
-    result = real_compile(program, n + 1, more);
+    result = real_compile(program, n + !ptx_only, more);
+    if (result == 0)
+        read_ptx(program);
     if (rtc->nvrtcGetProgramLogSize(program, &size) != 0 || !(log = (char *)calloc(1, size + 1)))
         return result;
     rtc->nvrtcGetProgramLog(program, log);
@@ -284,6 +313,10 @@ static void listen_to_nvrtc(void) {
     real_compile = table->nvrtcCompileProgram;
     table->nvrtcCreateProgram = listening_create;
     table->nvrtcCompileProgram = listening_compile;
+    if (ptx_only) { /* the image is PTX, then */
+        table->nvrtcGetCUBINSize = table->nvrtcGetPTXSize;
+        table->nvrtcGetCUBIN = table->nvrtcGetPTX;
+    }
 }
 
 /* ---- what is computed ---- */
@@ -325,16 +358,29 @@ static void report(void) {
         }
     }
     printf("the arguments of %d launches were compared with the CUBINs\n", compared);
+    if (compared == 0 && !ptx_only) {
+        failed++;
+        printf("FAIL the images are no CUBINs: is this another NVRTC than the toolkit's?\n");
+    }
     printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
+}
+
+static void read_options(int argc, char **argv) {
+    int i;
+    for (i = 1; i < argc; i++) {
+        verbose = verbose || strcmp(argv[i], "-v") == 0;
+        full = full || strcmp(argv[i], "--full") == 0;
+        ptx_only = ptx_only || strcmp(argv[i], "--ptx") == 0;
+        if (strncmp(argv[i], "--only=", 7) == 0)
+            only = argv[i] + 7;
+        if (strncmp(argv[i], "--forms=", 8) == 0)
+            forms_path = argv[i] + 8;
+    }
 }
 
 static void choose_archs(int argc, char **argv) {
     int archs[64], n = 0, i;
     for (i = 1; i < argc; i++) {
-        verbose = verbose || strcmp(argv[i], "-v") == 0;
-        full = full || strcmp(argv[i], "--full") == 0;
-        if (strncmp(argv[i], "--only=", 7) == 0)
-            only = argv[i] + 7;
         if (atoi(argv[i]) > 0 && n_cards < MOST_ARCHS)
             make_card(atoi(argv[i]));
         if (strcmp(argv[i], "all") == 0 && rtc->nvrtcGetNumSupportedArchs(&n) == 0 && n <= 64 &&
@@ -352,6 +398,7 @@ static void choose_archs(int argc, char **argv) {
 int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     setenv("DEVTENSOR_CACHE", "0", 1);
+    read_options(argc, argv);
     make_driver(); /* first: NVRTC is chosen by its version */
     listen_to_nvrtc();
     if (!rtc) {
@@ -361,6 +408,10 @@ int main(int argc, char **argv) {
     choose_archs(argc, argv);
     listen_to_cpu();
     compute_everything();
+    if (forms_path && !forms_write(forms_path, rtc)) {
+        failed++;
+        printf("FAIL %s: it cannot be written\n", forms_path);
+    }
     report();
     return failed != 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "covered.h"
 
 static int passed, failed, skipped;
 
@@ -28,6 +29,8 @@ void check_skip(const char *name, const char *reason) {
 }
 
 int check_end(void) {
+    if (!covered_write())
+        check_that(0, "the forms cannot be written to $SIMCUDA_FORMS");
     printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
     return failed != 0;
 }

@@ -18,6 +18,23 @@
             width, width, 0, width, width, expected, NULL                                          \
     }
 
+/* The same with an operand that is written into the code. */
+#define ATOM_CONSTANT(op, type, width, expected)                                                   \
+    {                                                                                              \
+        ".shared .align 8 .b8 cell[8192]; mad.lo.u32 %t0, %i, 8, 0; mov.u32 %t1, cell; add.u32 "   \
+        "%t0, %t0, %t1;"                                                                           \
+        "st.shared.b" #width " [%t0], %a; atom.shared." op "." type " %d, [%t0], $b;"              \
+        "ld.shared.b" #width " %e, [%t0];",                                                        \
+            width, width, 0, width, width, expected, NULL                                          \
+    }
+/* In global memory, where the operands came from. */
+#define ATOM_GLOBAL(op, type, width, expected)                                                     \
+    {                                                                                              \
+        "atom.global." op "." type " %d, [%in], %b; ld.global.b" #width " %e, [%in];"              \
+        "st.global.b" #width " [%in], %a;",                                                        \
+            width, width, 0, width, width, expected, NULL                                          \
+    }
+
 #define CHANGE(name, expression)                                                                   \
     static uint64_t name(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {                        \
         (void)b, (void)c;                                                                          \
@@ -60,6 +77,17 @@ static const form integer_forms[] = {
     ATOM("add", "u32", 32, add),
     ATOM("add", "s32", 32, add),
     ATOM("add", "u64", 64, add),
+    ATOM_CONSTANT("add", "u32", 32, add),
+    ATOM_CONSTANT("add", "u64", 64, add),
+    ATOM_CONSTANT("exch", "b32", 32, exch),
+    {".shared .align 4 .b8 cell[4]; st.shared.b32 [cell], %a;" /* each thread for a moment */
+     "atom.shared.add.u32 %d, [cell], %b; ld.shared.b32 %e, [cell];",
+     32, 32, 0, 32, 32, add, NULL},
+    ATOM_GLOBAL("add", "u32", 32, add),
+    ATOM_GLOBAL("add", "u64", 64, add),
+    ATOM_GLOBAL("min", "u64", 64, min_u),
+    ATOM_GLOBAL("max", "u64", 64, max_u),
+    ATOM_GLOBAL("max", "s64", 64, max_s64),
     ATOM("and", "b32", 32, and_),
     ATOM("and", "b64", 64, and_),
     ATOM("or", "b32", 32, or_),
@@ -115,7 +143,7 @@ static const char shared_cells[] = HEAD("sm_90")
 /* clang-format on */
 
 static void check_many(void) {
-    exec *e = exec_ptx(shared_cells);
+    exec *e = exec_unit(shared_cells);
     u32 *cell = exec_buffer(64), *order = exec_buffer(256 * 4);
     memset(cell, 0, 64);
     if (run(e, "many", THREADS(256), P(cell), P(order), 0, 0)) {

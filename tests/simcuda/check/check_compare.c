@@ -5,41 +5,40 @@
 #include "expect.h"
 #include "nearest.h"
 
-EXPECT(eq, a == b)
-EXPECT(ne, a != b)
-EXPECT(lt_u, a < b)
-EXPECT(ge_u, a >= b)
-EXPECT(hi, a > b)
-EXPECT(ls, a <= b)
-EXPECT(lt_s32, (s32)a < (s32)b)
-EXPECT(le_s32, (s32)a <= (s32)b)
-EXPECT(gt_s64, (s64)a > (s64)b)
-EXPECT(ge_s16, (s16)a >= (s16)b)
+/* The six orders of a type, from its values. */
+#define ORDERS(suffix, x, y)                                                                       \
+    EXPECT(eq_##suffix, (x) == (y))                                                                \
+    EXPECT(ne_##suffix, (x) < (y) || (x) > (y))                                                    \
+    EXPECT(lt_##suffix, (x) < (y))                                                                 \
+    EXPECT(le_##suffix, (x) <= (y))                                                                \
+    EXPECT(gt_##suffix, (x) > (y))                                                                 \
+    EXPECT(ge_##suffix, (x) >= (y))
+/* Those that are true for a NaN, and the questions for one. */
+#define UNORDERED(suffix, x, y)                                                                    \
+    EXPECT(equ_##suffix, isnan(x) || isnan(y) || (x) == (y))                                       \
+    EXPECT(neu_##suffix, isnan(x) || isnan(y) || (x) != (y))                                       \
+    EXPECT(ltu_##suffix, isnan(x) || isnan(y) || (x) < (y))                                        \
+    EXPECT(leu_##suffix, isnan(x) || isnan(y) || (x) <= (y))                                       \
+    EXPECT(gtu_##suffix, isnan(x) || isnan(y) || (x) > (y))                                        \
+    EXPECT(geu_##suffix, isnan(x) || isnan(y) || (x) >= (y))                                       \
+    EXPECT(num_##suffix, !isnan(x) && !isnan(y))                                                   \
+    EXPECT(nan_##suffix, isnan(x) || isnan(y))
 
 #define X f32_of(a)
 #define Y f32_of(b)
-#define UNORDERED (isnan(X) || isnan(Y))
-EXPECT(feq, X == Y)
-EXPECT(fne, !UNORDERED && X != Y)
-EXPECT(flt, X < Y)
-EXPECT(fle, X <= Y)
-EXPECT(fgt, X > Y)
-EXPECT(fge, X >= Y)
-EXPECT(fequ, UNORDERED || X == Y)
-EXPECT(fneu, UNORDERED || X != Y)
-EXPECT(fltu, UNORDERED || X < Y)
-EXPECT(fleu, UNORDERED || X <= Y)
-EXPECT(fgtu, UNORDERED || X > Y)
-EXPECT(fgeu, UNORDERED || X >= Y)
-EXPECT(fnum, !UNORDERED)
-EXPECT(fnan, UNORDERED)
+ORDERS(unsigned, a, b)
+ORDERS(s16, (s16)a, (s16)b)
+ORDERS(s32, (s32)a, (s32)b)
+ORDERS(s64, (s64)a, (s64)b)
+ORDERS(f32, X, Y)
+ORDERS(f64, f64_of(a), f64_of(b))
+UNORDERED(f32, X, Y)
+UNORDERED(f64, f64_of(a), f64_of(b))
 
 static float flush(float x) {
     return fpclassify(x) == FP_SUBNORMAL ? 0 : x;
 }
 EXPECT(flt_ftz, flush(X) < flush(Y))
-EXPECT(dgt, f64_of(a) > f64_of(b))
-EXPECT(dneu, !(f64_of(a) == f64_of(b)))
 
 /* p|q with a third predicate, bit 0 of c */
 static uint64_t lt_and(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
@@ -53,7 +52,7 @@ static uint64_t eq_or_not(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
 }
 
 static uint64_t gt_xor(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
-    *e = (X <= Y || UNORDERED) != (c & 1);
+    *e = (X > Y) == (c & 1);
     return (X > Y) != (c & 1);
 }
 
@@ -79,27 +78,43 @@ EXPECT(selp, c & 1 ? a : b)
 EXPECT(slct_s32, (s32)c >= 0 ? a : b)
 EXPECT(slct_f32, f32_of(c) >= 0 ? a : b)
 
+#define SHOW " selp.b32 %d, 1, 0, %p;"
 #define SETP(comparison, type, width, expected)                                                    \
-    FORM("setp." comparison "." type " %p, %a, %b; selp.b32 %d, 1, 0, %p;", width, width, 0, 32,   \
-         expected)
+    FORM("setp." comparison "." type " %p, %a, %b;" SHOW, width, width, 0, 32, expected)
+/* The second operand in a register, and written into the code. */
+#define WITH(mark, comparison, type, width, expected)                                              \
+    SETP(comparison, #type, width, expected),                                                      \
+        FORM("setp." comparison "." #type " %p, %a, " mark "b;" SHOW, width, width, 0, 32,         \
+             expected)
+#define SIX(mark, type, width, suffix)                                                             \
+    WITH(mark, "eq", type, width, eq_##suffix), WITH(mark, "ne", type, width, ne_##suffix),        \
+        WITH(mark, "lt", type, width, lt_##suffix), WITH(mark, "le", type, width, le_##suffix),    \
+        WITH(mark, "gt", type, width, gt_##suffix), WITH(mark, "ge", type, width, ge_##suffix)
+#define EIGHT(type, width)                                                                         \
+    WITH("#", "equ", type, width, equ_##type), WITH("#", "neu", type, width, neu_##type),          \
+        WITH("#", "ltu", type, width, ltu_##type), WITH("#", "leu", type, width, leu_##type),      \
+        WITH("#", "gtu", type, width, gtu_##type), WITH("#", "geu", type, width, geu_##type),      \
+        WITH("#", "num", type, width, num_##type), WITH("#", "nan", type, width, nan_##type)
 #define THIRD "and.b32 %t0, %c, 1; setp.ne.u32 %p, %t0, 0; .reg .pred x, y;"
 #define BOTH "selp.b32 %d, 1, 0, x; selp.b32 %e, 1, 0, y;"
 
 static const form integer_forms[] = {
-    SETP("eq", "s32", 32, eq),
-    SETP("ne", "b32", 32, ne),
-    SETP("eq", "b64", 64, eq),
-    SETP("ne", "u16", 16, ne),
-    SETP("lt", "u32", 32, lt_u),
-    SETP("ge", "u64", 64, ge_u),
-    SETP("hi", "u32", 32, hi),
-    SETP("ls", "u16", 16, ls),
-    SETP("lo", "u64", 64, lt_u),
-    SETP("hs", "u32", 32, ge_u),
-    SETP("lt", "s32", 32, lt_s32),
-    SETP("le", "s32", 32, le_s32),
-    SETP("gt", "s64", 64, gt_s64),
-    SETP("ge", "s16", 16, ge_s16),
+    SIX("$", u16, 16, unsigned),
+    SIX("$", u32, 32, unsigned),
+    SIX("$", u64, 64, unsigned),
+    SIX("$", s16, 16, s16),
+    SIX("$", s32, 32, s32),
+    SIX("$", s64, 64, s64),
+    WITH("$", "eq", b16, 16, eq_unsigned),
+    WITH("$", "ne", b16, 16, ne_unsigned),
+    WITH("$", "eq", b32, 32, eq_unsigned),
+    WITH("$", "ne", b32, 32, ne_unsigned),
+    WITH("$", "eq", b64, 64, eq_unsigned),
+    WITH("$", "ne", b64, 64, ne_unsigned),
+    SETP("hi", "u32", 32, gt_unsigned),
+    SETP("ls", "u16", 16, le_unsigned),
+    SETP("lo", "u64", 64, lt_unsigned),
+    SETP("hs", "u32", 32, ge_unsigned),
     {THIRD "setp.lt.and.s32 x|y, %a, %b, %p;" BOTH, 32, 32, 32, 32, 32, lt_and, NULL},
     {THIRD "setp.eq.or.u64 x|y, %a, %b, !%p;" BOTH, 64, 64, 32, 32, 32, eq_or_not, NULL},
     FORM("set.eq.f32.s32 %d, %a, %b;", 32, 32, 0, 32, set_f32),
@@ -110,23 +125,11 @@ static const form integer_forms[] = {
 };
 
 static const form float_forms[] = {
-    SETP("eq", "f32", 32, feq),
-    SETP("ne", "f32", 32, fne),
-    SETP("lt", "f32", 32, flt),
-    SETP("le", "f32", 32, fle),
-    SETP("gt", "f32", 32, fgt),
-    SETP("ge", "f32", 32, fge),
-    SETP("equ", "f32", 32, fequ),
-    SETP("neu", "f32", 32, fneu),
-    SETP("ltu", "f32", 32, fltu),
-    SETP("leu", "f32", 32, fleu),
-    SETP("gtu", "f32", 32, fgtu),
-    SETP("geu", "f32", 32, fgeu),
-    SETP("num", "f32", 32, fnum),
-    SETP("nan", "f32", 32, fnan),
+    SIX("#", f32, 32, f32),
+    SIX("#", f64, 64, f64),
+    EIGHT(f32, 32),
+    EIGHT(f64, 64),
     SETP("lt.ftz", "f32", 32, flt_ftz),
-    SETP("gt", "f64", 64, dgt),
-    SETP("neu", "f64", 64, dneu),
     SETP("ge", "bf16", 16, bf16_ge),
     {THIRD "setp.gt.xor.f32 x|y, %a, %b, %p;" BOTH, 32, 32, 32, 32, 32, gt_xor, NULL},
     FORM("set.lt.u32.f32 %d, %a, %b;", 32, 32, 0, 32, set_u32),

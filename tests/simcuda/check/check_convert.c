@@ -48,6 +48,11 @@ TO_FLOAT(s64_f64_rz, s64, double, bits_of_f64, FE_TOWARDZERO)
 TO_FLOAT(s64_f64_rp, s64, double, bits_of_f64, FE_UPWARD)
 TO_FLOAT(s32_f64, s32, double, bits_of_f64, FE_TONEAREST)
 TO_FLOAT(u8_f32, u8, float, bits_of_f32, FE_TONEAREST)
+TO_FLOAT(u16_f32, u16, float, bits_of_f32, FE_TONEAREST)
+TO_FLOAT(u16_f64, u16, double, bits_of_f64, FE_TONEAREST)
+TO_FLOAT(s16_f64, s16, double, bits_of_f64, FE_TONEAREST)
+TO_FLOAT(s64_f64_rn, s64, double, bits_of_f64, FE_TONEAREST)
+TO_FLOAT(s64_f32_rz, s64, float, bits_of_f32, FE_TOWARDZERO)
 TO_FLOAT(s16_f32, s16, float, bits_of_f32, FE_TONEAREST)
 EXPECT(s32_f16, format_round(&f16, (quad)(s32)a, 0, NEAREST, 0))
 EXPECT(s64_f16_rz, format_round(&f16, (quad)(s64)a, 0, TOWARD_ZERO, 0))
@@ -74,6 +79,8 @@ EXPECT(f32_s16_rn, to_integer(f32_of(a), nearbyint(f32_of(a)), 16, 1, 0))
 EXPECT(f32_s64_rz, to_integer(f32_of(a), trunc(f32_of(a)), 64, 1, 1))
 EXPECT(f32_u64_rz, to_integer(f32_of(a), trunc(f32_of(a)), 64, 0, 1))
 EXPECT(f64_s32_rz, to_integer(f64_of(a), trunc(f64_of(a)), 32, 1, 1))
+EXPECT(f64_s32_rn, to_integer(f64_of(a), nearbyint(f64_of(a)), 32, 1, 1))
+EXPECT(f64_s64_rz, to_integer(f64_of(a), trunc(f64_of(a)), 64, 1, 1))
 EXPECT(f64_s64_rm, to_integer(f64_of(a), floor(f64_of(a)), 64, 1, 1))
 EXPECT(f64_u64_rn, to_integer(f64_of(a), nearbyint(f64_of(a)), 64, 0, 1))
 EXPECT(f64_u32_rp, to_integer(f64_of(a), ceil(f64_of(a)), 32, 0, 1))
@@ -128,6 +135,11 @@ EXPECT(e5m2_pair, small(&f16, format_value(&e5m2, a & 255), NEAREST, 0) |
                       small(&f16, format_value(&e5m2, a >> 8 & 255), NEAREST, 0) << 16)
 EXPECT(round_f32, bits_of_f32(nearbyintf(f32_of(a))))
 EXPECT(floor_f32, bits_of_f32(floorf(f32_of(a))))
+EXPECT(ceil_f32, bits_of_f32(ceilf(f32_of(a))))
+EXPECT(trunc_f32, bits_of_f32(truncf(f32_of(a))))
+EXPECT(round_f64, bits_of_f64(nearbyint(f64_of(a))))
+EXPECT(floor_f64, bits_of_f64(floor(f64_of(a))))
+EXPECT(trunc_f64, bits_of_f64(trunc(f64_of(a))))
 EXPECT(ceil_f64, bits_of_f64(ceil(f64_of(a))))
 EXPECT(trunc_f16, small(&f16, trunc(half(a)), NEAREST, 0))
 EXPECT(sat_f32, bits_of_f32(!(f32_of(a) > 0) ? 0 : f32_of(a) > 1 ? 1 : f32_of(a)))
@@ -155,6 +167,11 @@ static const form integer_forms[] = {
     FORM("cvt.u64.u32 %d, %a;", 32, 0, 0, 64, same),
     FORM("cvt.u32.u64 %d, %a;", 64, 0, 0, 32, same),
     FORM("cvt.s8.s32 %d, %a;", 32, 0, 0, 32, s8_to_s32),
+    FORM("cvt.s16.s8 %d, %a;", 16, 0, 0, 16, s8_to_s32),
+    FORM("cvt.u16.u32 %d, %a;", 32, 0, 0, 16, same),
+    FORM("cvt.u32.u16 %d, %a;", 16, 0, 0, 32, same),
+    FORM("cvt.u64.u16 %d, %a;", 16, 0, 0, 64, same),
+    FORM("cvt.s8.s64 %d, %a;", 64, 0, 0, 32, s8_to_s32),
     FORM("cvt.u16.u64 %d, %a;", 64, 0, 0, 16, same),
     FORM("cvt.sat.u8.s32 %d, %a;", 32, 0, 0, 32, clamp_s32_u8),
     FORM("cvt.sat.s8.s32 %d, %a;", 32, 0, 0, 32, clamp_s32_s8),
@@ -176,6 +193,11 @@ static const form integer_forms[] = {
     FORM("cvt.rn.f64.s32 %d, %a;", 32, 0, 0, 64, s32_f64),
     FORM("cvt.rn.f32.u8 %d, %a;", 16, 0, 0, 32, u8_f32),
     FORM("cvt.rn.f32.s16 %d, %a;", 16, 0, 0, 32, s16_f32),
+    FORM("cvt.rn.f32.u16 %d, %a;", 16, 0, 0, 32, u16_f32),
+    FORM("cvt.rn.f64.u16 %d, %a;", 16, 0, 0, 64, u16_f64),
+    FORM("cvt.rn.f64.s16 %d, %a;", 16, 0, 0, 64, s16_f64),
+    FORM("cvt.rn.f64.s64 %d, %a;", 64, 0, 0, 64, s64_f64_rn),
+    FORM("cvt.rz.f32.s64 %d, %a;", 64, 0, 0, 32, s64_f32_rz),
     FORM("cvt.rn.f16.s32 %d, %a;", 32, 0, 0, 16, s32_f16),
     FORM("cvt.rz.f16.s64 %d, %a;", 64, 0, 0, 16, s64_f16_rz),
     FORM("cvt.rn.f16.u16 %d, %a;", 16, 0, 0, 16, u16_f16),
@@ -193,6 +215,8 @@ static const form float_forms[] = {
     FORM("cvt.rzi.s64.f32 %d, %a;", 32, 0, 0, 64, f32_s64_rz),
     FORM("cvt.rzi.u64.f32 %d, %a;", 32, 0, 0, 64, f32_u64_rz),
     FORM("cvt.rzi.s32.f64 %d, %a;", 64, 0, 0, 32, f64_s32_rz),
+    FORM("cvt.rni.s32.f64 %d, %a;", 64, 0, 0, 32, f64_s32_rn),
+    FORM("cvt.rzi.s64.f64 %d, %a;", 64, 0, 0, 64, f64_s64_rz),
     FORM("cvt.rmi.s64.f64 %d, %a;", 64, 0, 0, 64, f64_s64_rm),
     FORM("cvt.rni.u64.f64 %d, %a;", 64, 0, 0, 64, f64_u64_rn),
     FORM("cvt.rpi.u32.f64 %d, %a;", 64, 0, 0, 32, f64_u32_rp),
@@ -224,6 +248,11 @@ static const form float_forms[] = {
     FORM("cvt.rn.f16x2.e5m2x2 %d, %a;", 16, 0, 0, 32, e5m2_pair),
     FORM("cvt.rni.f32.f32 %d, %a;", 32, 0, 0, 32, round_f32),
     FORM("cvt.rmi.f32.f32 %d, %a;", 32, 0, 0, 32, floor_f32),
+    FORM("cvt.rpi.f32.f32 %d, %a;", 32, 0, 0, 32, ceil_f32),
+    FORM("cvt.rzi.f32.f32 %d, %a;", 32, 0, 0, 32, trunc_f32),
+    {"cvt.rni.f64.f64 %d, %a;", 64, 0, 0, 64, 0, round_f64, same_nan},
+    {"cvt.rmi.f64.f64 %d, %a;", 64, 0, 0, 64, 0, floor_f64, same_nan},
+    {"cvt.rzi.f64.f64 %d, %a;", 64, 0, 0, 64, 0, trunc_f64, same_nan},
     {"cvt.rpi.f64.f64 %d, %a;", 64, 0, 0, 64, 0, ceil_f64, same_nan},
     FORM("cvt.rzi.f16.f16 %d, %a;", 16, 0, 0, 16, trunc_f16),
     FORM("cvt.sat.f32.f32 %d, %a;", 32, 0, 0, 32, sat_f32),

@@ -122,6 +122,19 @@ EXPECT64(rsqrt64, FE_TONEAREST, 1 / sqrt(x))
 EXPECT64(rcp_half, FE_TONEAREST,
          f64_of(bits_of_f64(1 / f64_of(bits_of_f64(x) >> 32 << 32)) >> 32 << 32))
 
+EXPECT32(rcp_ftz, FE_TONEAREST, flush(1 / flush(x)))
+EXPECT32(rsqrt_ftz, FE_TONEAREST, flush((float)(1 / sqrt((double)flush(x)))))
+EXPECT32(div_ftz, FE_TONEAREST, flush(flush(x) / flush(y)))
+
+/* rsqrt.approx.ftz.f64 reads and writes the upper word only; subnormal numbers are zeros to it. */
+static uint64_t rsqrt_half(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
+    double x = f64_of(a >> 32 << 32);
+    (void)b, (void)c, (void)e;
+    if (fpclassify(x) == FP_SUBNORMAL)
+        x = copysign(0, x);
+    return bits_of_f64(1 / sqrt(x)) >> 32 << 32;
+}
+
 static int near64(uint64_t got, uint64_t expected) {
     double g = f64_of(got), x = f64_of(expected);
     return same_number64(got, expected) || fabs(g - x) <= 0x1p-50 * fabs(x);
@@ -202,6 +215,10 @@ static const form forms[] = {
     LOOSE("div.approx.f32 %d, %a, %b;", 32, 32, 0, 32, div_full, near32),
     LOOSE("rsqrt.approx.f64 %d, %a;", 64, 0, 0, 64, rsqrt64, near64),
     LOOSE("rcp.approx.ftz.f64 %d, %a;", 64, 0, 0, 64, rcp_half, normal_or_flushed),
+    LOOSE("rcp.approx.ftz.f32 %d, %a;", 32, 0, 0, 32, rcp_ftz, near32),
+    LOOSE("rsqrt.approx.ftz.f32 %d, %a;", 32, 0, 0, 32, rsqrt_ftz, near32),
+    LOOSE("rsqrt.approx.ftz.f64 %d, %a;", 64, 0, 0, 64, rsqrt_half, same_number64),
+    LOOSE("div.approx.ftz.f32 %d, %a, %b;", 32, 32, 0, 32, div_ftz, near32),
     TESTP("finite", "f32", 32, is_finite),
     TESTP("infinite", "f32", 32, is_infinite),
     TESTP("number", "f32", 32, is_number),

@@ -34,6 +34,16 @@ static const char code[] = HEAD("sm_90")
     KERNEL("loop", "mov.u32 %r0, 0; mov.u32 %r1, 0; L: add.u32 %r0, %r0, %r1; "
         "add.u32 %r1, %r1, 1; setp.le.u32 %q0, %r1, %i; @%q0 bra L;\n"
         MINE "st.global.u32 [%w0], %r0;")
+    /* the same sum by branches that all threads take together, and forward over the end */
+    KERNEL("uniform", "mov.u32 %r0, 0; mov.u32 %r1, 0; L: setp.gt.u32 %q0, %r1, 20; @%q0 bra.uni E; "
+        "add.u32 %r0, %r0, %r1; add.u32 %r1, %r1, 1; bra.uni L; E: add.u32 %r0, %r0, %i;\n"
+        MINE "st.global.u32 [%w0], %r0;")
+    /* each block writes where it is in the grid */
+    KERNEL("grid", "mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ctaid.y; mov.u32 %r2, %ctaid.z; "
+        "mov.u32 %r3, %nctaid.x; mov.u32 %r4, %nctaid.y; mov.u32 %r5, %nctaid.z; "
+        "mad.lo.u32 %r6, %r2, %r4, %r1; mad.lo.u32 %r6, %r6, %r3, %r0; mul.lo.u32 %r6, %r6, 24;\n"
+        "cvt.u64.u32 %w0, %r6; add.u64 %w0, %w0, %p0; st.global.v2.u32 [%w0], {%r0, %r1}; "
+        "st.global.v2.u32 [%w0+8], {%r2, %r3}; st.global.v2.u32 [%w0+16], {%r4, %r5};")
     KERNEL("cases", "rem.u32 %r0, %i, 4; ts: .branchtargets A, B, C, D; brx.idx.uni %r0, ts; "
         "A: mov.u32 %r1, 10; bra.uni Z; B: mov.u32 %r1, 20; bra Z;\n"
         "C: mov.u32 %r1, 30; bra Z; D: mov.u32 %r1, 40; Z:" MINE "st.global.u32 [%w0], %r1;")
@@ -114,6 +124,9 @@ static void check_branches(exec *e) {
     if (run(e, "loop", THREADS(100), P(out), 0, 0, 0))
         for (u32 i = 0; i < 100; i++)
             CHECK_INT(out[i], i * (i + 1) / 2);
+    if (run(e, "uniform", THREADS(100), P(out), 0, 0, 0))
+        for (u32 i = 0; i < 100; i++)
+            CHECK_INT(out[i], 210 + i);
     if (run(e, "cases", THREADS(32), P(out), 0, 0, 0))
         for (u32 i = 0; i < 32; i++)
             CHECK_INT(out[i], 10 * (i % 4 + 1));
@@ -132,6 +145,19 @@ static void check_branches(exec *e) {
     if (run(e, "bumps", THREADS(96), P(out), 0, 0, 0))
         for (u32 i = 0; i < 96; i++)
             CHECK_INT(out[i], 96);
+}
+
+static void check_grid(exec *e) {
+    enum { X = 3, Y = 4, Z = 2 };
+
+    u32(*out)[6] = exec_buffer(X * Y * Z * sizeof *out);
+    exec_launch launch = {.grid = X, .grid_y = Y, .grid_z = Z, .block = 1};
+    if (!run(e, "grid", launch, P(out), 0, 0, 0))
+        return;
+    for (u32 i = 0; i < X * Y * Z; i++) {
+        const u32 expected[6] = {i % X, i / X % Y, i / X / Y, X, Y, Z};
+        check_that(!memcmp(out[i], expected, sizeof expected), "block %u is elsewhere", i);
+    }
 }
 
 static void check_facts(exec *e) {
@@ -193,9 +219,10 @@ static void check_ends(exec *e) {
 }
 
 int main(void) {
-    exec *e = exec_ptx(code);
+    exec *e = exec_unit(code);
     if (e) {
         check_branches(e);
+        check_grid(e);
         check_facts(e);
         check_barriers(e);
         check_ends(e);

@@ -61,6 +61,7 @@ EXPECT(max_u32, a < b ? b : a)
 EXPECT(min_s32, (s32)a < (s32)b ? a : b)
 EXPECT(max_s32, (s32)a < (s32)b ? b : a)
 EXPECT(min_s16, (s16)a < (s16)b ? a : b)
+EXPECT(max_s16, (s16)a < (s16)b ? b : a)
 EXPECT(max_s64, (s64)a < (s64)b ? b : a)
 EXPECT(min_s64, (s64)a < (s64)b ? a : b)
 EXPECT(max_relu, (s32)a <= 0 && (s32)b <= 0 ? 0 : (s32)a < (s32)b ? b : a)
@@ -108,6 +109,17 @@ static uint64_t borrow_out(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
     return a - b;
 }
 
+/* The same with a third word, which the carry passes through. */
+static uint64_t longer_sum(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
+    *e = c + (u64)(((u128)a + b) >> 64);
+    return a + b;
+}
+
+static uint64_t longer_difference(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
+    *e = c - (a < b);
+    return a - b;
+}
+
 /* The 128-bit product of a and b plus c, built from 32-bit pieces by the code under test. */
 static uint64_t long_product(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
     u128 r = (u128)a * b + c;
@@ -133,6 +145,13 @@ static uint64_t dot4_us(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
     return (uint64_t)r;
 }
 
+static uint64_t dot4_uu(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
+    (void)e;
+    for (int i = 0; i < 32; i += 8)
+        c += (a >> i & 255) * (b >> i & 255);
+    return c;
+}
+
 static uint64_t dot4_ss(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
     s64 r = (s64)c;
     (void)e;
@@ -145,6 +164,7 @@ EXPECT(dot2_hi, c + (u64)((s64)(s16)a * (s8)(b >> 16)) + (u64)((s64)(s16)(a >> 1
 
 static const form forms[] = {
     FORM("add.u16 %d, %a, %b;", 16, 16, 0, 16, add),
+    FORM("add.s16 %d, %a, %b;", 16, 16, 0, 16, add),
     FORM("add.s32 %d, %a, %b;", 32, 32, 0, 32, add),
     FORM("add.u32 %d, %a, -7; add.u32 %d, %d, 7; add.u32 %d, %d, %b;", 32, 32, 0, 32, add),
     FORM("add.s64 %d, %a, %b;", 64, 64, 0, 64, add),
@@ -152,6 +172,8 @@ static const form forms[] = {
     FORM("sub.s16 %d, %a, %b;", 16, 16, 0, 16, sub),
     FORM("sub.u32 %d, %a, %b;", 32, 32, 0, 32, sub),
     FORM("sub.u64 %d, %a, %b;", 64, 64, 0, 64, sub),
+    FORM("sub.s32 %d, %a, %b;", 32, 32, 0, 32, sub),
+    FORM("sub.s64 %d, %a, %b;", 64, 64, 0, 64, sub),
     FORM("sub.sat.s32 %d, %a, %b;", 32, 32, 0, 32, sub_sat),
     FORM("add.u16x2 %d, %a, %b;", 32, 32, 0, 32, add_halves),
     FORM("add.s16x2 %d, %a, %b;", 32, 32, 0, 32, add_halves),
@@ -164,10 +186,17 @@ static const form forms[] = {
     {"mov.b64 {%t0, %t1}, %a; mov.b64 {%t2, %t3}, %b; .reg .b32 lo, hi;"
      "sub.cc.u32 lo, %t0, %t2; subc.u32 hi, %t1, %t3; mov.b64 %d, {lo, hi}; mov.b32 %e, hi;",
      64, 64, 0, 64, 32, wide_difference, NULL},
+    {"mov.b64 {%t0, %t1}, %a; mov.b64 {%t2, %t3}, %b; .reg .b32 lo, hi; add.cc.u32 lo, %t0, %t2; "
+     "addc.cc.u32 hi, %t1, %t3; addc.u32 %e, %c, 0; mov.b64 %d, {lo, hi};",
+     64, 64, 32, 64, 32, longer_sum, NULL},
+    {"mov.b64 {%t0, %t1}, %a; mov.b64 {%t2, %t3}, %b; .reg .b32 lo, hi; sub.cc.u32 lo, %t0, %t2; "
+     "subc.cc.u32 hi, %t1, %t3; subc.u32 %e, %c, 0; mov.b64 %d, {lo, hi};",
+     64, 64, 32, 64, 32, longer_difference, NULL},
     {"add.cc.u64 %d, %a, %b; addc.u64 %e, %c, 0;", 64, 64, 64, 64, 64, carry_out, NULL},
     {"sub.cc.s64 %d, %a, %b; subc.s64 %e, %c, 0;", 64, 64, 64, 64, 64, borrow_out, NULL},
     {LONG_PRODUCT, 64, 64, 64, 64, 64, long_product, NULL},
     FORM("mul.lo.u16 %d, %a, %b;", 16, 16, 0, 16, mul),
+    FORM("mul.lo.s16 %d, %a, %b;", 16, 16, 0, 16, mul),
     FORM("mul.lo.s32 %d, %a, %b;", 32, 32, 0, 32, mul),
     FORM("mul.lo.s64 %d, %a, %b;", 64, 64, 0, 64, mul),
     FORM("mul.hi.u16 %d, %a, %b;", 16, 16, 0, 16, mul_hi_u16),
@@ -203,6 +232,7 @@ static const form forms[] = {
     FORM("rem.s64 %d, %a, %b;", 64, 64, 0, 64, rem_s64),
     FORM("div.s16 %d, %a, %b;", 16, 16, 0, 16, div_s16),
     FORM("div.u16 %d, %a, %b;", 16, 16, 0, 16, div_u16),
+    FORM("rem.u16 %d, %a, %b;", 16, 16, 0, 16, rem_u32),
     FORM("rem.s16 %d, %a, %b;", 16, 16, 0, 16, rem_s16),
     FORM("abs.s32 %d, %a;", 32, 0, 0, 32, abs_s32),
     FORM("abs.s16 %d, %a;", 16, 0, 0, 16, abs_s16),
@@ -212,6 +242,7 @@ static const form forms[] = {
     FORM("min.s32 %d, %a, %b;", 32, 32, 0, 32, min_s32),
     FORM("max.s32 %d, %a, %b;", 32, 32, 0, 32, max_s32),
     FORM("min.s16 %d, %a, %b;", 16, 16, 0, 16, min_s16),
+    FORM("max.s16 %d, %a, %b;", 16, 16, 0, 16, max_s16),
     FORM("max.u16 %d, %a, %b;", 16, 16, 0, 16, max_u32),
     FORM("max.s64 %d, %a, %b;", 64, 64, 0, 64, max_s64),
     FORM("min.s64 %d, %a, %b;", 64, 64, 0, 64, min_s64),
@@ -224,6 +255,7 @@ static const form forms[] = {
     FORM("sad.s32 %d, %a, %b, %c;", 32, 32, 32, 32, sad_s32),
     FORM("sad.s16 %d, %a, %b, %c;", 16, 16, 16, 16, sad_s16),
     FORM("dp4a.u32.s32 %d, %a, %b, %c;", 32, 32, 32, 32, dot4_us),
+    FORM("dp4a.u32.u32 %d, %a, %b, %c;", 32, 32, 32, 32, dot4_uu),
     FORM("dp4a.s32.s32 %d, %a, %b, %c;", 32, 32, 32, 32, dot4_ss),
     FORM("dp2a.lo.s32.u32 %d, %a, %b, %c;", 32, 32, 32, 32, dot2_lo),
     FORM("dp2a.hi.s32.s32 %d, %a, %b, %c;", 32, 32, 32, 32, dot2_hi),

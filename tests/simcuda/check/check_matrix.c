@@ -273,6 +273,8 @@ static const char moves[] = HEAD("sm_90")
         SHOW)
     KERNEL("load4t", FILL "cvt.u64.u32 %w2, %r1; cvta.shared.u64 %w2, %w2; "
         "ldmatrix.sync.aligned.m8n8.x4.trans.b16 {%r6, %r7, %r8, %r9}, [%w2];" SHOW)
+    KERNEL("load4ts", FILL "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r6, %r7, %r8, %r9}, "
+        "[%r1];" SHOW)
     KERNEL("load2t", FILL "ldmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 {%r6, %r7}, [%r1];"
         SHOW)
     KERNEL("store4", ROWS "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r1], {%r2, %r3, %r4, %r5}; "
@@ -317,7 +319,7 @@ static void check_store(exec *e, const char *name, int transposed, const u16 *in
 
 int main(void) {
     char *text = mma_module();
-    exec *e = exec_ptx(text);
+    exec *e = exec_unit(text);
     free(text);
     for (size_t n = 0; e && n < COUNT(products); n++)
         for (int round = 0; round < 5; round++) {
@@ -328,7 +330,7 @@ int main(void) {
               P(exec_buffer(2048)), 0);
     exec_close(e);
     exec_forget();
-    e = exec_ptx(moves);
+    e = exec_unit(moves);
     u16 *in = exec_buffer(512), *out = exec_buffer(512);
     for (int i = 0; i < 256; i++)
         in[i] = (u16)check_random();
@@ -336,6 +338,7 @@ int main(void) {
     check_load(e, "load2", 2, 0, in, out);
     check_load(e, "load4", 4, 0, in, out);
     check_load(e, "load4t", 4, 1, in, out);
+    check_load(e, "load4ts", 4, 1, in, out);
     check_load(e, "load2t", 2, 1, in, out);
     check_store(e, "store4", 0, in, out);
     check_store(e, "store4t", 1, in, out);

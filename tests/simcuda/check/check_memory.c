@@ -143,7 +143,7 @@ static const char layout[] = HEAD(
 
 static void check_layout(void) {
     static const sim_param expected[] = {{0, 1, 1}, {8, 8, 8}, {16, 2, 2}, {20, 6, 4}, {28, 4, 4}};
-    exec *e = exec_ptx(layout);
+    exec *e = exec_unit(layout);
     const sim_kernel *k = e ? exec_kernel(e, "layout") : NULL;
     u32 *out = exec_buffer(16);
     u8 bytes[32] = {7};
@@ -182,7 +182,7 @@ static const char faults[] = HEAD("sm_80")
 /* clang-format on */
 
 static void check_faults(void) {
-    exec *e = exec_ptx(faults);
+    exec *e = exec_unit(faults);
     u32 *buffer = exec_buffer(40);
     run(e, "past_end", THREADS(10), P(buffer), 0, 0, 0);
     run_fails(e, "past_end", THREADS(11), "no memory: 4 bytes", P(buffer), 0, 0, 0);
@@ -229,13 +229,39 @@ static const char copies[] = HEAD("sm_80")
         "st.global.v4.b32 [%p1+32], {%r1, %r2, %r3, %r4};\n"
         "cp.async.wait_all; ld.shared.b32 %r1, [s+32]; ld.shared.b32 %r2, [s+48]; "
         "st.global.v2.b32 [%p1+48], {%r1, %r2};\n")
+    /* thread i: i % 17 bytes of 16, 8 - i % 9 of 8, i % 5 of 4; the rest becomes zero */
+    KERNEL("partial", ".shared .align 16 .b8 s[1024]; mov.u32 %r0, s; mad.lo.u32 %r0, %i, 32, %r0; "
+        "mad.wide.u32 %w0, %i, 32, %p0; rem.u32 %r1, %i, 17; rem.u32 %r2, %i, 9; "
+        "sub.u32 %r2, 8, %r2; rem.u32 %r3, %i, 5; st.shared.b32 [%r0+28], 7;\n"
+        "cp.async.cg.shared.global [%r0], [%w0], 16, %r1; "
+        "cp.async.ca.shared.global [%r0+16], [%w0+16], 8, %r2; "
+        "cp.async.ca.shared.global [%r0+24], [%w0+24], 4, %r3; cp.async.wait_all;\n"
+        "mad.wide.u32 %w1, %i, 32, %p1; ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r0]; "
+        "st.global.v4.b32 [%w1], {%r4, %r5, %r6, %r7};\n"
+        "ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r0+16]; "
+        "st.global.v4.b32 [%w1+16], {%r4, %r5, %r6, %r7};")
     KERNEL("outside", ".shared .align 16 .b8 s[16]; mov.u32 %r0, s; "
         "cp.async.ca.shared.global [%r0+16], [%p0], 16;\n");
 
 /* clang-format on */
 
+static void check_partial(exec *e) {
+    u8(*in)[32] = exec_buffer(1024), (*out)[32] = exec_buffer(1024);
+    for (int i = 0; i < 1024; i++)
+        in[0][i] = (u8)(i % 255 + 1);
+    if (!run(e, "partial", THREADS(32), P(in), P(out), 0, 0))
+        return;
+    for (int i = 0; i < 32; i++) {
+        u8 expected[32] = {[28] = 7};
+        memcpy(expected, in[i], (size_t)(i % 17));
+        memcpy(expected + 16, in[i] + 16, (size_t)(8 - i % 9));
+        memcpy(expected + 24, in[i] + 24, (size_t)(i % 5));
+        check_that(!memcmp(out[i], expected, 32), "cp.async of thread %d", i);
+    }
+}
+
 static void check_copies(void) {
-    exec *e = exec_ptx(copies);
+    exec *e = exec_unit(copies);
     u32 *in = exec_buffer(512), *out = exec_buffer(512);
     for (u32 i = 0; i < 128; i++)
         in[i] = i * 0x01010101u + 0x10;
@@ -251,12 +277,13 @@ static void check_copies(void) {
         CHECK(out[8] == 0xffffffff && out[11] == 0xffffffff);
         CHECK(out[12] == in[8] && out[13] == 0);
     }
+    check_partial(e);
     run_fails(e, "outside", THREADS(1), "outside the block's 16 bytes", P(in), 0, 0, 0);
     exec_close(e);
 }
 
 int main(void) {
-    exec *e = exec_ptx(accesses);
+    exec *e = exec_unit(accesses);
     if (e) {
         check_widths(e);
         check_variables(e);

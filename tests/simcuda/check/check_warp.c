@@ -16,6 +16,14 @@
 #define SHFL(name, mode, c)                                                                        \
     KERNEL(name, IN "shfl.sync." mode ".b32 %r2|%q0, %r0, %r1, " c                                 \
                     ", %r9; selp.u32 %r3, 1, 0, %q0;\n" OUT)
+/* The clamp in a register. */
+#define SHFL_REGISTER(name, mode, c)                                                               \
+    KERNEL(name, IN "mov.u32 %r10, " c "; shfl.sync." mode                                         \
+                    ".b32 %r2|%q0, %r0, %r1, %r10, %r9; selp.u32 %r3, 1, 0, %q0;\n" OUT)
+/* The mask is written into the code, and the distance too unless it is %r1. */
+#define SHFL_ALL(name, mode, by, c)                                                                \
+    KERNEL(name, IN "mov.u32 %r10, 31; shfl.sync." mode ".b32 %r2|%q0, %r0, " by ", " c            \
+                    ", -1; selp.u32 %r3, 1, 0, %q0;\n" OUT)
 #define VOTE(name, mode)                                                                           \
     KERNEL(name, IN "setp.ne.u32 %q1, %r0, 0; vote.sync." mode                                     \
                     ".pred %q0, !%q1, %r9; selp.u32 %r2, 1, 0, %q0; mov.u32 %r3, 0;\n" OUT)
@@ -34,6 +42,18 @@ static const char code[] = HEAD("sm_90")
     SHFL("down_clamp", "down", "20")
     SHFL("up_clamp", "up", "4")
     SHFL("idx_clamp", "idx", "7")
+    SHFL_REGISTER("up_register", "up", "0x1000")
+    SHFL_REGISTER("down_register", "down", "0x101f")
+    SHFL_REGISTER("bfly_register", "bfly", "31")
+    SHFL_REGISTER("idx_register", "idx", "31")
+    SHFL_ALL("bfly_5", "bfly", "5", "31")
+    SHFL_ALL("bfly_by", "bfly", "%r1", "31")
+    SHFL_ALL("down_3", "down", "3", "31")
+    SHFL_ALL("down_by", "down", "%r1", "31")
+    SHFL_ALL("down_to", "down", "%r1", "%r10")
+    SHFL_ALL("up_1", "up", "1", "0")
+    SHFL_ALL("up_by", "up", "%r1", "0")
+    SHFL_ALL("idx_9", "idx", "9", "31")
     VOTE("any", "any")
     VOTE("all", "all")
     VOTE("uni", "uni")
@@ -165,16 +185,51 @@ static const struct {
     const char *name;
     char mode;
     u32 c;
-} tests[] = {{"up0", 'u', 0},         {"down31", 'd', 31},     {"bfly31", 'b', 31},
-             {"idx31", 'i', 31},      {"up_8", 'u', 0x1800},   {"down_8", 'd', 0x181f},
-             {"bfly_4", 'b', 0x1c1f}, {"idx_16", 'i', 0x101f}, {"down_clamp", 'd', 20},
-             {"up_clamp", 'u', 4},    {"idx_clamp", 'i', 7},   {"any", 0, 0},
-             {"all", 0, 0},           {"uni", 0, 0},           {"ballot", 0, 0},
-             {"match_any", 0, 0},     {"match_all", 0, 0},     {"match_64", 0, 0},
-             {"redux_add", 0, 0},     {"redux_min_u", 0, 0},   {"redux_max_u", 0, 0},
-             {"redux_min_s", 0, 0},   {"redux_max_s", 0, 0},   {"redux_and", 0, 0},
-             {"redux_or", 0, 0},      {"redux_xor", 0, 0},     {"elect", 0, 0},
-             {"activemask", 0, 0},    {"masks", 0, 0}};
+    int all; /* every lane takes part */
+    int by;  /* the distance; 0: the second value of each lane */
+} tests[] = {
+    {"up0", 'u', 0, 0, 0},
+    {"down31", 'd', 31, 0, 0},
+    {"bfly31", 'b', 31, 0, 0},
+    {"idx31", 'i', 31, 0, 0},
+    {"up_8", 'u', 0x1800, 0, 0},
+    {"down_8", 'd', 0x181f, 0, 0},
+    {"bfly_4", 'b', 0x1c1f, 0, 0},
+    {"idx_16", 'i', 0x101f, 0, 0},
+    {"down_clamp", 'd', 20, 0, 0},
+    {"up_clamp", 'u', 4, 0, 0},
+    {"idx_clamp", 'i', 7, 0, 0},
+    {"up_register", 'u', 0x1000, 0, 0},
+    {"down_register", 'd', 0x101f, 0, 0},
+    {"bfly_register", 'b', 31, 0, 0},
+    {"idx_register", 'i', 31, 0, 0},
+    {"bfly_5", 'b', 31, 1, 5},
+    {"bfly_by", 'b', 31, 1, 0},
+    {"down_3", 'd', 31, 1, 3},
+    {"down_by", 'd', 31, 1, 0},
+    {"down_to", 'd', 31, 1, 0},
+    {"up_1", 'u', 0, 1, 1},
+    {"up_by", 'u', 0, 1, 0},
+    {"idx_9", 'i', 31, 1, 9},
+    {"any", 0, 0, 0, 0},
+    {"all", 0, 0, 0, 0},
+    {"uni", 0, 0, 0, 0},
+    {"ballot", 0, 0, 0, 0},
+    {"match_any", 0, 0, 0, 0},
+    {"match_all", 0, 0, 0, 0},
+    {"match_64", 0, 0, 0, 0},
+    {"redux_add", 0, 0, 0, 0},
+    {"redux_min_u", 0, 0, 0, 0},
+    {"redux_max_u", 0, 0, 0, 0},
+    {"redux_min_s", 0, 0, 0, 0},
+    {"redux_max_s", 0, 0, 0, 0},
+    {"redux_and", 0, 0, 0, 0},
+    {"redux_or", 0, 0, 0, 0},
+    {"redux_xor", 0, 0, 0, 0},
+    {"elect", 0, 0, 0, 0},
+    {"activemask", 0, 0, 0, 0},
+    {"masks", 0, 0, 0, 0},
+};
 
 static void fill(lanes *in, unsigned round) {
     static const u32 masks[] = {0xffffffff, 0x0000ffff, 0x55555555, 0x80000001, 0x00ff0ff0};
@@ -203,11 +258,14 @@ static void check_lanes(exec *e, size_t t, unsigned round) {
     u32 *value = exec_buffer(128), *second = exec_buffer(128);
     pair *out = exec_buffer(256);
     fill(&in, round);
+    in.mask = tests[t].all ? 0xffffffff : in.mask;
     memcpy(value, in.value, 128);
     memcpy(second, in.second, 128);
     exec_launch launch = {.grid = 1, .block = 32, .reverse = (int)(round & 1)};
     if (!run(e, tests[t].name, launch, P(value), P(second), P(out), in.mask))
         return;
+    for (int l = 0; l < 32 && tests[t].by; l++)
+        in.second[l] = (u32)tests[t].by;
     for (int l = 0; l < 32; l++) {
         if (!(in.mask >> l & 1))
             continue;
@@ -221,7 +279,7 @@ static void check_lanes(exec *e, size_t t, unsigned round) {
 }
 
 int main(void) {
-    exec *e = exec_ptx(code);
+    exec *e = exec_unit(code);
     for (size_t t = 0; e && t < COUNT(tests); t++)
         for (unsigned round = 0; round < 20; round++) {
             check_lanes(e, t, round);

@@ -92,9 +92,22 @@ exec *exec_ptx(const char *ptx) {
     return e;
 }
 
-void exec_close(exec *e) {
+exec *exec_unit(const char *ptx) {
+    exec *e = exec_ptx(ptx);
     if (e)
+        e->forms = covered_read(ptx);
+    return e;
+}
+
+void exec_counts(const exec *e, const char *name) {
+    covered_kernel(e->forms, name);
+}
+
+void exec_close(exec *e) {
+    if (e) {
         dlclose(e->library);
+        covered_free(e->forms);
+    }
     free(e);
 }
 

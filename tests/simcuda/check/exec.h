@@ -8,7 +8,10 @@
 
 typedef struct exec exec;
 
-exec *exec_ptx(const char *ptx); /* translated, compiled, loaded; NULL after a failed check */
+exec *exec_ptx(const char *ptx);  /* translated, compiled, loaded; NULL after a failed check */
+exec *exec_unit(const char *ptx); /* the same for a unit test, whose forms count (covered.h) */
+/* The kernel's results are about to be compared. */
+void exec_counts(const exec *, const char *kernel);
 exec *exec_container(const void *container, size_t size);
 void exec_close(exec *);
 const sim_module *exec_module(const exec *);
@@ -20,8 +23,8 @@ void *exec_buffer(size_t size);
 void exec_forget(void);
 
 typedef struct exec_launch {
-    uint32_t grid, block; /* x only, unless block_y and block_z are set */
-    uint32_t block_y, block_z;
+    uint32_t grid, block; /* x only, unless the others are set */
+    uint32_t block_y, block_z, grid_y, grid_z;
     uint32_t dynamic_shared;
     int reverse; /* threads in reverse order */
 } exec_launch;

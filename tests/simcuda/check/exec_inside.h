@@ -2,6 +2,7 @@
 #ifndef EXEC_INSIDE_H
 #define EXEC_INSIDE_H
 
+#include "covered.h"
 #include "exec.h"
 
 typedef struct range {
@@ -15,6 +16,7 @@ extern range *exec_ranges;
 struct exec {
     void *library;
     const sim_module *module;
+    covered_module *forms; /* NULL: those of this module do not count */
 };
 
 #endif

@@ -246,17 +246,18 @@ const char *exec_run(exec *e, const char *name, exec_launch l, const void *param
     slices = fences = 0;
     if (!kernel || threads > MOST_THREADS)
         return "no such kernel, or too many threads";
+    uint32_t rows = l.grid_y ? l.grid_y : 1, layers = l.grid_z ? l.grid_z : 1;
     uint32_t size = kernel->dynamic_offset + l.dynamic_shared;
     fibers = calloc(threads, sizeof *fibers);
     char *shared = aligned_alloc(1024, (size + 2047) / 1024 * 1024);
     if (!fibers || !shared)
         abort();
-    for (uint32_t b = 0; b < l.grid && !error[0]; b++) {
+    for (uint32_t b = 0; b < l.grid * rows * layers && !error[0]; b++) {
         memset(shared, 0xff, size);
         memset(barriers, 0, sizeof barriers);
-        block = (sim_block){{b, 0, 0},
+        block = (sim_block){{b % l.grid, b / l.grid % rows, b / l.grid / rows},
                             {width, height, depth},
-                            {l.grid, 1, 1},
+                            {l.grid, rows, layers},
                             shared,
                             size,
                             l.dynamic_shared,

@@ -101,12 +101,73 @@ uint64_t floats(unsigned width, unsigned index, unsigned n) {
 
 /* ---- the module ---- */
 
+enum { CONSTANTS = 4 }; /* values of a constant */
+
+/* A form with its constants, if it has any. */
+typedef struct instance {
+    const form *form;
+    uint64_t constant[3];
+    char mark[3]; /* '$', '#' or 0: in memory */
+} instance;
+
+static void find_constants(instance *it) {
+    for (const char *at = it->form->code; (at = strpbrk(at, "$#")); at++)
+        if (at[1] >= 'a' && at[1] <= 'c')
+            it->mark[at[1] - 'a'] = at[0];
+}
+
+static int has_constants(const instance *it) {
+    return it->mark[0] || it->mark[1] || it->mark[2];
+}
+
+/* Each form once, or with several values of its constants. */
+static instance *make_instances(const form *forms, size_t *count) {
+    instance *all = calloc(*count * CONSTANTS, sizeof *all);
+    size_t n = 0;
+    if (!all)
+        abort();
+    for (size_t i = 0; i < *count; i++) {
+        const unsigned char widths[] = {forms[i].a, forms[i].b, forms[i].c};
+        instance first = {.form = &forms[i]};
+        find_constants(&first);
+        for (unsigned k = 0; k < (has_constants(&first) ? CONSTANTS : 1); k++) {
+            for (unsigned j = 0; j < 3; j++)
+                first.constant[j] = first.mark[j] == '#' ? floats(widths[j], j, k)
+                                    : first.mark[j]      ? integers(widths[j], j, k)
+                                                         : 0;
+            all[n++] = first;
+        }
+    }
+    *count = n;
+    return all;
+}
+
+static void put_constant(FILE *out, char mark, unsigned width, uint64_t value) {
+    int64_t extended = (int64_t)(value << (64 - width)) >> (64 - width);
+    if (mark == '$')
+        fprintf(out, "%lld", (long long)extended);
+    else
+        fprintf(out, width == 64 ? "0d%016llX" : "0f%08llX", (unsigned long long)value);
+}
+
+static void put_code(FILE *out, const instance *it) {
+    const unsigned char widths[] = {it->form->a, it->form->b, it->form->c};
+    for (const char *at = it->form->code; *at; at++)
+        if ((*at == '$' || *at == '#') && at[1] >= 'a' && at[1] <= 'c') {
+            int i = *++at - 'a';
+            put_constant(out, it->mark[i], widths[i], it->constant[i]);
+        } else {
+            fputc(*at, out);
+        }
+}
+
 static const char *load_of(unsigned width) {
     return width == 8 ? "u8" : width == 16 ? "b16" : width == 32 ? "b32" : "b64";
 }
 
-static void put_kernel(FILE *out, const form *f, size_t number) {
+static void put_kernel(FILE *out, const instance *it, size_t number) {
     static const char names[] = "abcde";
+    const form *f = it->form;
     const unsigned char widths[] = {f->a, f->b, f->c, f->d, f->e};
     fprintf(out, ".visible .entry form%zu(.param .u64 in, .param .u64 out)\n{\n", number);
     fprintf(out, ".reg .pred %%p, %%q;\n.reg .b64 %%in, %%out;\n");
@@ -115,11 +176,12 @@ static void put_kernel(FILE *out, const form *f, size_t number) {
             fprintf(out, ".reg .b%d %%%c;\n", widths[i] == 8 ? 16 : widths[i], names[i]);
     fprintf(out, ".reg .b32 %%i;\n.reg .b32 %%t<4>;\n.reg .b16 %%h<4>;\n.reg .b64 %%w<4>;\n");
     fprintf(out, "ld.param.u64 %%in, [in];\nld.param.u64 %%out, [out];\nmov.u32 %%i, %%tid.x;\n");
-    fprintf(out, "mad.wide.u32 %%in, %%i, 24, %%in;\nmad.wide.u32 %%out, %%i, 16, %%out;\n");
+    fprintf(out, "mad.wide.u32 %%in, %%i, 32, %%in;\nmad.wide.u32 %%out, %%i, 16, %%out;\n");
     for (int i = 0; i < 3; i++)
-        if (widths[i])
+        if (widths[i] && !it->mark[i])
             fprintf(out, "ld.global.%s %%%c, [%%in+%d];\n", load_of(widths[i]), names[i], 8 * i);
-    fprintf(out, "%s\n", f->code);
+    put_code(out, it);
+    fputc('\n', out);
     for (int i = 3; i < 5; i++)
         if (widths[i])
             fprintf(out, "st.global.%s [%%out+%d], %%%c;\n", load_of(widths[i]), 8 * (i - 3),
@@ -127,7 +189,7 @@ static void put_kernel(FILE *out, const form *f, size_t number) {
     fprintf(out, "ret;\n}\n");
 }
 
-static char *write_module(const char *target, const form *forms, size_t count) {
+static char *write_module(const char *target, const instance *all, size_t count) {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -135,7 +197,7 @@ static char *write_module(const char *target, const form *forms, size_t count) {
         abort();
     fprintf(out, ".version 9.0\n.target %s\n.address_size 64\n", target);
     for (size_t i = 0; i < count; i++)
-        put_kernel(out, &forms[i], i);
+        put_kernel(out, &all[i], i);
     fclose(out);
     return text;
 }
@@ -146,8 +208,9 @@ static int agrees(const form *f, uint64_t got, uint64_t expected) {
     return f->close ? f->close(got, expected) : got == expected;
 }
 
-static void check_form(exec *e, const form *f, size_t number, const uint64_t (*in)[3],
-                       const uint64_t *params, uint64_t (*out)[2], unsigned n) {
+static void check_instance(exec *e, const instance *it, size_t number, uint64_t (*in)[4],
+                           const uint64_t *params, uint64_t (*out)[2], unsigned n) {
+    const form *f = it->form;
     char name[32];
     snprintf(name, sizeof name, "form%zu", number);
     memset(out, 0, n * sizeof *out);
@@ -156,39 +219,43 @@ static void check_form(exec *e, const form *f, size_t number, const uint64_t (*i
         return;
     for (unsigned i = 0; i < n; i++) {
         uint64_t second = 0;
-        uint64_t expected =
-            f->expected(cut(in[i][0], f->a), cut(in[i][1], f->b), cut(in[i][2], f->c), &second);
-        int ok =
-            agrees(f, out[i][0], cut(expected, f->d)) && (!f->e || out[i][1] == cut(second, f->e));
-        if (ok)
+        uint64_t a = cut(in[i][0], f->a), b = cut(in[i][1], f->b), c = cut(in[i][2], f->c);
+        uint64_t expected = cut(f->expected(a, b, c, &second), f->d);
+        second = cut(second, f->e);
+        if (agrees(f, out[i][0], expected) && (!f->e || out[i][1] == second))
             continue;
         check_that(0, "%s: a %llx b %llx c %llx gave %llx %llx, expected %llx %llx", f->code,
-                   (unsigned long long)cut(in[i][0], f->a), (unsigned long long)cut(in[i][1], f->b),
-                   (unsigned long long)cut(in[i][2], f->c), (unsigned long long)out[i][0],
-                   (unsigned long long)out[i][1], (unsigned long long)cut(expected, f->d),
-                   (unsigned long long)cut(second, f->e));
+                   (unsigned long long)a, (unsigned long long)b, (unsigned long long)c,
+                   (unsigned long long)out[i][0], (unsigned long long)out[i][1],
+                   (unsigned long long)expected, (unsigned long long)second);
         return;
     }
+    exec_counts(e, name);
     check_that(1, "%s", f->code);
+}
+
+static void draw_operands(const instance *it, operand_source *source, uint64_t (*in)[4],
+                          unsigned n) {
+    const unsigned char widths[] = {it->form->a, it->form->b, it->form->c};
+    for (unsigned k = 0; k < n; k++)
+        for (unsigned j = 0; j < 3; j++)
+            in[k][j] = it->mark[j] ? it->constant[j] : widths[j] ? source(widths[j], j, k) : 0;
 }
 
 void check_forms(const char *target, const form *forms, size_t count, operand_source *source,
                  unsigned n) {
-    char *text = write_module(target, forms, count);
-    exec *e = exec_ptx(text);
+    instance *all = make_instances(forms, &count);
+    char *text = write_module(target, all, count);
+    exec *e = exec_unit(text);
     free(text);
-    if (!e)
-        return;
-    uint64_t(*in)[3] = exec_buffer(n * sizeof *in);
+    uint64_t(*in)[4] = exec_buffer(n * sizeof *in);
     uint64_t(*out)[2] = exec_buffer(n * sizeof *out);
     uint64_t params[2] = {(uint64_t)(uintptr_t)in, (uint64_t)(uintptr_t)out};
-    for (size_t i = 0; i < count; i++) {
-        const unsigned char widths[] = {forms[i].a, forms[i].b, forms[i].c};
-        for (unsigned k = 0; k < n; k++)
-            for (unsigned j = 0; j < 3; j++)
-                in[k][j] = widths[j] ? source(widths[j], j, k) : 0;
-        check_form(e, &forms[i], i, (const uint64_t(*)[3])in, params, out, n);
+    for (size_t i = 0; e && i < count; i++) {
+        draw_operands(&all[i], source, in, n);
+        check_instance(e, &all[i], i, in, params, out, n);
     }
     exec_close(e);
     exec_forget();
+    free(all);
 }

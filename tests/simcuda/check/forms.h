@@ -1,6 +1,9 @@
 /* Single instructions against expected values. A form is a piece of PTX that reads the registers
    %a, %b, %c and writes %d (and perhaps %e); the program gives many operands to it and compares
-   with a C function. All forms of a list become one module. */
+   with a C function. $a, $b, $c stand for an operand that is written into the code as an integer,
+   #a, #b, #c for one that is written as a float: such a form is run with several. Its operands lie
+   at [%in], [%in+8], [%in+16], with room behind them up to 32 bytes, and [%out] has 16 bytes that it
+   may use before the results are written there. All forms of a list become one module. */
 #ifndef FORMS_H
 #define FORMS_H
 

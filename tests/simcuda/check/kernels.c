@@ -6,6 +6,8 @@ int run(exec *e, const char *kernel, exec_launch launch, uint64_t p0, uint64_t p
         uint64_t p3) {
     uint64_t params[4] = {p0, p1, p2, p3};
     const char *problem = e ? exec_run(e, kernel, launch, params) : "no module";
+    if (!problem)
+        exec_counts(e, kernel);
     return check_that(!problem, "kernel %s: %s", kernel, problem ? problem : "");
 }
 

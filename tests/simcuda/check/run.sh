@@ -28,10 +28,20 @@ case $BUILD in /*) all=$BUILD ;; *) all=$PWD/$BUILD ;; esac
 SIMCUDA_CACHE=${SIMCUDA_CACHE:-$all/cache}
 SIMCUDA_LIB=$all/lib
 export SIMCUDA_CACHE SIMCUDA_LIB
+rm -rf "$BUILD/forms"
+mkdir -p "$BUILD/forms"
 for program in tests/simcuda/check/check_*.c; do
     name=$(basename "$program" .c)
-    script "$name" "$BUILD/check/$name"
+    script "$name" env SIMCUDA_FORMS="$BUILD/forms/$name" "$BUILD/check/$name"
 done
+# Every form of instruction that our kernels contain is run by one of them (README.md): those of the list, which
+# tests/cuda/compile/run.sh compares with the kernels.
+cat "$BUILD"/forms/check_* | LC_ALL=C sort -u >"$BUILD/forms/covered"
+grep -v '^#' tests/simcuda/check/kernel_forms.txt | LC_ALL=C sort -u | LC_ALL=C comm -23 - "$BUILD/forms/covered" >"$BUILD/forms/missing"
+while read -r form; do
+    fail "the form \"$form\"" "our kernels have it, and no unit test of the translator runs it"
+done <"$BUILD/forms/missing"
+[ -s "$BUILD/forms/missing" ] || pass
 # Modules by another compiler, where casts, rounding and inlining could differ; and without the memory checks.
 if has clang; then
     for name in check_float check_convert check_half check_matrix check_warp check_flow; do

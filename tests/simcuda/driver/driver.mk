@@ -33,9 +33,10 @@ $(O)/check/driver/check.o: $(SIM)/check/driver/check.c
 	@mkdir -p $(@D)
 	$(DRIVER_CC) -c $< -o $@
 
-$(O)/check/driver/kernels.so: $(SIM)/check/driver/kernels.c $(SIM)/sim_module.h
+KERNELS = kernels.c kernels_right.c kernels_wrong.c
+$(O)/check/driver/kernels.so: $(KERNELS:%=$(SIM)/check/driver/%) $(wildcard $(SIM)/check/driver/*.h) $(SIM)/sim_module.h
 	@mkdir -p $(@D)
-	$(DRIVER_CC) -shared $< -o $@
+	$(filter-out -MMD -MP,$(DRIVER_CC)) -shared $(filter %.c,$^) -o $@
 
 $(DRIVER_CHECKS): $(O)/check/driver/%: $(SIM)/check/driver/%.c $(O)/check/driver/check.o
 	@mkdir -p $(@D)

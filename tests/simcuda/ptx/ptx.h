@@ -28,7 +28,7 @@ typedef struct ptx_text {
     size_t size, room;
 } ptx_text;
 
-void *ptx_new(ptx_context *, size_t bytes); /* zeroed; lives until ptx_end */
+void *ptx_new(ptx_context *, size_t bytes); /* zeroed; lives as long as the context */
 char *ptx_copy(ptx_context *, const char *text, size_t length);
 ptx_text *ptx_text_new(ptx_context *);
 void ptx_put(ptx_text *, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -36,7 +36,10 @@ void ptx_put_bytes(ptx_text *, const char *data, size_t size);
 char *ptx_format(ptx_context *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ptx_error(ptx_context *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ptx_leave(ptx_context *, ptx_result) __attribute__((noreturn));
-void ptx_end(ptx_context *);
+
+/* Calls work(context, user) in a context of its own, where it may leave or err. Returns why it did,
+   with the errors in *log (NULL when there are none); free it. What work made is gone then. */
+ptx_result ptx_within(void (*work)(ptx_context *, void *user), void *user, char **log);
 
 /* Appends to an array in the context's memory that doubles when it is full. */
 #define PTX_APPEND(context, array, count, item)                                                    \

@@ -1,6 +1,6 @@
 # The translator as objects, for whoever turns PTX into a module; and ptx2c.
 PTX_OBJECTS = $(patsubst $(SIM)/ptx/%.c,$(O)/ptx/%.o,$(filter-out %/ptx2c.c,$(wildcard $(SIM)/ptx/*.c)))
-PROGRAMS += $(O)/bin/ptx2c
+PROGRAMS += $(O)/bin/ptx2c $(O)/lib/libptx.a
 
 $(O)/ptx/%.o: $(SIM)/ptx/%.c
 	@mkdir -p $(@D)
@@ -8,6 +8,11 @@ $(O)/ptx/%.o: $(SIM)/ptx/%.c
 
 # .incbin is not seen by -MMD
 $(O)/ptx/ptx_prelude.o: $(wildcard $(SIM)/ptx/rt/*.h) $(SIM)/sim_module.h
+
+$(O)/lib/libptx.a: $(PTX_OBJECTS)
+	@mkdir -p $(@D)
+	rm -f $@
+	$(AR) rcs $@ $^
 
 $(O)/bin/ptx2c: $(O)/ptx/ptx2c.o $(PTX_OBJECTS)
 	@mkdir -p $(@D)

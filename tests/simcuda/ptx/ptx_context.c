@@ -34,7 +34,7 @@ void *ptx_new(ptx_context *context, size_t bytes) {
     return memory;
 }
 
-void ptx_end(ptx_context *context) {
+static void free_chunks(ptx_context *context) {
     while (context->chunks) {
         ptx_chunk *next = context->chunks->next;
         free(context->chunks);
@@ -110,4 +110,19 @@ void ptx_error(ptx_context *context, const char *format, ...) {
         ptx_put(context->log, "\n");
     }
     va_end(list);
+}
+
+ptx_result ptx_within(void (*work)(ptx_context *, void *user), void *user, char **log) {
+    ptx_context context = {0};
+    *log = NULL;
+    if (setjmp(context.leave) == 0) {
+        context.log = ptx_text_new(&context);
+        work(&context, user);
+    } else if (context.reason == PTX_UNSUPPORTED) {
+        if (context.errors > 50)
+            ptx_put(context.log, "and %d more\n", context.errors - 50);
+        *log = strdup(context.log->data);
+    }
+    free_chunks(&context);
+    return context.reason;
 }

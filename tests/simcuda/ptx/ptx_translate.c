@@ -1,5 +1,4 @@
 /* From PTX text to C text: parse, emit, and paste the prelude in front. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "emit.h"
@@ -19,35 +18,33 @@ static void paste(ptx_text *out, const ptx_piece *piece) {
     }
 }
 
-static void translate(ptx_context *context, const char *ptx, int checked, ptx_text **out,
-                      int *arch) {
-    ptx_module *module = ptx_parse(context, ptx);
+typedef struct translation {
+    const char *ptx;
+    int checked, arch;
+    char *c;
+} translation;
+
+static void translate(ptx_context *context, void *user) {
+    translation *t = user;
+    ptx_module *module = ptx_parse(context, t->ptx);
     const char *body = emit_module(module);
     if (context->errors)
         ptx_leave(context, PTX_UNSUPPORTED);
-    *arch = module->arch;
-    *out = ptx_text_new(context);
-    ptx_put(*out, "#define SIM_CHECK %d\n", checked);
+    t->arch = module->arch;
+    ptx_text *out = ptx_text_new(context);
+    ptx_put(out, "#define SIM_CHECK %d\n", t->checked);
     for (const ptx_piece *piece = ptx_prelude; piece->name; piece++)
-        paste(*out, piece);
-    ptx_put(*out, "#line 1 \"module.c\"\n%s", body);
+        paste(out, piece);
+    ptx_put(out, "#line 1 \"module.c\"\n%s", body);
+    t->c = strdup(out->data);
+    if (!t->c)
+        ptx_leave(context, PTX_NO_MEMORY);
 }
 
 ptx_result ptx_translate(const char *ptx, int checked, char **c, int *arch, char **log) {
-    ptx_context context = {0};
-    *c = *log = NULL;
-    if (setjmp(context.leave) == 0) {
-        ptx_text *out;
-        context.log = ptx_text_new(&context);
-        translate(&context, ptx, checked, &out, arch);
-        *c = strdup(out->data);
-        if (!*c)
-            context.reason = PTX_NO_MEMORY;
-    } else if (context.reason == PTX_UNSUPPORTED) {
-        if (context.errors > 50)
-            ptx_put(context.log, "and %d more\n", context.errors - 50);
-        *log = strdup(context.log->data);
-    }
-    ptx_end(&context);
-    return context.reason;
+    translation t = {ptx, checked, 0, NULL};
+    ptx_result result = ptx_within(translate, &t, log);
+    *c = t.c;
+    *arch = t.arch;
+    return result;
 }

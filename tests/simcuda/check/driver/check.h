@@ -1,5 +1,5 @@
 /* What the check programs share: the driver opened at run time as any user does, counted checks, a module
-   of kernels written by hand (kernels.c), one device with a stream. */
+   of kernels written by hand (kernels.h), one device with a stream. */
 #ifndef SIM_CHECK_H
 #define SIM_CHECK_H
 
