@@ -80,6 +80,7 @@ help:
 	@echo 'make header           regenerate devtensor.h after a change in src/'
 	@echo 'make docs             regenerate the tables in README.md and docs/'
 	@echo 'make bench            budgets: bytes, compile times, sizes; make bench-accuracy: LeNet'
+	@echo 'make bench-fork-join  what starting a job on all threads costs, beside OpenMP'
 	@echo 'make examples         build the example programs, and say where they are'
 	@echo 'make install          header, pkg-config file and CMake package, under PREFIX=$(PREFIX)'
 	@echo 'make format           lay out the sources with clang-format 14'
@@ -122,6 +123,13 @@ bench: $(LIBRARY)
 
 bench-accuracy: $B/bench/lenet_accuracy
 	@$B/bench/lenet_accuracy $(ARGS)
+
+# With OpenMP beside it, where the compiler has it.
+OPENMP = $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)
+bench-fork-join:
+	@mkdir -p $B/bench
+	@$(COMPILE) $(FLAGS) $(OPENMP) $(FORM) bench/fork_join.c -o $B/bench/fork_join $(LIBS)
+	@$B/bench/fork_join $(ARGS)
 
 examples: $(EXAMPLES) $(EXAMPLES_CXX)
 	@echo 'The programs are in $B/examples: $(patsubst $B/examples/%,%,$^)'
@@ -174,4 +182,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -name '*.d' 2>/dev/null)
 
-.PHONY: help run test gpu-check unit unit-quiet test-long check header docs bench bench-accuracy examples install format clean
+.PHONY: help run test gpu-check unit unit-quiet test-long check header docs bench bench-accuracy bench-fork-join examples install format clean

@@ -115,7 +115,9 @@ DVT_API dvt_status dvt_wait_all(void);
    for several times the speed. cpu() and other dtypes never change. What counts is the setting when the operation is called. */
 DVT_API bool dvt_allow_tf32(bool allow);
 
-/* Threads that cpu() uses; 0 asks for the default: those this process may run on. */
+/* Threads that cpu() uses; 0 asks for the default: DEVTENSOR_NUM_THREADS, or one for each processor that this process may use (its
+   affinity, and what a container's quota pays for). Results do not depend on it. In a parallel region of OpenMP, and in threads
+   that find the others busy, the calling thread computes alone. Errors: RANGE (n outside 0..256). */
 DVT_API dvt_status dvt_set_num_threads(int n);
 DVT_API int dvt_num_threads(void);
 /* Seconds since some fixed moment, for measuring. */

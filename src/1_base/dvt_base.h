@@ -81,15 +81,25 @@ DVTI_FN int64_t dvti_env_int(const char *name, int64_t low, int64_t high, int64_
 DVTI_FN int64_t dvti_parse_bytes(const char *text);
 
 /* ---- threads ---- */
-/* Calls body(user, begin, end) over disjoint ranges that cover 0..n, on the caller and the pool's threads. Ranges are not
-   smaller than `grain`. Nested calls, and calls from device queues, run in the caller. Never fails. */
+/* Calls body(user, begin, end) over disjoint ranges that cover 0..n, on the caller and the pool's threads. `cost` says how
+   many nanoseconds one item takes one thread; a factor of three either way does no harm. Work of less than DVTI_PARALLEL_NS in
+   all stays in the caller, as do nested calls, calls from device queues and from parallel regions of OpenMP. Where ranges begin
+   depends on the number of threads, so it must not decide any rounding. Never fails. */
 typedef void (*dvti_range_fn)(void *user, int64_t begin, int64_t end);
-DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, void *user);
+DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user);
+/* A fork and join costs about 0.3 us while the workers spin, 5 to 50 us when they sleep. As a cost it says of an item that it is worth a
+   thread. */
+#define DVTI_PARALLEL_NS 10000
 /* How many threads would take part in a dvti_parallel_for that this thread started now. Never waits. */
 DVTI_FN int dvti_parallel_width(void);
 /* This thread runs everything itself from now on (device queues, loader workers). */
 DVTI_FN void dvti_parallel_off(void);
+/* Whether this thread is inside a parallel region of OpenMP, by whatever runtime this process has. */
+DVTI_FN bool dvti_openmp_busy(void);
+/* The processors that this process may use: its affinity, and what a container's quota pays for, rounded up. */
 DVTI_FN int dvti_cpu_count(void);
+/* The quota alone; 0: none. `mounts` and `membership`: /sys/fs/cgroup and /proc/self/cgroup. */
+DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 #if DVTI_THREADS
 /* Starts a thread with all signals blocked; false when the system refuses. */
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, void (*run)(void *), void *user);

@@ -33,6 +33,7 @@
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 #endif
 #if defined(__GLIBC__) && !defined(__USE_XOPEN2K)
 #error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
@@ -77,6 +78,45 @@ typedef int64_t dvti_atomic;
 #define dvti_atomic_add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
 /* Is *p == from? Then it becomes `to`. */
 #define dvti_atomic_swap(p, from, to) __sync_bool_compare_and_swap((p), (from), (to))
+#endif
+
+/* What lies on a cache line of its own begins with this. */
+#if defined(_MSC_VER) && !defined(__clang__)
+#define DVTI_LINE_ALIGNED __declspec(align(64))
+#else
+#define DVTI_LINE_ALIGNED __attribute__((__aligned__(64)))
+#endif
+
+/* Between two looks at a word that another thread is about to change. */
+#if defined(_WIN32)
+#define dvti_pause() YieldProcessor()
+#elif defined(__x86_64__) || defined(__i386__)
+#define dvti_pause() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define dvti_pause() __asm__ volatile("isb" ::: "memory") /* `yield` does nothing on most of them */
+#else
+#define dvti_pause() ((void)0)
+#endif
+
+/* Whether syscall() is declared: the calls that glibc hides, or does not wrap. */
+#if defined(__linux__) && (!defined(__GLIBC__) || defined(__USE_MISC))
+#define DVTI_LINUX 1
+#else
+#define DVTI_LINUX 0
+#endif
+
+/* A word that threads sleep on, until it changes: the kernel's futex where there is one, else a condition variable. */
+#ifndef DVTI_FUTEX
+#if DVTI_LINUX && defined(SYS_futex)
+#define DVTI_FUTEX 1
+#else
+#define DVTI_FUTEX 0
+#endif
+#endif
+#if DVTI_FUTEX
+typedef int32_t dvti_word;
+#else
+typedef dvti_atomic dvti_word;
 #endif
 
 /* ---- threads: pthreads or Win32; with DEVTENSOR_NO_THREADS locks are nothing ---- */

@@ -113,9 +113,11 @@ DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, co
 
 /* Tasks that each need an area of the workspace while they run: as many at once as there are areas. */
 typedef void (*dvti_task_fn)(void *user, int64_t task, void *area);
-/* Areas for a launch of `tasks` that cost `work` multiplications in all: 1 when threads would not pay. */
-DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work, int threads);
-DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64_t area_bytes,
-                            dvti_task_fn run, void *user);
+/* What a product of two numbers and its addition take, packing and all: for the question whether threads pay. */
+#define DVTI_GEMM_TERM_NS 0.076
+/* Areas for a launch of `tasks` that form `terms` products in all: 1 when threads would not pay. */
+DVTI_FN int64_t dvti_task_areas(int64_t tasks, double terms, int threads);
+DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_t areas,
+                            int64_t area_bytes, dvti_task_fn run, void *user);
 
 #endif

@@ -113,6 +113,15 @@ start smoke.all smoke "$D/smoke.all" $CC -std=gnu99 $W $all
 start silent silent "$D/silent" $CC -std=gnu99 -DDEVTENSOR_NO_STDERR
 start smoke.static smoke "$D/smoke.static" $CC -std=gnu99 $W -DDEVTENSOR_STATIC
 
+# ---- beside OpenMP ----
+for compiler in gcc clang; do
+    if echo 'int main(void) { return 0; }' | $compiler -fopenmp -x c - -o "$D/omp.$compiler" 2>/dev/null; then
+        start openmp.$compiler program "$D/openmp.$compiler" $T/openmp.c $compiler -std=gnu99 -fopenmp
+    else
+        skip compile.openmp.$compiler "$compiler has no OpenMP here"
+    fi
+done
+
 # ---- other machines, where the compiler knows them ----
 windows=x86_64-w64-mingw32-gcc
 if has $windows; then

@@ -218,11 +218,14 @@ static int64_t dvti_conv_partial_bytes(const dvti_conv *p) {
     return p->parts > 1 ? dvti_conv_bytes(p, p->parts * p->o * p->taps) : 0;
 }
 
+static double dvti_conv_terms(const dvti_conv *p) {
+    return (double)p->o * (double)p->taps * (double)p->columns;
+}
+
 DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch, int threads) {
     dvti_conv p = dvti_conv_plan(launch);
-    double work = (double)p.o * (double)p.taps * (double)p.columns;
     return dvti_conv_widened_bytes(&p) + dvti_conv_partial_bytes(&p) +
-           dvti_task_areas(p.tasks, work, threads) * p.plan.bytes;
+           dvti_task_areas(p.tasks, dvti_conv_terms(&p), threads) * p.plan.bytes;
 }
 
 typedef struct dvti_conv_convert {
@@ -254,7 +257,7 @@ static const void *dvti_conv_input(const dvti_conv *p, int k, char **workspace) 
     n = dvti_view_size(job.view);
     job.wide = (float *)(void *)*workspace;
     *workspace += dvti_conv_bytes(p, n);
-    dvti_parallel_for(n, 4096, dvti_conv_widen, &job);
+    dvti_parallel_for(n, 2.5, dvti_conv_widen, &job);
     return job.wide;
 }
 
@@ -267,9 +270,9 @@ static void dvti_conv_run_tasks(dvti_conv *p, char *areas, int64_t count) {
         run = wide ? dvti_conv_f64_weights : dvti_conv_f32_weights;
     else
         run = wide ? dvti_conv_f64_forward : dvti_conv_f32_forward;
-    dvti_run_tasks(p->tasks, areas, count, p->plan.bytes, run, p);
+    dvti_run_tasks(p->tasks, dvti_conv_terms(p), areas, count, p->plan.bytes, run, p);
     if (p->parts > 1)
-        dvti_parallel_for(p->o * p->taps, 4096,
+        dvti_parallel_for(p->o * p->taps, (double)p->parts * 0.3,
                           wide ? dvti_conv_f64_sum_parts : dvti_conv_f32_sum_parts, p);
 }
 
@@ -297,5 +300,5 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
     workspace += dvti_conv_partial_bytes(&p);
     dvti_conv_run_tasks(&p, workspace, (end - workspace) / p.plan.bytes);
     if (result.wide)
-        dvti_parallel_for(size, 4096, dvti_conv_narrow, &result);
+        dvti_parallel_for(size, 2.5, dvti_conv_narrow, &result);
 }

@@ -354,15 +354,16 @@ static int64_t dvti_ew_bound(double bound, dvt_dtype dtype) {
     return dvti_load_i64(&room, dtype, 0);
 }
 
-static int64_t dvti_ew_grain(const dvti_ew_plan *plan) {
+/* Nanoseconds of an element, in the plain loops. */
+static double dvti_ew_cost(const dvti_ew_plan *plan) {
     switch (plan->op) {
-#define DVTI_GRAIN_SAME 32768
-#define DVTI_GRAIN_NOBOOL 32768
-#define DVTI_GRAIN_BOOL 32768
-#define DVTI_GRAIN_FLOAT 4096 /* some nanoseconds per element */
+#define DVTI_COST_SAME 0.3 /* what moving the memory takes */
+#define DVTI_COST_NOBOOL 0.3
+#define DVTI_COST_BOOL 0.3
+#define DVTI_COST_FLOAT 2.5
 #define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
     case DVTI_OP_##name:                                                                           \
-        return DVTI_GRAIN_##rule;
+        return DVTI_COST_##rule;
         DVTI_UNARY_TABLE(DVTI_ROW)
 #undef DVTI_ROW
     case DVTI_OP_pow:
@@ -370,13 +371,13 @@ static int64_t dvti_ew_grain(const dvti_ew_plan *plan) {
     case DVTI_OP_hypot:
     case DVTI_OP_mod:
     case DVTI_OP_floor_div:
-        return DVTI_GRAIN_FLOAT;
+        return DVTI_COST_FLOAT;
     default:
-        return DVTI_GRAIN_SAME;
-#undef DVTI_GRAIN_SAME
-#undef DVTI_GRAIN_NOBOOL
-#undef DVTI_GRAIN_BOOL
-#undef DVTI_GRAIN_FLOAT
+        return DVTI_COST_SAME;
+#undef DVTI_COST_SAME
+#undef DVTI_COST_NOBOOL
+#undef DVTI_COST_BOOL
+#undef DVTI_COST_FLOAT
     }
 }
 
@@ -415,10 +416,10 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
     if (plan.rows)
         dvti_parallel_for(size / (plan.rows * plan.columns) *
                               ((plan.columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP),
-                          dvti_ew_grain(&plan) / (plan.rows * DVTI_EW_STRIP) + 1, dvti_ew_strips,
+                          dvti_ew_cost(&plan) * (double)(plan.rows * DVTI_EW_STRIP), dvti_ew_strips,
                           &plan);
     else
-        dvti_parallel_for(size, dvti_ew_grain(&plan), dvti_ew_range, &plan);
+        dvti_parallel_for(size, dvti_ew_cost(&plan), dvti_ew_range, &plan);
 }
 
 #undef DVTI_EW_STRIP

@@ -157,9 +157,8 @@ DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, co
 #undef DVTI_GEMM_BY_CLASS
 
 /* ---- tasks ---- */
-DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work, int threads) {
-    /* Waking a thread costs about as much as 2^17 multiplications. */
-    return work < 131072 ? 1 : DVTI_MAX(1, DVTI_MIN(tasks, threads));
+DVTI_FN int64_t dvti_task_areas(int64_t tasks, double terms, int threads) {
+    return terms * DVTI_GEMM_TERM_NS < DVTI_PARALLEL_NS ? 1 : DVTI_MAX(1, DVTI_MIN(tasks, threads));
 }
 
 typedef struct dvti_task_run {
@@ -179,8 +178,8 @@ static void dvti_task_body(void *user, int64_t begin, int64_t end) {
             run->run(run->user, task, run->workspace + area * run->area_bytes);
 }
 
-DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64_t area_bytes,
-                            dvti_task_fn run, void *user) {
+DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_t areas,
+                            int64_t area_bytes, dvti_task_fn run, void *user) {
     dvti_task_run all;
     all.tasks = tasks;
     all.area_bytes = area_bytes;
@@ -188,5 +187,5 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64
     all.run = run;
     all.user = user;
     all.next = 0;
-    dvti_parallel_for(areas, 1, dvti_task_body, &all);
+    dvti_parallel_for(areas, terms * DVTI_GEMM_TERM_NS / (double)areas, dvti_task_body, &all);
 }

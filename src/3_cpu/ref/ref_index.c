@@ -77,12 +77,17 @@ static void dvti_take_rows(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* A range of A * B columns: every column sees the indices in their order, whatever the number of threads. */
+/* Columns that are added together at least, so that reading the indices does not count. */
+#define DVTI_TAKE_COLUMNS 64
+
+/* A range of A * B columns, in pieces of that many: every column sees the indices in their order, whatever the number of threads. */
 static void dvti_take_add_columns(void *user, int64_t begin, int64_t end) {
     const dvti_take_plan *plan = (const dvti_take_plan *)user;
     const dvti_view *in = &plan->launch->in[0], *sums = &plan->sums;
     const int64_t *index = (const int64_t *)plan->launch->in[1].data;
     int64_t m = in->dim[1], n = sums->dim[1], b = sums->dim[2], j, column, width;
+    begin *= DVTI_TAKE_COLUMNS;
+    end = DVTI_MIN(end * DVTI_TAKE_COLUMNS, sums->dim[0] * b);
     for (; begin < end; begin += width) {
         int64_t a = begin / b;
         column = begin % b;
@@ -102,15 +107,17 @@ static void dvti_ref_take(const dvti_launch *launch) {
     int64_t b = launch->out[0].dim[2], m = launch->in[0].dim[1];
     plan.launch = launch;
     if (launch->op == DVTI_OP_take) {
-        dvti_parallel_for(launch->out[0].dim[0] * launch->out[0].dim[1], 16384 / (b + 8) + 1,
+        dvti_parallel_for(launch->out[0].dim[0] * launch->out[0].dim[1], 5 + 0.6 * (double)b,
                           dvti_take_rows, &plan);
         return;
     }
     plan.sums = dvti_index_sums(launch);
-    dvti_parallel_for(launch->out[0].dim[0] * b, DVTI_MAX(16384 / (m + 1), 64),
-                      dvti_take_add_columns, &plan);
+    dvti_parallel_for((launch->out[0].dim[0] * b + DVTI_TAKE_COLUMNS - 1) / DVTI_TAKE_COLUMNS,
+                      0.6 * DVTI_TAKE_COLUMNS * (double)(m + 1), dvti_take_add_columns, &plan);
     dvti_index_round(launch, &plan.sums);
 }
+
+#undef DVTI_TAKE_COLUMNS
 
 /* ---- take_along: one element per position ---- */
 typedef struct dvti_along_plan {
@@ -174,7 +181,7 @@ static void dvti_ref_take_along(const dvti_launch *launch) {
     dvti_merge_axes(&plan.at);
     dvti_merge_axes(&plan.source);
     dvti_merge_axes(&plan.target);
-    dvti_parallel_for(items, 4096 / plan.row + 1, dvti_along_items, &plan);
+    dvti_parallel_for(items, 2.5 * (double)plan.row, dvti_along_items, &plan);
     if (adds)
         dvti_index_round(launch, &sums);
 }
@@ -198,6 +205,6 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
         dvti_ref_take_along(launch);
     else
         dvti_parallel_for(dvti_view_size(&launch->in[0]),
-                          16384 / (launch->out[0].dim[launch->out[0].ndim - 1] + 1) + 1,
+                          5 + 0.3 * (double)launch->out[0].dim[launch->out[0].ndim - 1],
                           dvti_one_hot_rows, (void *)launch);
 }

@@ -54,9 +54,12 @@ static dvti_matmul_job dvti_matmul_plan(const dvti_launch *launch) {
     return p;
 }
 
+static double dvti_matmul_terms(const dvti_matmul_job *p) {
+    return (double)p->batch * (double)p->n * (double)p->m * (double)p->k;
+}
+
 static int64_t dvti_matmul_areas(const dvti_matmul_job *p, int threads) {
-    return dvti_task_areas(p->tasks, (double)p->batch * (double)p->n * (double)p->m * (double)p->k,
-                           threads);
+    return dvti_task_areas(p->tasks, dvti_matmul_terms(p), threads);
 }
 
 DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch, int threads) {
@@ -198,9 +201,9 @@ static void dvti_matmul_vector(void *user, int64_t task, void *area) {
 DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
     dvti_matmul_job p = dvti_matmul_plan(launch);
     if (p.vector)
-        dvti_run_tasks(p.tasks, NULL, dvti_matmul_areas(&p, dvti_parallel_width()), 0,
-                       dvti_matmul_vector, &p);
+        dvti_run_tasks(p.tasks, dvti_matmul_terms(&p), NULL,
+                       dvti_matmul_areas(&p, dvti_parallel_width()), 0, dvti_matmul_vector, &p);
     else
-        dvti_run_tasks(p.tasks, launch->workspace, launch->workspace_bytes / p.plan.bytes,
-                       p.plan.bytes, dvti_matmul_tile, &p);
+        dvti_run_tasks(p.tasks, dvti_matmul_terms(&p), launch->workspace,
+                       launch->workspace_bytes / p.plan.bytes, p.plan.bytes, dvti_matmul_tile, &p);
 }

@@ -80,6 +80,6 @@ static void dvti_optimizer_range(void *user, int64_t begin, int64_t end) {
 }
 
 DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
-    dvti_parallel_for(dvti_view_size(&launch->out[0]), 16384, dvti_optimizer_range,
+    dvti_parallel_for(dvti_view_size(&launch->out[0]), 4, dvti_optimizer_range,
                       (void *)(uintptr_t)launch);
 }

@@ -75,6 +75,5 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
     }
     p.inside = launch->i[6] == 1;
     work = p.extent[0] * p.extent[1] + p.windows[0] * p.windows[1] * p.size[0] * p.size[1];
-    dvti_parallel_for(x->dim[0] * x->dim[1], DVTI_MAX(1, 16384 / DVTI_MAX(work, 1)), dvti_pool_body,
-                      &p);
+    dvti_parallel_for(x->dim[0] * x->dim[1], 0.6 * (double)work, dvti_pool_body, &p);
 }

@@ -311,10 +311,12 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
             dvti_random_shuffle(launch);
     } else if (launch->i[0] == DVTI_RNG_PHILOX) {
         int per = dvti_random_per_counter(launch);
-        dvti_parallel_for((n + per - 1) / per, 1024, dvti_random_philox, user);
+        dvti_parallel_for((n + per - 1) / per, launch->op == DVTI_OP_normal ? 60 : 20,
+                          dvti_random_philox, user);
     } else if (launch->i[0] == DVTI_RNG_THREEFRY) {
-        dvti_parallel_for(n, 2048, dvti_random_jax, user);
+        dvti_parallel_for(n, 20, dvti_random_jax, user);
     } else {
-        dvti_parallel_for(launch->i[4], 16, dvti_random_mxnet, user);
+        int64_t states = launch->i[4];
+        dvti_parallel_for(states, 10 * (double)n / (double)states, dvti_random_mxnet, user);
     }
 }

@@ -69,6 +69,6 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
     dvti_softmax_split(&launch->in[0], &plan.rows_in, &plan.row_in);
     dvti_softmax_split(&launch->out[0], &plan.rows_out, &plan.row_out);
     plan.n = launch->in[0].dim[launch->in[0].ndim - 1];
-    dvti_parallel_for(dvti_view_size(&plan.rows_in), 2048 / (plan.n + 1) + 1, dvti_softmax_rows,
+    dvti_parallel_for(dvti_view_size(&plan.rows_in), 5 * (double)(plan.n + 1), dvti_softmax_rows,
                       &plan);
 }

@@ -1,0 +1,132 @@
+/* The pool, and what decides how many threads it has. */
+#define POOL_TEST(name) DVT_TEST(thread_pool_##name)
+#include "thread_pool_tests.h"
+
+#if !defined(DEVTENSOR_NO_THREADS)
+#include <sys/stat.h>
+
+/* ---- OpenMP ---- */
+#if defined(__ELF__)
+static int pretended_region;
+
+/* What a program with OpenMP has; the library finds it by its weak reference. */
+#ifdef __cplusplus
+extern "C"
+#endif
+    int
+    omp_in_parallel(void);
+
+int omp_in_parallel(void) {
+    return pretended_region;
+}
+
+POOL_TEST(serial_in_an_openmp_region) {
+    dvt_set_num_threads(2);
+    pool->alone_until = 0;
+    CHECK(threads_meet(2));
+    pretended_region = 1;
+    CHECK(dvti_openmp_busy());
+    CHECK_INT(dvti_parallel_width(), 1);
+    CHECK_INT(run_job(100, LARGE), 1);
+    pretended_region = 0;
+    pool->alone_until = 0;
+    CHECK(threads_meet(2));
+    dvt_set_num_threads(0);
+}
+#endif
+
+/* ---- how many processors ---- */
+#if defined(__linux__)
+static void *count_here(void *user) {
+    cpu_set_t one, all;
+    int i, *result = (int *)user;
+    CPU_ZERO(&one);
+    sched_getaffinity(0, sizeof all, &all);
+    for (i = 0; i < CPU_SETSIZE && !CPU_ISSET(i, &all); i++)
+        continue;
+    CPU_SET(i, &one);
+    result[0] = dvti_cpu_count() <= CPU_COUNT(&all);
+    result[1] = sched_setaffinity(0, sizeof one, &one) == 0 ? dvti_cpu_count() : -1;
+    return NULL;
+}
+
+POOL_TEST(affinity_counts) {
+    pthread_t thread;
+    int result[2] = {0, 0};
+    if (CHECK(pthread_create(&thread, NULL, count_here, result) == 0))
+        pthread_join(thread, NULL);
+    CHECK(result[0]);
+    CHECK_INT(result[1], 1);
+}
+
+/* A folder with files like those of the kernel. */
+static char root[] = "/tmp/dvt_pool_XXXXXX";
+
+static void put(const char *path, const char *text) {
+    char full[300], *slash;
+    FILE *file;
+    snprintf(full, sizeof full, "%s/%s", root, path);
+    for (slash = full + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = 0;
+        mkdir(full, 0700);
+        *slash = '/';
+    }
+    file = fopen(full, "w");
+    if (CHECK(file != NULL)) {
+        fputs(text, file);
+        fclose(file);
+    }
+}
+
+static int quota(const char *membership) {
+    char full[300];
+    put("self", membership);
+    snprintf(full, sizeof full, "%s/self", root);
+    return dvti_cpu_quota(root, full);
+}
+
+POOL_TEST(quotas_count) {
+    char command[300];
+    if (!mkdtemp(root))
+        SKIP("no folder can be made in /tmp");
+    CHECK_INT(quota("0::/\n"), 0);
+    /* version 2 */
+    put("a/cpu.max", "max 100000\n");
+    put("a/b/cpu.max", "150000 100000\n");
+    put("a/b/c/cpu.max", "900000 100000\n");
+    CHECK_INT(quota("0::/a\n"), 0);
+    CHECK_INT(quota("0::/a/b\n"), 2);
+    CHECK_INT(quota("0::/a/b/c\n"), 2); /* groups around it count */
+    CHECK_INT(quota("0::/gone/d\n"), 0);
+    put("cpu.max", "400000 100000\n"); /* in a container, which sees its own group as the root */
+    CHECK_INT(quota("0::/gone/d\n"), 4);
+    CHECK_INT(quota("0::/../../other\n"), 4);
+    put("cpu.max", "nonsense");
+    CHECK_INT(quota("0::/\n"), 0);
+    put("cpu.max", "1000 100000\n");
+    CHECK_INT(quota("0::/\n"), 1);
+    put("cpu.max", "99999999999999 1\n");
+    CHECK_INT(quota("0::/\n"), 4096);
+    /* version 1, and both */
+    put("cpu,cpuacct/job/cpu.cfs_quota_us", "-1\n");
+    put("cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
+    CHECK_INT(quota("3:cpu,cpuacct:/job\n"), 0);
+    put("cpu,cpuacct/job/cpu.cfs_quota_us", "250000\n");
+    CHECK_INT(quota("3:cpu,cpuacct:/job\n"), 3);
+    CHECK_INT(quota("12:memory:/x\n3:cpuacct,cpu:/job\n4:cpuset:/\nnonsense\n"), 3);
+    CHECK_INT(quota("3:cpuset,cpuacct:/job\n"), 0);
+    put("unified/a/cpu.max", "200000 100000\n");
+    CHECK_INT(quota("3:cpu,cpuacct:/job\n0::/a\n"), 2);
+    CHECK_INT(dvti_cpu_quota(root, "/nothing/there"), 0);
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    CHECK_INT(system(command), 0);
+}
+#endif
+
+#else
+#include "dvt_test.h"
+
+DVT_TEST(thread_pool_left_out) {
+    SKIP("DEVTENSOR_NO_THREADS");
+}
+#endif
