@@ -534,7 +534,9 @@ DVT_API dvt_status dvt_wait_all(void);
    for several times the speed. cpu() and other dtypes never change. What counts is the setting when the operation is called. */
 DVT_API bool dvt_allow_tf32(bool allow);
 
-/* Threads that cpu() uses; 0 asks for the default: those this process may run on. */
+/* Threads that cpu() uses; 0 asks for the default: DEVTENSOR_NUM_THREADS, or one for each processor that this process may use (its
+   affinity, and what a container's quota pays for). Results do not depend on it. In a parallel region of OpenMP, and in threads
+   that find the others busy, the calling thread computes alone. Errors: RANGE (n outside 0..256). */
 DVT_API dvt_status dvt_set_num_threads(int n);
 DVT_API int dvt_num_threads(void);
 /* Seconds since some fixed moment, for measuring. */
@@ -2119,6 +2121,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 #endif
 #if defined(__GLIBC__) && !defined(__USE_XOPEN2K)
 #error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
@@ -2163,6 +2166,45 @@ typedef int64_t dvti_atomic;
 #define dvti_atomic_add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
 /* Is *p == from? Then it becomes `to`. */
 #define dvti_atomic_swap(p, from, to) __sync_bool_compare_and_swap((p), (from), (to))
+#endif
+
+/* What lies on a cache line of its own begins with this. */
+#if defined(_MSC_VER) && !defined(__clang__)
+#define DVTI_LINE_ALIGNED __declspec(align(64))
+#else
+#define DVTI_LINE_ALIGNED __attribute__((__aligned__(64)))
+#endif
+
+/* Between two looks at a word that another thread is about to change. */
+#if defined(_WIN32)
+#define dvti_pause() YieldProcessor()
+#elif defined(__x86_64__) || defined(__i386__)
+#define dvti_pause() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define dvti_pause() __asm__ volatile("isb" ::: "memory") /* `yield` does nothing on most of them */
+#else
+#define dvti_pause() ((void)0)
+#endif
+
+/* Whether syscall() is declared: the calls that glibc hides, or does not wrap. */
+#if defined(__linux__) && (!defined(__GLIBC__) || defined(__USE_MISC))
+#define DVTI_LINUX 1
+#else
+#define DVTI_LINUX 0
+#endif
+
+/* A word that threads sleep on, until it changes: the kernel's futex where there is one, else a condition variable. */
+#ifndef DVTI_FUTEX
+#if DVTI_LINUX && defined(SYS_futex)
+#define DVTI_FUTEX 1
+#else
+#define DVTI_FUTEX 0
+#endif
+#endif
+#if DVTI_FUTEX
+typedef int32_t dvti_word;
+#else
+typedef dvti_atomic dvti_word;
 #endif
 
 /* ---- threads: pthreads or Win32; with DEVTENSOR_NO_THREADS locks are nothing ---- */
@@ -2293,15 +2335,25 @@ DVTI_FN int64_t dvti_env_int(const char *name, int64_t low, int64_t high, int64_
 DVTI_FN int64_t dvti_parse_bytes(const char *text);
 
 /* ---- threads ---- */
-/* Calls body(user, begin, end) over disjoint ranges that cover 0..n, on the caller and the pool's threads. Ranges are not
-   smaller than `grain`. Nested calls, and calls from device queues, run in the caller. Never fails. */
+/* Calls body(user, begin, end) over disjoint ranges that cover 0..n, on the caller and the pool's threads. `cost` says how
+   many nanoseconds one item takes one thread; a factor of three either way does no harm. Work of less than DVTI_PARALLEL_NS in
+   all stays in the caller, as do nested calls, calls from device queues and from parallel regions of OpenMP. Where ranges begin
+   depends on the number of threads, so it must not decide any rounding. Never fails. */
 typedef void (*dvti_range_fn)(void *user, int64_t begin, int64_t end);
-DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, void *user);
+DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user);
+/* A fork and join costs about 0.3 us while the workers spin, 5 to 50 us when they sleep. As a cost it says of an item that it is worth a
+   thread. */
+#define DVTI_PARALLEL_NS 10000
 /* How many threads would take part in a dvti_parallel_for that this thread started now. Never waits. */
 DVTI_FN int dvti_parallel_width(void);
 /* This thread runs everything itself from now on (device queues, loader workers). */
 DVTI_FN void dvti_parallel_off(void);
+/* Whether this thread is inside a parallel region of OpenMP, by whatever runtime this process has. */
+DVTI_FN bool dvti_openmp_busy(void);
+/* The processors that this process may use: its affinity, and what a container's quota pays for, rounded up. */
 DVTI_FN int dvti_cpu_count(void);
+/* The quota alone; 0: none. `mounts` and `membership`: /sys/fs/cgroup and /proc/self/cgroup. */
+DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 #if DVTI_THREADS
 /* Starts a thread with all signals blocked; false when the system refuses. */
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, void (*run)(void *), void *user);
@@ -2338,6 +2390,153 @@ DVTI_FN void *dvti_library_symbol(void *library, const char *name);
 /* ==== end src/1_base/dvt_base.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 13 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_cpu_count.c ==== */
+/* How many processors this process may use. Asked once, when the pool is made: sysconf alone counts the whole machine, and a
+   pool of its size in a container that is paid for two processors spends its time descheduled. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/1_base/dvt_cpu_count.c"
+#endif
+
+#define DVTI_MOST_CPUS 4096
+
+#if defined(__linux__)
+static int dvti_least(int a, int b) {
+    return !a ? b : !b ? a : DVTI_MIN(a, b);
+}
+
+static long long dvti_number_in(const char *folder, const char *file) {
+    char path[640];
+    long long number = -1;
+    FILE *stream;
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    stream = fopen(path, "r");
+    if (!stream)
+        return -1;
+    if (fscanf(stream, "%lld", &number) != 1)
+        number = -1;
+    fclose(stream);
+    return number;
+}
+
+static int dvti_quota_in(const char *folder) {
+    char path[640];
+    long long quota = -1, period = -1;
+    FILE *stream;
+    snprintf(path, sizeof path, "%s/cpu.max",
+             folder); /* version 2: "200000 100000", or "max 100000" */
+    stream = fopen(path, "r");
+    if (stream) {
+        if (fscanf(stream, "%lld %lld", &quota, &period) != 2)
+            quota = -1;
+        fclose(stream);
+    } else {
+        quota = dvti_number_in(folder, "cpu.cfs_quota_us");
+        period = dvti_number_in(folder, "cpu.cfs_period_us");
+    }
+    if (quota <= 0 || period <= 0)
+        return 0;
+    return (int)DVTI_MIN((quota - 1) / period + 1, DVTI_MOST_CPUS);
+}
+
+/* A group is held by its own quota and by those of all groups around it. */
+static int dvti_quota_up(const char *root, const char *group) {
+    char folder[600];
+    size_t least = strlen(root);
+    int quota = 0;
+    /* A group outside of the container's view is "/../other": what is mounted is all that can be known. */
+    snprintf(folder, sizeof folder, "%s%s", root, strstr(group, "..") ? "" : group);
+    for (;;) {
+        char *cut;
+        quota = dvti_least(quota, dvti_quota_in(folder));
+        cut = strrchr(folder, '/');
+        if (!cut || strlen(folder) <= least)
+            return quota;
+        *cut = 0;
+    }
+}
+
+/* Whether "cpu" is one of the names in "cpuacct,cpu". */
+static bool dvti_controls_cpu(const char *names) {
+    while (*names) {
+        size_t length = strcspn(names, ",");
+        if (length == 3 && memcmp(names, "cpu", 3) == 0)
+            return true;
+        names += length + (names[length] == ',');
+    }
+    return false;
+}
+
+/* Lines are "4:cpu,cpuacct:/group" in version 1 and "0::/group" in version 2; a machine may have both. */
+DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership) {
+    static const char *const place[] = {"/cpu", "/cpu,cpuacct", "/cpuacct,cpu"};
+    FILE *file = fopen(membership, "r");
+    char line[512], root[128];
+    int quota = 0, i;
+    while (file && fgets(line, sizeof line, file)) {
+        char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
+        if (!group)
+            continue;
+        *names++ = *group++ = 0;
+        group[strcspn(group, "\n")] = 0;
+        if (!*names) {
+            snprintf(root, sizeof root, "%s/unified", mounts);
+            quota = dvti_least(quota, dvti_quota_up(mounts, group));
+            quota = dvti_least(quota, dvti_quota_up(root, group));
+        }
+        for (i = 0; i < DVTI_LENGTH(place) && dvti_controls_cpu(names); i++) {
+            snprintf(root, sizeof root, "%s%s", mounts, place[i]);
+            quota = dvti_least(quota, dvti_quota_up(root, group));
+        }
+    }
+    if (file)
+        fclose(file);
+    return quota;
+}
+
+/* The system call itself, since the C library's wrapper knows 1024 processors; 0 when it is refused. */
+static int dvti_affinity(void) {
+    int count = 0;
+#if DVTI_LINUX && defined(SYS_sched_getaffinity)
+    unsigned char mask[DVTI_MOST_CPUS];
+    long bytes, i;
+    int bits;
+    memset(mask, 0, sizeof mask);
+    bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
+    for (i = 0; i < bytes; i++)
+        for (bits = mask[i]; bits; bits &= bits - 1)
+            count++;
+#endif
+    return count;
+}
+#else
+DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership) {
+    (void)mounts;
+    (void)membership;
+    return 0;
+}
+#endif
+
+DVTI_FN int dvti_cpu_count(void) {
+#if defined(_WIN32)
+    return (int)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+#else
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    int count = online > 0 ? (int)DVTI_MIN(online, DVTI_MOST_CPUS) : 1;
+#if defined(__linux__)
+    int allowed = dvti_affinity(), quota = dvti_cpu_quota("/sys/fs/cgroup", "/proc/self/cgroup");
+    if (allowed > 0)
+        count = allowed;
+    count = dvti_least(quota, count);
+#endif
+    return count;
+#endif
+}
+
+#undef DVTI_MOST_CPUS
+/* ==== end src/1_base/dvt_cpu_count.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 14 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_hash.c ==== */
 /* 128-bit hashes of bytes, to name and to check what is kept in files. */
@@ -2392,7 +2591,7 @@ DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]) {
 }
 /* ==== end src/1_base/dvt_hash.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/devtensor_spine.h"
+#line 15 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_mem.c ==== */
 /* Memory: one door for every allocation of the library, and the arithmetic of sizes. */
@@ -2506,7 +2705,540 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out) {
 }
 /* ==== end src/1_base/dvt_mem.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/devtensor_spine.h"
+#line 16 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_openmp.c ==== */
+/* Callers that are OpenMP programs: where all their threads compute already, a pool beside them would only take processors away.
+   Nothing is linked: a runtime that the program has is found by its name, or by the weak reference that programs without
+   shared libraries need. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/1_base/dvt_openmp.c"
+#endif
+
+#if DVTI_THREADS
+
+#if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__))
+static int dvti_linked_in_parallel(void)
+    __attribute__((__weakref__("omp_in_parallel"), __unused__));
+#define DVTI_OPENMP_LINKED 1
+#else
+#define DVTI_OPENMP_LINKED 0
+#endif
+
+typedef int (*dvti_in_parallel_fn)(void);
+
+/* Of the runtimes in this process; a Python program may well have two. */
+static dvti_in_parallel_fn dvti_in_parallel[4];
+static dvti_atomic dvti_openmp_known; /* 0: not looked for, 1: being looked for, 2: found or not */
+
+static void dvti_openmp_find(void) {
+    static const char *const names[] = {
+#if defined(_WIN32)
+        "vcomp140.dll",
+        "libiomp5md.dll",
+        "libomp140.x86_64.dll",
+        "libomp.dll",
+        "libgomp-1.dll"
+#elif defined(__APPLE__)
+        "@rpath/libomp.dylib",
+        "libomp.dylib",
+        "libiomp5.dylib"
+#else
+        "libgomp.so.1",
+        "libomp.so.5",
+        "libomp.so",
+        "libiomp5.so"
+#endif
+    };
+    int i, n = 0;
+#if DVTI_OPENMP_LINKED
+    if (dvti_linked_in_parallel)
+        dvti_in_parallel[n++] = dvti_linked_in_parallel;
+#endif
+    for (i = 0; i < DVTI_LENGTH(names) && n < DVTI_LENGTH(dvti_in_parallel); i++) {
+        void *library = dvti_library_loaded(names[i]), *symbol;
+        if (!library)
+            continue;
+        symbol = dvti_library_symbol(library, "omp_in_parallel");
+        if (symbol && (n == 0 || memcmp(&dvti_in_parallel[0], &symbol, sizeof symbol) != 0))
+            memcpy(&dvti_in_parallel[n++], &symbol, sizeof symbol);
+        /* Never closed: the function is called until the process ends. */
+    }
+}
+
+DVTI_FN bool dvti_openmp_busy(void) {
+    int i;
+    if (dvti_atomic_load(&dvti_openmp_known) != 2) {
+        if (!dvti_atomic_swap(&dvti_openmp_known, 0, 1))
+            return true; /* another thread looks now: this once, do without the pool */
+        dvti_openmp_find();
+        dvti_atomic_store(&dvti_openmp_known, 2);
+    }
+    for (i = 0; i < DVTI_LENGTH(dvti_in_parallel) && dvti_in_parallel[i]; i++)
+        if (dvti_in_parallel[i]())
+            return true;
+    return false;
+}
+
+#undef DVTI_OPENMP_LINKED
+
+#else
+
+DVTI_FN bool dvti_openmp_busy(void) {
+    return false;
+}
+
+#endif
+/* ==== end src/1_base/dvt_openmp.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/1_base/dvt_pool.c ==== */
+/* The pool behind dvti_parallel_for.
+
+   One job at a time, cut into ranges. Whoever takes part draws ranges until none is left, and the caller waits only for ranges
+   that others have drawn: it can finish alone, so a worker that sleeps, or that the system does not run, delays nobody. A thread
+   that finds the pool busy does its work alone.
+
+   Workers look for the next job for a while before they sleep, since waking one takes a hundred times as long as a job that is
+   found by looking. By time and not by a count of `pause`, which takes 10 times longer on some processors than on others. And not at
+   all where a container pays for processor time, or where there are more threads than processors.
+
+   A range that a worker has drawn, and cannot run because another process has its processor, would cost the caller a slice of the
+   scheduler, several milliseconds. The caller cannot know that beforehand, but it can keep the loss in proportion: after
+   waiting in vain for t it works alone for 8 t. So the pool takes at most an eighth more time than one thread.
+
+   A forked child has none of the threads, and starts its own. A handler tells it, since asking for the process at every job would double
+   what a job costs. Where the handler does not run (a bare clone), workers that are gone look like workers that never draw. */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/1_base/dvt_pool.c"
+#endif
+
+static DVTI_TLS int dvti_serial_depth;
+
+DVTI_FN void dvti_parallel_off(void) {
+    dvti_serial_depth = 1;
+}
+
+static dvt_status dvti_check_threads(int n) {
+    return n < 0 || n > 256
+               ? dvti_fail(DVT_ERR_RANGE,
+                           "dvt_set_num_threads: got %d; expected 0 (the default) to 256", n)
+               : DVT_OK;
+}
+
+#if DVTI_THREADS
+
+#define DVTI_RANGE_NS 4000 /* the least work that a range has */
+#define DVTI_RANGES 8      /* for each thread: what the last one holds up is small */
+#define DVTI_SPIN_SECONDS                                                                          \
+    30e-6 /* workers look for a job, and callers for the end of one, before they sleep */
+#define DVTI_WAKE_NS 50000     /* the work that a wake-up is worth */
+#define DVTI_ALONE_FACTOR 8    /* times what was lost */
+#define DVTI_ALONE_SECONDS 1.0 /* at most: a process may have been stopped */
+#define DVTI_RETRY_SECONDS 1.0 /* after the system refused to start a thread */
+
+typedef struct dvti_pool {
+    /* One cache line: who sees `left` change has the whole job. */
+    DVTI_LINE_ALIGNED dvti_atomic
+        left; /* ranges that nobody has drawn; the caller has the first without drawing */
+    dvti_range_fn body;
+    void *user;
+    int64_t n, step, ranges;
+    dvti_word posted; /* jobs so far; what workers sleep on */
+    /* Another, which workers write. */
+    DVTI_LINE_ALIGNED dvti_word
+        finished; /* ranges that workers have done; what the caller sleeps on */
+    dvti_atomic caller_sleeps;
+    /* What changes rarely. */
+    DVTI_LINE_ALIGNED dvti_atomic busy; /* 1: a thread has the pool, and what follows `started` */
+    dvti_atomic threads;                /* 0: not decided yet */
+    dvti_atomic alive, sleeping;        /* workers */
+    dvti_atomic stop;
+    dvti_atomic started; /* workers so far: the next one's number */
+    bool ready;
+    double spin;        /* seconds */
+    double retry_at;    /* no thread is started before; 0: any time */
+    double alone_until; /* 0: not alone */
+    double owed;        /* nanoseconds of work done while there were sleepers */
+#if !DVTI_FUTEX
+    dvti_mutex lock;
+    dvti_cond changed;
+#endif
+} dvti_pool;
+
+static dvti_pool dvti_the_pool;
+
+/* ---- sleeping ---- */
+#if DVTI_FUTEX
+/* Until the word has changed; may return earlier. */
+static void dvti_pool_sleep(dvti_pool *pool, dvti_word *word, dvti_word value) {
+    (void)pool;
+    syscall(SYS_futex, word, 128 /* FUTEX_WAIT_PRIVATE */, value, NULL, NULL, 0);
+}
+
+static void dvti_pool_wake(dvti_pool *pool, dvti_word *word, int threads) {
+    (void)pool;
+    syscall(SYS_futex, word, 129 /* FUTEX_WAKE_PRIVATE */, threads, NULL, NULL, 0);
+}
+
+static void dvti_pool_sleep_ready(dvti_pool *pool) {
+    (void)pool;
+}
+#else
+static void dvti_pool_sleep(dvti_pool *pool, dvti_word *word, dvti_word value) {
+    dvti_mutex_lock(&pool->lock);
+    while (dvti_atomic_load(word) == value)
+        dvti_cond_wait(&pool->changed, &pool->lock);
+    dvti_mutex_unlock(&pool->lock);
+}
+
+static void dvti_pool_wake(dvti_pool *pool, dvti_word *word, int threads) {
+    (void)word;
+    (void)threads;
+    dvti_mutex_lock(&pool->lock); /* who has seen the old value waits by now */
+    dvti_mutex_unlock(&pool->lock);
+    dvti_cond_broadcast(&pool->changed);
+}
+
+static void dvti_pool_sleep_ready(dvti_pool *pool) {
+    dvti_mutex fresh_lock = DVTI_MUTEX_INIT;
+    dvti_cond fresh_cond = DVTI_COND_INIT;
+    memcpy(&pool->lock, &fresh_lock, sizeof fresh_lock);
+    memcpy(&pool->changed, &fresh_cond, sizeof fresh_cond);
+}
+#endif
+
+/* ---- ranges ---- */
+/* The range's number from the end, 1 for the last one; 0 when none is left. Once it has one, a thread may read the job: the
+   caller does not go on before that range is finished. */
+static int64_t dvti_pool_draw(dvti_pool *pool) {
+    int64_t left;
+    while ((left = dvti_atomic_load(&pool->left)) > 0)
+        if (dvti_atomic_swap(&pool->left, left, left - 1))
+            return left;
+    return 0;
+}
+
+/* Draws from the job until nothing is left, beginning with the range that was drawn; returns how many it did. */
+static int64_t dvti_pool_do(dvti_pool *pool, int64_t drawn) {
+    dvti_range_fn body = pool->body;
+    void *user = pool->user;
+    int64_t n = pool->n, step = pool->step, ranges = pool->ranges, done = 0;
+    for (; drawn; drawn = dvti_pool_draw(pool)) {
+        int64_t begin = (ranges - drawn) * step;
+        body(user, begin, DVTI_MIN(begin + step, n));
+        done++;
+    }
+    return done;
+}
+
+/* ---- workers ---- */
+/* Threads of a process with several groups of processors (more than 64) begin in one of them. */
+static void dvti_pool_place(int64_t number) {
+#if defined(_WIN32)
+    WORD group, groups = GetActiveProcessorGroupCount();
+    int64_t all = (int64_t)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS), at;
+    if (groups < 2 || all < 1)
+        return;
+    at = (number + 1) % all; /* the caller has the first processor */
+    for (group = 0; group < groups; group++) {
+        DWORD here = GetActiveProcessorCount(group);
+        if (at < (int64_t)here) {
+            GROUP_AFFINITY affinity;
+            memset(&affinity, 0, sizeof affinity);
+            affinity.Group = group;
+            affinity.Mask =
+                here >= 8 * sizeof affinity.Mask ? ~(KAFFINITY)0 : ((KAFFINITY)1 << here) - 1;
+            SetThreadGroupAffinity(GetCurrentThread(), &affinity, NULL);
+            return;
+        }
+        at -= (int64_t)here;
+    }
+#else
+    (void)number;
+#endif
+}
+
+/* Whether there was something to do before the time was over. */
+static bool dvti_pool_look(const dvti_pool *pool) {
+    double end = 0, now;
+    int i;
+    if (pool->spin <= 0)
+        return false;
+    for (;;) {
+        for (i = 0; i < 16; i++) {
+            if (dvti_atomic_load(&pool->left) > 0 || dvti_atomic_load(&pool->stop))
+                return true;
+            dvti_pause();
+        }
+        now = dvti_now();
+        if (end <= 0)
+            end = now + pool->spin;
+        else if (now >= end)
+            return false;
+    }
+}
+
+static void dvti_pool_worker(void *user) {
+    dvti_pool *pool = (dvti_pool *)user;
+    dvti_serial_depth = 1;
+    dvti_pool_place(dvti_atomic_add(&pool->started, 1) - 1);
+    while (!dvti_atomic_load(&pool->stop)) {
+        dvti_word posted = dvti_atomic_load(&pool->posted);
+        int64_t drawn = dvti_pool_draw(pool);
+        if (drawn) {
+            dvti_atomic_add(&pool->finished, (dvti_word)dvti_pool_do(pool, drawn));
+            if (dvti_atomic_load(&pool->caller_sleeps))
+                dvti_pool_wake(pool, &pool->finished, 1);
+        } else if (!dvti_pool_look(pool)) {
+            /* Whoever posts after this line sees a sleeper; whoever did before has changed the word. */
+            dvti_atomic_add(&pool->sleeping, 1);
+            dvti_pool_sleep(pool, &pool->posted, posted);
+            dvti_atomic_add(&pool->sleeping, -1);
+        }
+    }
+    dvti_atomic_add(&pool->alive, -1);
+}
+
+/* ---- taking the pool, and making it what it should be ---- */
+/* Without waiting: who finds the pool busy works alone. */
+static bool dvti_pool_take(dvti_pool *pool) {
+    return !dvti_atomic_load(&pool->busy) && dvti_atomic_swap(&pool->busy, 0, 1);
+}
+
+static void dvti_pool_give(dvti_pool *pool) {
+    dvti_atomic_store(&pool->busy, 0);
+}
+
+#if !defined(_WIN32)
+static void dvti_pool_forked(void) {
+    dvti_pool *pool = &dvti_the_pool;
+    dvti_pool_sleep_ready(pool);
+    dvti_atomic_store(&pool->left, 0);
+    dvti_atomic_store(&pool->alive, 0);
+    dvti_atomic_store(&pool->sleeping, 0);
+    dvti_atomic_store(&pool->stop, 0);
+    pool->retry_at = pool->alone_until = 0;
+    dvti_pool_give(pool);
+}
+#endif
+
+/* Two threads that ask at the same time get the same answer. */
+static int dvti_pool_threads(dvti_pool *pool) {
+    int64_t threads = dvti_atomic_load(&pool->threads);
+    if (threads)
+        return (int)threads;
+    threads = dvti_env_int("DEVTENSOR_NUM_THREADS", 1, 256, DVTI_MIN(dvti_cpu_count(), 256));
+    return dvti_atomic_swap(&pool->threads, 0, threads) ? (int)threads : dvti_pool_threads(pool);
+}
+
+static void dvti_pool_stop(dvti_pool *pool) {
+    dvti_atomic_store(&pool->stop, 1);
+    dvti_atomic_add(&pool->posted, 1);
+    dvti_pool_wake(pool, &pool->posted, INT_MAX);
+    while (dvti_atomic_load(&pool->alive))
+        dvti_pause();
+    dvti_atomic_store(&pool->stop, 0);
+    dvti_atomic_store(&pool->started, 0);
+}
+
+static void dvti_pool_start(dvti_pool *pool, int workers) {
+    bool started = true;
+    pool->retry_at = 0;
+    while (started && dvti_atomic_load(&pool->alive) < workers) {
+        dvti_thread thread;
+        dvti_atomic_add(&pool->alive, 1);
+        started = dvti_thread_start(&thread, dvti_pool_worker, pool);
+        if (!started) {
+            dvti_atomic_add(&pool->alive, -1);
+            pool->retry_at = dvti_now() + DVTI_RETRY_SECONDS;
+        } else {
+#if defined(_WIN32)
+            CloseHandle(thread);
+#else
+            pthread_detach(thread);
+#endif
+        }
+    }
+}
+
+/* How many threads take part in the next job. */
+static int dvti_pool_ready(dvti_pool *pool) {
+    int threads = dvti_pool_threads(pool), alive = (int)dvti_atomic_load(&pool->alive);
+    if (alive == threads - 1)
+        return threads;
+    if (!pool->ready) {
+        dvti_pool_sleep_ready(pool);
+#if !defined(_WIN32)
+        pthread_atfork(NULL, NULL, dvti_pool_forked);
+#endif
+        pool->ready = true;
+    }
+    if (pool->retry_at > 0 && alive < threads && dvti_now() < pool->retry_at)
+        return alive + 1;
+    if (alive)
+        dvti_pool_stop(pool);
+    pool->spin =
+        threads <= dvti_cpu_count() && !dvti_cpu_quota("/sys/fs/cgroup", "/proc/self/cgroup")
+            ? DVTI_SPIN_SECONDS
+            : 0;
+    dvti_pool_start(pool, threads - 1);
+    return (int)dvti_atomic_load(&pool->alive) + 1;
+}
+
+static bool dvti_pool_alone(dvti_pool *pool) {
+    if (pool->alone_until > 0 && dvti_now() >= pool->alone_until)
+        pool->alone_until = 0;
+    return pool->alone_until > 0;
+}
+
+/* ---- a job ---- */
+/* Workers that look find the job themselves. Waking others costs more than a small job is worth, but many small jobs in
+   a row are worth it. */
+static void dvti_pool_rouse(dvti_pool *pool, double work) {
+    int64_t sleeping = dvti_atomic_load(&pool->sleeping), useful;
+    if (!sleeping)
+        return;
+    pool->owed += work;
+    if (pool->owed < DVTI_WAKE_NS)
+        return;
+    useful = DVTI_MIN(pool->ranges - 1, (int64_t)(pool->owed / DVTI_WAKE_NS));
+    pool->owed = 0;
+    dvti_pool_wake(pool, &pool->posted, (int)DVTI_MIN(useful, sleeping));
+}
+
+/* Until the others have finished `ranges`; returns the seconds that it took. */
+static double dvti_pool_await(dvti_pool *pool, dvti_word ranges) {
+    double begin, now;
+    dvti_word finished;
+    int i;
+    for (i = 0; i < 16; i++) {
+        if (dvti_atomic_load(&pool->finished) == ranges)
+            return 0;
+        dvti_pause();
+    }
+    begin = now = dvti_now();
+    while (now - begin < pool->spin) {
+        for (i = 0; i < 16; i++) {
+            if (dvti_atomic_load(&pool->finished) == ranges)
+                return dvti_now() - begin;
+            dvti_pause();
+        }
+        now = dvti_now();
+    }
+    dvti_atomic_store(&pool->caller_sleeps, 1);
+    while ((finished = dvti_atomic_load(&pool->finished)) != ranges)
+        dvti_pool_sleep(pool, &pool->finished, finished);
+    dvti_atomic_store(&pool->caller_sleeps, 0);
+    return dvti_now() - begin;
+}
+
+/* In ranges of at least DVTI_RANGE_NS, as even as can be, whose ends are multiples of 64 where that hardly matters. */
+static void dvti_pool_cut(dvti_pool *pool, int threads, int64_t n, double cost) {
+    int64_t least = cost < DVTI_RANGE_NS ? (int64_t)(DVTI_RANGE_NS / cost) + 1 : 1;
+    int64_t ranges = DVTI_MIN(DVTI_MAX(n / least, 1), (int64_t)threads * DVTI_RANGES);
+    pool->n = n;
+    pool->step = (n + ranges - 1) / ranges;
+    if (pool->step >= 1024)
+        pool->step = (pool->step + 63) / 64 * 64;
+    pool->ranges = (n + pool->step - 1) / pool->step;
+}
+
+static void dvti_pool_run(dvti_pool *pool, double work) {
+    double begin = dvti_now(), share, lost;
+    int64_t ranges = pool->ranges, own;
+    dvti_atomic_store(&pool->finished, 0);
+    dvti_atomic_store(&pool->left, ranges - 1);
+    dvti_atomic_add(&pool->posted, 1);
+    dvti_pool_rouse(pool, work);
+    own = dvti_pool_do(pool, ranges);
+    if (own == ranges)
+        return;
+    share = (dvti_now() - begin) / (double)own;
+    lost = dvti_pool_await(pool, (dvti_word)(ranges - own)) - 2 * share - DVTI_SPIN_SECONDS;
+    if (lost > 0)
+        pool->alone_until = dvti_now() + DVTI_MIN(DVTI_ALONE_FACTOR * lost, DVTI_ALONE_SECONDS);
+}
+
+DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user) {
+    dvti_pool *pool = &dvti_the_pool;
+    double work = (double)n * cost;
+    int threads;
+    if (n <= 0)
+        return;
+    if (n == 1 || work < DVTI_PARALLEL_NS || dvti_serial_depth ||
+        dvti_atomic_load(&pool->threads) == 1 || dvti_openmp_busy() || !dvti_pool_take(pool)) {
+        body(user, 0, n);
+        return;
+    }
+    dvti_serial_depth = 1;
+    threads = dvti_pool_ready(pool);
+    dvti_pool_cut(pool, threads, n, cost);
+    if (threads == 1 || pool->ranges == 1 || dvti_pool_alone(pool)) {
+        body(user, 0, n);
+    } else {
+        pool->body = body;
+        pool->user = user;
+        dvti_pool_run(pool, work);
+    }
+    dvti_serial_depth = 0;
+    dvti_pool_give(pool);
+}
+
+DVT_API dvt_status dvt_set_num_threads(int n) {
+    dvt_status status = dvti_check_threads(n);
+    if (status == DVT_OK)
+        dvti_atomic_store(&dvti_the_pool.threads, n); /* the next job makes the pool so */
+    return status;
+}
+
+DVT_API int dvt_num_threads(void) {
+    return dvti_pool_threads(&dvti_the_pool);
+}
+
+DVTI_FN int dvti_parallel_width(void) {
+    dvti_pool *pool = &dvti_the_pool;
+    int n;
+    if (dvti_serial_depth || dvti_openmp_busy() || !dvti_pool_take(pool))
+        return 1;
+    n = dvti_pool_alone(pool) ? 1 : dvti_pool_threads(pool);
+    dvti_pool_give(pool);
+    return n;
+}
+
+#undef DVTI_RANGE_NS
+#undef DVTI_RANGES
+#undef DVTI_SPIN_SECONDS
+#undef DVTI_WAKE_NS
+#undef DVTI_ALONE_FACTOR
+#undef DVTI_ALONE_SECONDS
+#undef DVTI_RETRY_SECONDS
+
+#else
+
+DVTI_FN void dvti_parallel_for(int64_t n, double cost, dvti_range_fn body, void *user) {
+    (void)cost;
+    if (n > 0)
+        body(user, 0, n);
+}
+
+DVT_API dvt_status dvt_set_num_threads(int n) {
+    return dvti_check_threads(n);
+}
+
+DVT_API int dvt_num_threads(void) {
+    return 1;
+}
+
+DVTI_FN int dvti_parallel_width(void) {
+    return 1;
+}
+
+#endif
+/* ==== end src/1_base/dvt_pool.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 18 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_private_file.c ==== */
 /* Files that only this user writes and that are loaded as code: directories and files that others could have put there are
@@ -2695,7 +3427,7 @@ DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user)
 #endif
 /* ==== end src/1_base/dvt_private_file.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/devtensor_spine.h"
+#line 19 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_rng.c ==== */
 /* The random generators: Philox 4x32-10, Threefry 2x32-20, MT19937. Plain functions on words; know no arrays. */
@@ -2932,7 +3664,7 @@ DVTI_FN double dvti_erfinv_f64(double x) {
 }
 /* ==== end src/1_base/dvt_rng.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/devtensor_spine.h"
+#line 20 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_status.c ==== */
 /* This thread's first failure, the table of statuses, and the log. Needs no memory, so it works when there is none. */
@@ -3157,7 +3889,7 @@ DVTI_FN void dvti_error_at(const char *file, int line) {
 }
 /* ==== end src/1_base/dvt_status.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/devtensor_spine.h"
+#line 21 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_text.c ==== */
 /* Text for messages and tables, and values from the environment. */
@@ -3276,10 +4008,10 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text) {
 }
 /* ==== end src/1_base/dvt_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/devtensor_spine.h"
+#line 22 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_thread.c ==== */
-/* Threads: starting and ending, the pool behind dvti_parallel_for, time, processors, dynamic libraries. */
+/* Threads: starting and ending; time, the process, dynamic libraries. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/1_base/dvt_thread.c"
 #endif
@@ -3306,72 +4038,6 @@ DVTI_FN int64_t dvti_process_id(void) {
     return (int64_t)GetCurrentProcessId();
 #else
     return (int64_t)getpid();
-#endif
-}
-
-#if defined(__linux__)
-/* The processors that a container's quota pays for, rounded up; 0 when there is no quota (cgroup v2, then v1). */
-static int dvti_quota(void) {
-    long long quota = -1, period = 0;
-    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
-    if (file) {
-        if (fscanf(file, "%lld %lld", &quota, &period) != 2)
-            quota = -1;
-        fclose(file);
-    } else {
-        file = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "r");
-        if (file) {
-            if (fscanf(file, "%lld", &quota) != 1)
-                quota = -1;
-            fclose(file);
-        }
-        file = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "r");
-        if (file) {
-            if (fscanf(file, "%lld", &period) != 1)
-                period = 0;
-            fclose(file);
-        }
-    }
-    return quota > 0 && period > 0 ? (int)DVTI_MIN((quota + period - 1) / period, 4096) : 0;
-}
-#endif
-
-DVTI_FN int dvti_cpu_count(void) {
-#if defined(_WIN32)
-    return (int)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
-#elif defined(__linux__)
-    /* From /proc, since sched_getaffinity hides behind _GNU_SOURCE; "Cpus_allowed:" is a mask in hexadecimal. */
-    int count = 0, quota = dvti_quota(), c;
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    FILE *file = fopen("/proc/self/status", "r");
-    char line[256];
-    while (file && fgets(line, sizeof line, file) && strncmp(line, "Cpus_allowed:", 13) != 0)
-        continue;
-    if (file && strncmp(line, "Cpus_allowed:", 13) == 0) {
-        const char *at = line + 13;
-        for (;; at++) {
-            if (!*at) { /* the mask may be longer than a line's buffer */
-                if (!fgets(line, sizeof line, file))
-                    break;
-                at = line;
-            }
-            if (*at == '\n')
-                break;
-            for (c = *at >= '0' && *at <= '9'   ? *at - '0'
-                     : *at >= 'a' && *at <= 'f' ? *at - 'a' + 10
-                                                : 0;
-                 c; c &= c - 1)
-                count++;
-        }
-    }
-    if (file)
-        fclose(file);
-    if (count < 1)
-        count = online > 0 ? (int)online : 1;
-    return quota > 0 && quota < count ? quota : count;
-#else
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int)online : 1;
 #endif
 }
 
@@ -3487,13 +4153,7 @@ DVTI_FN void dvti_at_thread_end(void (*run)(void)) {
 }
 #endif
 
-/* ---- the pool ---- */
-static DVTI_TLS int dvti_serial_depth;
-
-DVTI_FN void dvti_parallel_off(void) {
-    dvti_serial_depth = 1;
-}
-
+/* ---- the beginning of a thread ---- */
 #if DVTI_THREADS
 
 typedef struct dvti_thread_args {
@@ -3547,211 +4207,10 @@ DVTI_FN void dvti_thread_join(dvti_thread thread) {
 #endif
 }
 
-/* One job at a time. Whoever takes part draws ranges from the cursor; the caller can finish alone, and only waits for
-   threads that have drawn something. */
-typedef struct dvti_pool {
-    dvti_mutex lock;
-    dvti_cond work, done;
-    dvti_mutex busy; /* held by the thread whose job runs; others run theirs serially */
-    int threads;     /* 0: not decided yet */
-    int started;
-    int64_t process;
-    int64_t job; /* counts jobs, so that a worker sees a new one */
-    int active;  /* workers inside the current job */
-    dvti_range_fn body;
-    void *user;
-    int64_t n, step;
-    dvti_atomic cursor;
-} dvti_pool;
-
-static dvti_pool dvti_the_pool = {DVTI_MUTEX_INIT,
-                                  DVTI_COND_INIT,
-                                  DVTI_COND_INIT,
-                                  DVTI_MUTEX_INIT,
-                                  0,
-                                  0,
-                                  0,
-                                  0,
-                                  0,
-                                  NULL,
-                                  NULL,
-                                  0,
-                                  0,
-                                  0};
-
-static void dvti_pool_draw(dvti_pool *pool, dvti_range_fn body, void *user, int64_t n,
-                           int64_t step) {
-    for (;;) {
-        int64_t end = dvti_atomic_add(&pool->cursor, step), begin = end - step;
-        if (begin >= n)
-            return;
-        body(user, begin, DVTI_MIN(end, n));
-    }
-}
-
-static void dvti_pool_worker(void *user) {
-    dvti_pool *pool = (dvti_pool *)user;
-    int64_t seen = 0;
-    dvti_serial_depth = 1;
-    dvti_mutex_lock(&pool->lock);
-    for (;;) {
-        dvti_range_fn body;
-        void *arg;
-        int64_t n, step;
-        while (pool->job == seen || !pool->body)
-            dvti_cond_wait(&pool->work, &pool->lock);
-        seen = pool->job;
-        body = pool->body;
-        arg = pool->user;
-        n = pool->n;
-        step = pool->step;
-        pool->active++;
-        dvti_mutex_unlock(&pool->lock);
-        dvti_pool_draw(pool, body, arg, n, step);
-        dvti_mutex_lock(&pool->lock);
-        if (--pool->active == 0)
-            dvti_cond_signal(&pool->done);
-    }
-}
-
-/* With busy held. */
-static int dvti_pool_threads(dvti_pool *pool) {
-    if (!pool->threads)
-        pool->threads =
-            (int)dvti_env_int("DEVTENSOR_NUM_THREADS", 1, 256, DVTI_MIN(dvti_cpu_count(), 256));
-    return pool->threads;
-}
-
-/* With busy held. A forked child has none of the threads: it starts its own. */
-static int dvti_pool_ready(dvti_pool *pool) {
-    dvti_thread thread;
-    if (pool->process != dvti_process_id()) {
-        dvti_mutex fresh_lock = DVTI_MUTEX_INIT;
-        dvti_cond fresh_cond = DVTI_COND_INIT;
-        memcpy(&pool->lock, &fresh_lock, sizeof fresh_lock);
-        memcpy(&pool->work, &fresh_cond, sizeof fresh_cond);
-        memcpy(&pool->done, &fresh_cond, sizeof fresh_cond);
-        pool->started = pool->active = 0;
-        pool->process = dvti_process_id();
-    }
-    dvti_pool_threads(pool);
-    while (pool->started < pool->threads - 1 &&
-           dvti_thread_start(&thread, dvti_pool_worker, pool)) {
-#if defined(_WIN32)
-        CloseHandle(thread);
-#else
-        pthread_detach(thread);
-#endif
-        pool->started++;
-    }
-    return DVTI_MIN(pool->started + 1, pool->threads);
-}
-
-/* Without waiting: who finds the pool busy works alone. */
-static bool dvti_pool_take(dvti_pool *pool) {
-#if defined(_WIN32)
-    return TryAcquireSRWLockExclusive(&pool->busy) != 0;
-#else
-    return pthread_mutex_trylock(&pool->busy) == 0;
-#endif
-}
-
-DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, void *user) {
-    dvti_pool *pool = &dvti_the_pool;
-    int threads;
-    if (n <= 0)
-        return;
-    grain = DVTI_MAX(grain, 1);
-    if (n <= grain || dvti_serial_depth || pool->threads == 1) {
-        body(user, 0, n);
-        return;
-    }
-    if (!dvti_pool_take(pool)) {
-        body(user, 0, n);
-        return;
-    }
-    dvti_serial_depth = 1;
-    threads = dvti_pool_ready(pool);
-    if (threads == 1) {
-        body(user, 0, n);
-    } else {
-        dvti_mutex_lock(&pool->lock);
-        pool->body = body;
-        pool->user = user;
-        pool->n = n;
-        pool->step = DVTI_MAX(grain, n / (threads * 4));
-        dvti_atomic_store(&pool->cursor, 0);
-        pool->job++;
-        dvti_cond_broadcast(&pool->work);
-        dvti_mutex_unlock(&pool->lock);
-        dvti_pool_draw(pool, body, user, n, pool->step);
-        dvti_mutex_lock(&pool->lock);
-        pool->body = NULL; /* whoever wakes late finds nothing to do */
-        while (pool->active)
-            dvti_cond_wait(&pool->done, &pool->lock);
-        dvti_mutex_unlock(&pool->lock);
-    }
-    dvti_serial_depth = 0;
-    dvti_mutex_unlock(&pool->busy);
-}
-
-DVT_API dvt_status dvt_set_num_threads(int n) {
-    dvti_pool *pool = &dvti_the_pool;
-    if (n < 0 || n > 256)
-        return dvti_fail(DVT_ERR_RANGE,
-                         "dvt_set_num_threads: got %d; expected 0 (the default) to 256", n);
-    dvti_mutex_lock(&pool->busy);
-    pool->threads = n;
-    dvti_mutex_unlock(&pool->busy);
-    return DVT_OK;
-}
-
-DVT_API int dvt_num_threads(void) {
-    dvti_pool *pool = &dvti_the_pool;
-    int n;
-    dvti_mutex_lock(&pool->busy);
-    n = dvti_pool_threads(pool);
-    dvti_mutex_unlock(&pool->busy);
-    return n;
-}
-
-DVTI_FN int dvti_parallel_width(void) {
-    dvti_pool *pool = &dvti_the_pool;
-    int n;
-    if (dvti_serial_depth || !dvti_pool_take(pool))
-        return 1;
-    n = dvti_pool_threads(pool);
-    dvti_mutex_unlock(&pool->busy);
-    return n;
-}
-
-#else
-
-DVTI_FN void dvti_parallel_for(int64_t n, int64_t grain, dvti_range_fn body, void *user) {
-    (void)grain;
-    if (n > 0)
-        body(user, 0, n);
-}
-
-DVT_API dvt_status dvt_set_num_threads(int n) {
-    if (n < 0 || n > 256)
-        return dvti_fail(DVT_ERR_RANGE,
-                         "dvt_set_num_threads: got %d; expected 0 (the default) to 256", n);
-    return DVT_OK;
-}
-
-DVT_API int dvt_num_threads(void) {
-    return 1;
-}
-
-DVTI_FN int dvti_parallel_width(void) {
-    return 1;
-}
-
 #endif
 /* ==== end src/1_base/dvt_thread.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/devtensor_spine.h"
+#line 23 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_array.c ==== */
 /* Storages, arrays and windows on them, and what can be asked of an array. */
@@ -4591,7 +5050,7 @@ DVT_API void *dvt_data(dvt_array *x) {
 }
 /* ==== end src/2_core/dvt_array.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/devtensor_spine.h"
+#line 24 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_context.c ==== */
 /* Contexts: values and names, the default of a thread, the registry of devices, counters. */
@@ -4969,7 +5428,7 @@ DVT_API dvt_status dvt_wait_all(void) {
 }
 /* ==== end src/2_core/dvt_context.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/devtensor_spine.h"
+#line 25 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_copy.c ==== */
 /* The only file that moves elements between contexts, and the one door through which work enters a queue. */
@@ -5256,7 +5715,7 @@ DVT_API double dvt_item_at(dvt_array *x, dvt_shape index) {
 }
 /* ==== end src/2_core/dvt_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/devtensor_spine.h"
+#line 26 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_device_memory.c ==== */
 /* What can be asked and set about a device's memory; the backends keep it. */
@@ -5306,7 +5765,7 @@ DVT_API dvt_status dvt_set_memory_limit(dvt_ctx ctx, int64_t bytes) {
 }
 /* ==== end src/2_core/dvt_device_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/devtensor_spine.h"
+#line 27 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_device_table.c ==== */
 /* What people run nvidia-smi for: the devices, their memory and versions, as data and as a table. */
@@ -5457,7 +5916,7 @@ DVT_API void dvt_print_devices(void) {
 }
 /* ==== end src/2_core/dvt_device_table.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/devtensor_spine.h"
+#line 28 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_dtype.c ==== */
 /* dtypes: names, sizes, promotion, and the two 16-bit floats. */
@@ -5644,7 +6103,7 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
 }
 /* ==== end src/2_core/dvt_dtype.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/devtensor_spine.h"
+#line 29 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_precision.c ==== */
 /* How exact float32 has to be: a setting of the process, which operations write into their launches. */
@@ -5670,7 +6129,7 @@ DVT_API bool dvt_allow_tf32(bool allow) {
 }
 /* ==== end src/2_core/dvt_precision.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/devtensor_spine.h"
+#line 30 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_scope.c ==== */
 /* Objects and the scopes that own them: per thread one stack of objects, and marks in it. */
@@ -5857,7 +6316,7 @@ DVT_API void dvt_release_all(void) {
 }
 /* ==== end src/2_core/dvt_scope.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/devtensor_spine.h"
+#line 31 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_shape.c ==== */
 /* Shapes: sizes that cannot overflow, strides, broadcasting, axes. */
@@ -6017,7 +6476,7 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
 }
 /* ==== end src/2_core/dvt_shape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/devtensor_spine.h"
+#line 32 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -6146,10 +6605,12 @@ DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, co
 
 /* Tasks that each need an area of the workspace while they run: as many at once as there are areas. */
 typedef void (*dvti_task_fn)(void *user, int64_t task, void *area);
-/* Areas for a launch of `tasks` that cost `work` multiplications in all: 1 when threads would not pay. */
-DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work, int threads);
-DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64_t area_bytes,
-                            dvti_task_fn run, void *user);
+/* What a product of two numbers and its addition take, packing and all: for the question whether threads pay. */
+#define DVTI_GEMM_TERM_NS 0.076
+/* Areas for a launch of `tasks` that form `terms` products in all: 1 when threads would not pay. */
+DVTI_FN int64_t dvti_task_areas(int64_t tasks, double terms, int threads);
+DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_t areas,
+                            int64_t area_bytes, dvti_task_fn run, void *user);
 
 #endif
 /* ==== end src/3_cpu/dvt_cpu.h ==== */
@@ -6298,7 +6759,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/devtensor_spine.h"
+#line 33 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -6758,7 +7219,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/devtensor_spine.h"
+#line 34 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -6885,7 +7346,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/devtensor_spine.h"
+#line 35 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -7536,11 +7997,14 @@ static int64_t dvti_conv_partial_bytes(const dvti_conv *p) {
     return p->parts > 1 ? dvti_conv_bytes(p, p->parts * p->o * p->taps) : 0;
 }
 
+static double dvti_conv_terms(const dvti_conv *p) {
+    return (double)p->o * (double)p->taps * (double)p->columns;
+}
+
 DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch, int threads) {
     dvti_conv p = dvti_conv_plan(launch);
-    double work = (double)p.o * (double)p.taps * (double)p.columns;
     return dvti_conv_widened_bytes(&p) + dvti_conv_partial_bytes(&p) +
-           dvti_task_areas(p.tasks, work, threads) * p.plan.bytes;
+           dvti_task_areas(p.tasks, dvti_conv_terms(&p), threads) * p.plan.bytes;
 }
 
 typedef struct dvti_conv_convert {
@@ -7572,7 +8036,7 @@ static const void *dvti_conv_input(const dvti_conv *p, int k, char **workspace) 
     n = dvti_view_size(job.view);
     job.wide = (float *)(void *)*workspace;
     *workspace += dvti_conv_bytes(p, n);
-    dvti_parallel_for(n, 4096, dvti_conv_widen, &job);
+    dvti_parallel_for(n, 2.5, dvti_conv_widen, &job);
     return job.wide;
 }
 
@@ -7585,9 +8049,9 @@ static void dvti_conv_run_tasks(dvti_conv *p, char *areas, int64_t count) {
         run = wide ? dvti_conv_f64_weights : dvti_conv_f32_weights;
     else
         run = wide ? dvti_conv_f64_forward : dvti_conv_f32_forward;
-    dvti_run_tasks(p->tasks, areas, count, p->plan.bytes, run, p);
+    dvti_run_tasks(p->tasks, dvti_conv_terms(p), areas, count, p->plan.bytes, run, p);
     if (p->parts > 1)
-        dvti_parallel_for(p->o * p->taps, 4096,
+        dvti_parallel_for(p->o * p->taps, (double)p->parts * 0.3,
                           wide ? dvti_conv_f64_sum_parts : dvti_conv_f32_sum_parts, p);
 }
 
@@ -7615,11 +8079,11 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
     workspace += dvti_conv_partial_bytes(&p);
     dvti_conv_run_tasks(&p, workspace, (end - workspace) / p.plan.bytes);
     if (result.wide)
-        dvti_parallel_for(size, 4096, dvti_conv_narrow, &result);
+        dvti_parallel_for(size, 2.5, dvti_conv_narrow, &result);
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/devtensor_spine.h"
+#line 36 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -7778,7 +8242,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
+#line 37 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -8139,15 +8603,16 @@ static int64_t dvti_ew_bound(double bound, dvt_dtype dtype) {
     return dvti_load_i64(&room, dtype, 0);
 }
 
-static int64_t dvti_ew_grain(const dvti_ew_plan *plan) {
+/* Nanoseconds of an element, in the plain loops. */
+static double dvti_ew_cost(const dvti_ew_plan *plan) {
     switch (plan->op) {
-#define DVTI_GRAIN_SAME 32768
-#define DVTI_GRAIN_NOBOOL 32768
-#define DVTI_GRAIN_BOOL 32768
-#define DVTI_GRAIN_FLOAT 4096 /* some nanoseconds per element */
+#define DVTI_COST_SAME 0.3 /* what moving the memory takes */
+#define DVTI_COST_NOBOOL 0.3
+#define DVTI_COST_BOOL 0.3
+#define DVTI_COST_FLOAT 2.5
 #define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
     case DVTI_OP_##name:                                                                           \
-        return DVTI_GRAIN_##rule;
+        return DVTI_COST_##rule;
         DVTI_UNARY_TABLE(DVTI_ROW)
 #undef DVTI_ROW
     case DVTI_OP_pow:
@@ -8155,13 +8620,13 @@ static int64_t dvti_ew_grain(const dvti_ew_plan *plan) {
     case DVTI_OP_hypot:
     case DVTI_OP_mod:
     case DVTI_OP_floor_div:
-        return DVTI_GRAIN_FLOAT;
+        return DVTI_COST_FLOAT;
     default:
-        return DVTI_GRAIN_SAME;
-#undef DVTI_GRAIN_SAME
-#undef DVTI_GRAIN_NOBOOL
-#undef DVTI_GRAIN_BOOL
-#undef DVTI_GRAIN_FLOAT
+        return DVTI_COST_SAME;
+#undef DVTI_COST_SAME
+#undef DVTI_COST_NOBOOL
+#undef DVTI_COST_BOOL
+#undef DVTI_COST_FLOAT
     }
 }
 
@@ -8200,16 +8665,16 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
     if (plan.rows)
         dvti_parallel_for(size / (plan.rows * plan.columns) *
                               ((plan.columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP),
-                          dvti_ew_grain(&plan) / (plan.rows * DVTI_EW_STRIP) + 1, dvti_ew_strips,
+                          dvti_ew_cost(&plan) * (double)(plan.rows * DVTI_EW_STRIP), dvti_ew_strips,
                           &plan);
     else
-        dvti_parallel_for(size, dvti_ew_grain(&plan), dvti_ew_range, &plan);
+        dvti_parallel_for(size, dvti_ew_cost(&plan), dvti_ew_range, &plan);
 }
 
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -8284,18 +8749,18 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
     call.compute = dvt_dtype_is_float(call.out.dtype) ? DVTI_F64 : DVTI_I64;
     dvti_merge_axes(&call.out);
     if (launch->kernel == DVTI_K_EYE) {
-        dvti_parallel_for(call.launch->out[0].dim[0], 65536 / (launch->out[0].dim[1] + 1) + 1,
+        dvti_parallel_for(call.launch->out[0].dim[0], 0.5 * (double)(launch->out[0].dim[1] + 1),
                           dvti_eye_rows, &call);
         return;
     }
-    dvti_parallel_for(size, 65536,
+    dvti_parallel_for(size, 0.15,
                       launch->kernel == DVTI_K_FILL ? dvti_fill_range : dvti_arange_range, &call);
     if (launch->kernel == DVTI_K_ARANGE && launch->i[2] && size > 0)
         dvti_store_f64(launch->out[0].data, launch->out[0].dtype, size - 1, launch->f[2]);
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -9086,9 +9551,8 @@ DVTI_FN void dvti_gemm_row(const dvti_gemm *plan, int64_t rows, int64_t cols, co
 #undef DVTI_GEMM_BY_CLASS
 
 /* ---- tasks ---- */
-DVTI_FN int64_t dvti_task_areas(int64_t tasks, double work, int threads) {
-    /* Waking a thread costs about as much as 2^17 multiplications. */
-    return work < 131072 ? 1 : DVTI_MAX(1, DVTI_MIN(tasks, threads));
+DVTI_FN int64_t dvti_task_areas(int64_t tasks, double terms, int threads) {
+    return terms * DVTI_GEMM_TERM_NS < DVTI_PARALLEL_NS ? 1 : DVTI_MAX(1, DVTI_MIN(tasks, threads));
 }
 
 typedef struct dvti_task_run {
@@ -9108,8 +9572,8 @@ static void dvti_task_body(void *user, int64_t begin, int64_t end) {
             run->run(run->user, task, run->workspace + area * run->area_bytes);
 }
 
-DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64_t area_bytes,
-                            dvti_task_fn run, void *user) {
+DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_t areas,
+                            int64_t area_bytes, dvti_task_fn run, void *user) {
     dvti_task_run all;
     all.tasks = tasks;
     all.area_bytes = area_bytes;
@@ -9117,11 +9581,11 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, void *workspace, int64_t areas, int64
     all.run = run;
     all.user = user;
     all.next = 0;
-    dvti_parallel_for(areas, 1, dvti_task_body, &all);
+    dvti_parallel_for(areas, terms * DVTI_GEMM_TERM_NS / (double)areas, dvti_task_body, &all);
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -9205,12 +9669,17 @@ static void dvti_take_rows(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* A range of A * B columns: every column sees the indices in their order, whatever the number of threads. */
+/* Columns that are added together at least, so that reading the indices does not count. */
+#define DVTI_TAKE_COLUMNS 64
+
+/* A range of A * B columns, in pieces of that many: every column sees the indices in their order, whatever the number of threads. */
 static void dvti_take_add_columns(void *user, int64_t begin, int64_t end) {
     const dvti_take_plan *plan = (const dvti_take_plan *)user;
     const dvti_view *in = &plan->launch->in[0], *sums = &plan->sums;
     const int64_t *index = (const int64_t *)plan->launch->in[1].data;
     int64_t m = in->dim[1], n = sums->dim[1], b = sums->dim[2], j, column, width;
+    begin *= DVTI_TAKE_COLUMNS;
+    end = DVTI_MIN(end * DVTI_TAKE_COLUMNS, sums->dim[0] * b);
     for (; begin < end; begin += width) {
         int64_t a = begin / b;
         column = begin % b;
@@ -9230,15 +9699,17 @@ static void dvti_ref_take(const dvti_launch *launch) {
     int64_t b = launch->out[0].dim[2], m = launch->in[0].dim[1];
     plan.launch = launch;
     if (launch->op == DVTI_OP_take) {
-        dvti_parallel_for(launch->out[0].dim[0] * launch->out[0].dim[1], 16384 / (b + 8) + 1,
+        dvti_parallel_for(launch->out[0].dim[0] * launch->out[0].dim[1], 5 + 0.6 * (double)b,
                           dvti_take_rows, &plan);
         return;
     }
     plan.sums = dvti_index_sums(launch);
-    dvti_parallel_for(launch->out[0].dim[0] * b, DVTI_MAX(16384 / (m + 1), 64),
-                      dvti_take_add_columns, &plan);
+    dvti_parallel_for((launch->out[0].dim[0] * b + DVTI_TAKE_COLUMNS - 1) / DVTI_TAKE_COLUMNS,
+                      0.6 * DVTI_TAKE_COLUMNS * (double)(m + 1), dvti_take_add_columns, &plan);
     dvti_index_round(launch, &plan.sums);
 }
+
+#undef DVTI_TAKE_COLUMNS
 
 /* ---- take_along: one element per position ---- */
 typedef struct dvti_along_plan {
@@ -9302,7 +9773,7 @@ static void dvti_ref_take_along(const dvti_launch *launch) {
     dvti_merge_axes(&plan.at);
     dvti_merge_axes(&plan.source);
     dvti_merge_axes(&plan.target);
-    dvti_parallel_for(items, 4096 / plan.row + 1, dvti_along_items, &plan);
+    dvti_parallel_for(items, 2.5 * (double)plan.row, dvti_along_items, &plan);
     if (adds)
         dvti_index_round(launch, &sums);
 }
@@ -9326,12 +9797,12 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
         dvti_ref_take_along(launch);
     else
         dvti_parallel_for(dvti_view_size(&launch->in[0]),
-                          16384 / (launch->out[0].dim[launch->out[0].ndim - 1] + 1) + 1,
+                          5 + 0.3 * (double)launch->out[0].dim[launch->out[0].ndim - 1],
                           dvti_one_hot_rows, (void *)launch);
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -9392,9 +9863,12 @@ static dvti_matmul_job dvti_matmul_plan(const dvti_launch *launch) {
     return p;
 }
 
+static double dvti_matmul_terms(const dvti_matmul_job *p) {
+    return (double)p->batch * (double)p->n * (double)p->m * (double)p->k;
+}
+
 static int64_t dvti_matmul_areas(const dvti_matmul_job *p, int threads) {
-    return dvti_task_areas(p->tasks, (double)p->batch * (double)p->n * (double)p->m * (double)p->k,
-                           threads);
+    return dvti_task_areas(p->tasks, dvti_matmul_terms(p), threads);
 }
 
 DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch, int threads) {
@@ -9536,15 +10010,15 @@ static void dvti_matmul_vector(void *user, int64_t task, void *area) {
 DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
     dvti_matmul_job p = dvti_matmul_plan(launch);
     if (p.vector)
-        dvti_run_tasks(p.tasks, NULL, dvti_matmul_areas(&p, dvti_parallel_width()), 0,
-                       dvti_matmul_vector, &p);
+        dvti_run_tasks(p.tasks, dvti_matmul_terms(&p), NULL,
+                       dvti_matmul_areas(&p, dvti_parallel_width()), 0, dvti_matmul_vector, &p);
     else
-        dvti_run_tasks(p.tasks, launch->workspace, launch->workspace_bytes / p.plan.bytes,
-                       p.plan.bytes, dvti_matmul_tile, &p);
+        dvti_run_tasks(p.tasks, dvti_matmul_terms(&p), launch->workspace,
+                       launch->workspace_bytes / p.plan.bytes, p.plan.bytes, dvti_matmul_tile, &p);
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -9631,12 +10105,12 @@ static void dvti_optimizer_range(void *user, int64_t begin, int64_t end) {
 }
 
 DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
-    dvti_parallel_for(dvti_view_size(&launch->out[0]), 16384, dvti_optimizer_range,
+    dvti_parallel_for(dvti_view_size(&launch->out[0]), 4, dvti_optimizer_range,
                       (void *)(uintptr_t)launch);
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -9988,12 +10462,11 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
     }
     p.inside = launch->i[6] == 1;
     work = p.extent[0] * p.extent[1] + p.windows[0] * p.windows[1] * p.size[0] * p.size[1];
-    dvti_parallel_for(x->dim[0] * x->dim[1], DVTI_MAX(1, 16384 / DVTI_MAX(work, 1)), dvti_pool_body,
-                      &p);
+    dvti_parallel_for(x->dim[0] * x->dim[1], 0.6 * (double)work, dvti_pool_body, &p);
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -10310,16 +10783,18 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
             dvti_random_shuffle(launch);
     } else if (launch->i[0] == DVTI_RNG_PHILOX) {
         int per = dvti_random_per_counter(launch);
-        dvti_parallel_for((n + per - 1) / per, 1024, dvti_random_philox, user);
+        dvti_parallel_for((n + per - 1) / per, launch->op == DVTI_OP_normal ? 60 : 20,
+                          dvti_random_philox, user);
     } else if (launch->i[0] == DVTI_RNG_THREEFRY) {
-        dvti_parallel_for(n, 2048, dvti_random_jax, user);
+        dvti_parallel_for(n, 20, dvti_random_jax, user);
     } else {
-        dvti_parallel_for(launch->i[4], 16, dvti_random_mxnet, user);
+        int64_t states = launch->i[4];
+        dvti_parallel_for(states, 10 * (double)n / (double)states, dvti_random_mxnet, user);
     }
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -10754,9 +11229,9 @@ DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch) {
 DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
     dvti_reduce_plan plan = dvti_reduce_plan_of(launch);
     int64_t item = plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced) + 32;
-    dvti_parallel_for(plan.n_tiles * plan.n_chunks, 16384 / item + 1, dvti_reduce_items, &plan);
+    dvti_parallel_for(plan.n_tiles * plan.n_chunks, 0.6 * (double)item, dvti_reduce_items, &plan);
     if (plan.n_chunks > 1)
-        dvti_parallel_for(plan.n_kept, 4096 / plan.n_chunks + 1, dvti_reduce_finish, &plan);
+        dvti_parallel_for(plan.n_kept, 2.5 * (double)plan.n_chunks, dvti_reduce_finish, &plan);
 }
 
 #undef DVTI_LANES
@@ -10765,7 +11240,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -10841,12 +11316,12 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
     dvti_softmax_split(&launch->in[0], &plan.rows_in, &plan.row_in);
     dvti_softmax_split(&launch->out[0], &plan.rows_out, &plan.row_out);
     plan.n = launch->in[0].dim[launch->in[0].ndim - 1];
-    dvti_parallel_for(dvti_view_size(&plan.rows_in), 2048 / (plan.n + 1) + 1, dvti_softmax_rows,
+    dvti_parallel_for(dvti_view_size(&plan.rows_in), 5 * (double)(plan.n + 1), dvti_softmax_rows,
                       &plan);
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -10915,7 +11390,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -11625,7 +12100,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -11844,7 +12319,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -11990,7 +12465,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -12055,7 +12530,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -12535,7 +13010,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -12698,7 +13173,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -12889,7 +13364,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -12924,7 +13399,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -13135,7 +13610,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -13411,7 +13886,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -13632,7 +14107,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -13851,7 +14326,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -13932,7 +14407,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -14246,7 +14721,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -18418,7 +18893,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -18549,7 +19024,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -18782,7 +19257,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -18865,7 +19340,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -18930,7 +19405,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -19001,7 +19476,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -19324,7 +19799,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -19359,7 +19834,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -19727,7 +20202,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -19762,7 +20237,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -19935,7 +20410,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -20274,7 +20749,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -20328,7 +20803,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -20388,7 +20863,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -20528,7 +21003,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -20700,7 +21175,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -20874,7 +21349,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -20988,7 +21463,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -21048,7 +21523,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -21235,7 +21710,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -21335,7 +21810,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -21579,7 +22054,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -21728,7 +22203,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -22018,7 +22493,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -22183,7 +22658,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -22419,7 +22894,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -22516,7 +22991,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -22719,7 +23194,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -22987,7 +23462,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -23429,7 +23904,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -23640,7 +24115,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -23862,7 +24337,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -24069,7 +24544,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -24249,7 +24724,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -24448,7 +24923,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -24664,7 +25139,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -25025,7 +25500,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -25304,7 +25779,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -25677,7 +26152,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -25924,7 +26399,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -25988,7 +26463,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -26162,7 +26637,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -26199,7 +26674,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -26243,7 +26718,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -26282,7 +26757,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -26433,7 +26908,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -26485,7 +26960,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -26773,7 +27248,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -27139,7 +27614,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -27476,7 +27951,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -27656,7 +28131,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -27817,7 +28292,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -28237,7 +28712,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -28589,7 +29064,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -29004,7 +29479,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -29472,7 +29947,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -29748,7 +30223,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -30286,7 +30761,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -30564,7 +31039,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -30765,7 +31240,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -31161,7 +31636,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -31406,7 +31881,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -31639,7 +32114,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -31891,7 +32366,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -32089,7 +32564,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -32489,7 +32964,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -32556,7 +33031,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -32960,7 +33435,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -33192,7 +33667,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -33361,7 +33836,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -33558,7 +34033,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -33746,7 +34221,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -33985,7 +34460,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -34115,7 +34590,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -34495,7 +34970,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -34757,7 +35232,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -35192,7 +35667,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -35381,7 +35856,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -35545,7 +36020,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -35793,7 +36268,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -36096,7 +36571,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -36234,7 +36709,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -36295,7 +36770,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -36571,7 +37046,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -36796,7 +37271,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -37165,7 +37640,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

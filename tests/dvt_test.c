@@ -13,9 +13,8 @@ const char *__asan_default_options(void) {
     return "allocator_may_return_null=1";
 }
 
-/* A forked child has threads of its own here, which that sanitizer does not like but can do. */
 const char *__tsan_default_options(void) {
-    return "allocator_may_return_null=1:die_after_fork=0";
+    return "allocator_may_return_null=1";
 }
 #ifdef __cplusplus
 }

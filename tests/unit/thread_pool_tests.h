@@ -4,7 +4,9 @@
 #define _GNU_SOURCE 1 /* for sets of processors */
 #endif
 #define DEVTENSOR_STATIC
+#undef DEVTENSOR_NO_CUDA
 #define DEVTENSOR_NO_CUDA
+#undef DEVTENSOR_NO_NN
 #define DEVTENSOR_NO_NN
 #if !defined(DEVTENSOR_NO_THREADS)
 #include <errno.h>
@@ -305,6 +307,12 @@ POOL_TEST(without_new_threads) {
 }
 
 /* ---- processes ---- */
+#if defined(__SANITIZE_THREAD__)
+#define NEEDS_FORK SKIP("the thread sanitizer cannot follow threads of a forked child")
+#else
+#define NEEDS_FORK (void)0
+#endif
+
 /* What a child's function returns, when it ends by itself. */
 static int in_child(int (*run)(void)) {
     pid_t process;
@@ -345,6 +353,7 @@ static void *hold_the_pool(void *user) {
 POOL_TEST(forked_children) {
     long_body b = {0, 0};
     pthread_t thread;
+    NEEDS_FORK;
     dvt_set_num_threads(3);
     pool->alone_until = 0;
     CHECK(threads_meet(3));
@@ -385,6 +394,7 @@ static int child_exits_busy(void) {
 }
 
 POOL_TEST(exit_is_silent) {
+    NEEDS_FORK;
     dvt_set_num_threads(3);
     CHECK_INT(in_child(child_exits), 9);
     CHECK_INT(in_child(child_exits_asleep), 9);
