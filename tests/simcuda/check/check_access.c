@@ -53,7 +53,9 @@ static uint64_t all(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) {
         L2(prepare, space, at, BYTES2, "v2.u16", 32, word),                                        \
         L2(prepare, space, at, HALVES4, "v4.u16", 64, wide),                                       \
         L2(prepare, space, at, WORDS2, "v2.u32", 64, wide),                                        \
+        L2(prepare, space, at, WORDS2, "v2.b32", 64, wide),                                        \
         L2(prepare, space, at, WORDS2, "v2.f32", 64, wide),                                        \
+        LE(prepare, space, at, WORDS4, "v4.b32"), LE(prepare, space, at, WIDE2, "v2.b64"),         \
         LE(prepare, space, at, WORDS4, "v4.u32"), LE(prepare, space, at, WORDS4, "v4.f32"),        \
         LE(prepare, space, at, WIDE2, "v2.u64"), LE(prepare, space, at, WIDE2, "v2.f64")
 
@@ -104,6 +106,9 @@ STORED(store8x4,
         S(prepare, space, at, "v2.u16", SPLIT16, "{%h0, %h1}", store32),                           \
         S(prepare, space, at, "v4.u16", SPLIT16, "{%h0, %h1, %h2, %h3}", store64),                 \
         S(prepare, space, at, "v2.u32", SPLIT32, "{%t0, %t1}", store64),                           \
+        S(prepare, space, at, "v2.b32", SPLIT32, "{%t0, %t1}", store64),                           \
+        S(prepare, space, at, "v4.b32", SPLIT32, "{%t0, %t1, %t2, %t3}", store128),                \
+        S(prepare, space, at, "v2.b64", "", "{%a, %b}", store128),                                 \
         S(prepare, space, at, "v2.f32", SPLIT32, "{%t0, %t1}", store64),                           \
         S(prepare, space, at, "v4.u32", SPLIT32, "{%t0, %t1, %t2, %t3}", store128),                \
         S(prepare, space, at, "v4.f32", SPLIT32, "{%t0, %t1, %t2, %t3}", store128),                \

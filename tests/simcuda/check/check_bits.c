@@ -192,10 +192,16 @@ static uint64_t halves_swapped(uint64_t a, uint64_t b, uint64_t c, uint64_t *e) 
 
 #define PREDICATE "and.b32 %t0, %a, 1; setp.ne.u32 %p, %t0, 0;"
 
+#define LOGIC(op, expected)                                                                        \
+    FORM(op ".b16 %d, %a, %b;", 16, 16, 0, 16, expected),                                          \
+        FORM(op ".b32 %d, %a, %b;", 32, 32, 0, 32, expected),                                      \
+        FORM(op ".b64 %d, %a, %b;", 64, 64, 0, 64, expected)
+
 static const form forms[] = {
-    FORM("and.b32 %d, %a, %b;", 32, 32, 0, 32, and_),
-    FORM("or.b16 %d, %a, %b;", 16, 16, 0, 16, or_),
-    FORM("xor.b64 %d, %a, %b;", 64, 64, 0, 64, xor_),
+    LOGIC("and", and_),
+    LOGIC("or", or_),
+    LOGIC("xor", xor_),
+    FORM("not.b16 %d, %a;", 16, 0, 0, 16, not_),
     FORM("not.b32 %d, %a;", 32, 0, 0, 32, not_),
     FORM("not.b64 %d, %a;", 64, 0, 0, 64, not_),
     FORM("cnot.b32 %d, %a;", 32, 0, 0, 32, cnot),

@@ -149,8 +149,8 @@ static u64 pairs(unsigned width, unsigned index, unsigned n) {
 }
 
 int main(void) {
-    check_forms("sm_90", integer_forms, COUNT(integer_forms), integers, 1000);
-    check_forms("sm_90", float_forms, COUNT(float_forms), floats, 1000);
+    check_forms("sm_90", integer_forms, COUNT(integer_forms), integers, 256);
+    check_forms("sm_90", float_forms, COUNT(float_forms), floats, 256);
     check_forms("sm_90", half_forms, COUNT(half_forms), pairs, 1000);
     return check_end();
 }

@@ -38,10 +38,10 @@ static const char code[] = HEAD("sm_90")
     KERNEL("uniform", "mov.u32 %r0, 0; mov.u32 %r1, 0; L: setp.gt.u32 %q0, %r1, 20; @%q0 bra.uni E; "
         "add.u32 %r0, %r0, %r1; add.u32 %r1, %r1, 1; bra.uni L; E: add.u32 %r0, %r0, %i;\n"
         MINE "st.global.u32 [%w0], %r0;")
-    /* each block writes where it is in the grid */
+    /* each block, in the order that they run in, writes where it is in the grid */
     KERNEL("grid", "mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ctaid.y; mov.u32 %r2, %ctaid.z; "
         "mov.u32 %r3, %nctaid.x; mov.u32 %r4, %nctaid.y; mov.u32 %r5, %nctaid.z; "
-        "mad.lo.u32 %r6, %r2, %r4, %r1; mad.lo.u32 %r6, %r6, %r3, %r0; mul.lo.u32 %r6, %r6, 24;\n"
+        "atom.global.add.u32 %r6, [%p1], 1; mul.lo.u32 %r6, %r6, 24;\n"
         "cvt.u64.u32 %w0, %r6; add.u64 %w0, %w0, %p0; st.global.v2.u32 [%w0], {%r0, %r1}; "
         "st.global.v2.u32 [%w0+8], {%r2, %r3}; st.global.v2.u32 [%w0+16], {%r4, %r5};")
     KERNEL("cases", "rem.u32 %r0, %i, 4; ts: .branchtargets A, B, C, D; brx.idx.uni %r0, ts; "
@@ -151,8 +151,10 @@ static void check_grid(exec *e) {
     enum { X = 3, Y = 4, Z = 2 };
 
     u32(*out)[6] = exec_buffer(X * Y * Z * sizeof *out);
+    u32 *ticket = exec_buffer(4);
+    *ticket = 0;
     exec_launch launch = {.grid = X, .grid_y = Y, .grid_z = Z, .block = 1};
-    if (!run(e, "grid", launch, P(out), 0, 0, 0))
+    if (!run(e, "grid", launch, P(out), P(ticket), 0, 0))
         return;
     for (u32 i = 0; i < X * Y * Z; i++) {
         const u32 expected[6] = {i % X, i / X % Y, i / X / Y, X, Y, Z};

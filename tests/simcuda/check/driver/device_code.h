@@ -7,7 +7,7 @@
 
 #define SITE(text)                                                                                 \
     ({                                                                                             \
-        static const sim_site site_ = {__func__, text, __LINE__, __LINE__, __FILE__};           \
+        static const sim_site site_ = {__func__, text, __LINE__, __LINE__, __FILE__};              \
         &site_;                                                                                    \
     })
 #define TOUCH(p, kind, text)                                                                       \
