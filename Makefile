@@ -55,6 +55,7 @@ endif
 UNIT = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/unit/*.c))
 LONG = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/long/*.c))
 CARD = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/cuda/*.c))
+TIERS = $(patsubst tests/%.c,$B/%.o,$(wildcard tests/tiers/*.c))
 EXAMPLES = $(patsubst %.c,$B/%,$(wildcard examples/*.c examples/tutorials/*.c))
 EXAMPLES_CXX = $(if $(shell command -v $(CXX)),$(patsubst %.cpp,$B/%,$(wildcard examples/*.cpp)))
 BENCH = $(patsubst %.c,$B/%,$(wildcard bench/*.c))
@@ -76,6 +77,7 @@ help:
 	@echo 'make test-long        the tests that take minutes, and the unit tests in every configuration'
 	@echo 'make gpu-check        everything on a real card, and a dated result below bench/results/'
 	@echo 'make unit T=text      the unit tests whose name contains the text, verbosely'
+	@echo 'make tiers T=text     the tests of the kernels for each instruction set, verbosely'
 	@echo 'make check            generated files, layers, symbols, layout, documents'
 	@echo 'make header           regenerate devtensor.h after a change in src/'
 	@echo 'make docs             regenerate the tables in README.md and docs/'
@@ -91,8 +93,8 @@ help:
 run: $B/examples/run
 	@$B/examples/run $(ARGS)
 
-test: $B/unit/tests $(SUITE_PROGRAMS) $(if $(SUITES),examples)
-	@$(ENVIRONMENT) sh tests/run.sh $B/unit/tests $(SUITES)
+test: $B/unit/tests $B/tiers/tests $(SUITE_PROGRAMS) $(if $(SUITES),examples)
+	@$(ENVIRONMENT) sh tests/run.sh $B/unit/tests $B/tiers/tests $(SUITES)
 
 # On a machine with a card; PARTS names some of its parts, REHEARSE=1 takes the simulated driver.
 gpu-check: $B/unit/tests $B/cuda/tests $B/examples/run examples
@@ -103,6 +105,9 @@ unit: $B/unit/tests
 
 unit-quiet: $B/unit/tests
 	@$B/unit/tests
+
+tiers: $B/tiers/tests
+	@$B/tiers/tests -v $(T)
 
 # Unit tests that take minutes, then all unit tests in every configuration.
 test-long: $(if $(LONG),$B/long/tests) $B/unit/tests $B/cuda/tests examples
@@ -163,6 +168,21 @@ $B/unit/tests: $B/dvt_test.o $(UNIT) $(LIBRARY)
 $B/long/tests: $B/dvt_test.o $(LONG) $(LIBRARY)
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
+# These call kernels themselves, so the library's inner functions are visible to them; and x86 has the plain tier too.
+VISIBLE = $(COMPILE) $(FLAGS) -DDVTI_FN=extern -DDEVTENSOR_PLAIN_TIER -Isrc -I. -Itests -MMD -MP
+
+$B/tiers/library.o: src/devtensor_spine.h Makefile
+	@mkdir -p $(@D)
+	@printf '#define DEVTENSOR_IMPLEMENTATION\n#include "devtensor_spine.h"\n' >$(@D)/library.c
+	@$(VISIBLE) -c $(@D)/library.c -o $@
+
+$B/tiers/%.o: tests/tiers/%.c Makefile
+	@mkdir -p $(@D)
+	@$(VISIBLE) -O1 -c $< -o $@
+
+$B/tiers/tests: $B/dvt_test.o $(TIERS) $B/tiers/library.o
+	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
+
 $B/cuda/tests: $B/dvt_test.o $(CARD) $(LIBRARY)
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
@@ -182,4 +202,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -name '*.d' 2>/dev/null)
 
-.PHONY: help run test gpu-check unit unit-quiet test-long check header docs bench bench-accuracy bench-fork-join examples install format clean
+.PHONY: help run test gpu-check unit unit-quiet tiers test-long check header docs bench bench-accuracy bench-fork-join examples install format clean

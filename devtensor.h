@@ -66,6 +66,7 @@
    DEVTENSOR_NO_CUDA          leave out the CUDA driver; virtual GPUs stay
    DEVTENSOR_NO_FILES         leave out everything that opens a file
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
+   DEVTENSOR_PLAIN_TIER       on x86 too: the tier of processors that have no tier of their own
    DEVTENSOR_NO_CALL_SITES    do not remember the file and line at which arrays were made
    DEVTENSOR_NO_STDERR        no default logger: nothing is ever printed unless a logger is set
    DEVTENSOR_LINES            compiler messages and debuggers name the files of src/, not this one
@@ -83,13 +84,14 @@
    DEVTENSOR_CACHE_SIZE       bytes they may take, with an optional suffix K, M or G (256M)
    DEVTENSOR_JIT_DUMP         a folder: CUDA sources are written there, and the logs of errors
    DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
+   DEVTENSOR_ISA              instructions of cpu(): avx512, avx2, neon, plain, reference
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
    DEVTENSOR_LOG              lowest level written by the default logger: debug, info, warning,
    error, off */
 
 #ifdef DEVTENSOR_LINES
-#line 31 "src/0_api/dvt_config.h"
+#line 33 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -539,6 +541,13 @@ DVT_API bool dvt_allow_tf32(bool allow);
    that find the others busy, the calling thread computes alone. Errors: RANGE (n outside 0..256). */
 DVT_API dvt_status dvt_set_num_threads(int n);
 DVT_API int dvt_num_threads(void);
+/* The instructions that cpu() and virtual GPUs compute with: "avx512", "avx2", "neon", "plain" (what the compiler makes of the whole
+   program), or "reference", the simple loops that the others are tested against. Chosen at first use: the best that the machine has,
+   or what DEVTENSOR_ISA says. Owns: nothing. Waits: no. */
+DVT_API const char *dvt_cpu_isa(void);
+/* Chooses, for tests and comparisons; NULL: the best. Results have the same bits with "avx512", "avx2" and "neon". Queues of virtual
+   GPUs go on with what they have begun. Errors: VALUE for a name that is not known, or that this machine has not. */
+DVT_API dvt_status dvt_set_cpu_isa(const char *name);
 /* Seconds since some fixed moment, for measuring. */
 DVT_API double dvt_seconds(void);
 /* ==== end src/0_api/dvt_context.h ==== */
@@ -1778,6 +1787,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_wait
 #undef dvt_wait_all
 #undef dvt_set_num_threads
+#undef dvt_set_cpu_isa
 #undef dvt_memory_query
 #undef dvt_trim_memory
 #undef dvt_set_memory_limit
@@ -2122,6 +2132,16 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #if defined(__linux__)
 #include <sys/auxv.h>
 #include <sys/syscall.h>
+#endif
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#if defined(_MSC_VER) && !defined(__clang__)
+#include <intrin.h>
+#else
+#include <cpuid.h>
+#endif
+#elif defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__))
+#include <arm_neon.h>
 #endif
 #if defined(__GLIBC__) && !defined(__USE_XOPEN2K)
 #error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
@@ -8246,8 +8266,81 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
-   one already, in memory), one loop per row of the op table runs over it, and the result is stored. The loops are expanded from
-   the table; dtypes and strides are ref_block.c's. */
+   one already, in memory), one loop per row of the op table runs over it, and the result is stored. The loops are a tier's, or those
+   expanded from the table here; dtypes and strides are ref_block.c's. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/ref/ref_elementwise.c"
+#endif
+/* ==== begin src/3_cpu/simd/dvt_simd.h ==== */
+/* Kernels for one instruction set each: a *tier*. The text of a kernel stands once, in an .inl of this folder, and is pasted for every
+   tier (tier_*.c), where V(word) means that tier's word. The best tier that the machine has is chosen at first use; DEVTENSOR_ISA or
+   dvt_set_cpu_isa choose another one. Tier "reference" has no kernels: then ref/ computes, which is what tests compare with.
+
+   What a tier must keep: the same bits as all the others where the machine multiplies and adds in one step (AVX2, AVX-512, NEON); it
+   reads and writes no byte outside its operands; it never allocates. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/3_cpu/simd/dvt_simd.h"
+#endif
+#ifndef DVTI_SIMD_H
+#define DVTI_SIMD_H
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/simd/dvt_simd.h"
+#endif
+
+#if defined(__x86_64__) || defined(_M_X64)
+#define DVTI_X86 1
+#else
+#define DVTI_X86 0
+#endif
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_INLINE static inline __attribute__((__always_inline__, __unused__))
+#else
+#define DVTI_INLINE static __forceinline
+#endif
+/* The tier of processors that have no file of their own needs the compiler's vector types. x86 processors without AVX2 are too old to pay
+   for it with two seconds of everybody's compile time: there the reference computes, and the tests ask for this tier. */
+#if (defined(__GNUC__) || defined(__clang__)) && (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TIER))
+#define DVTI_PLAIN 1
+#else
+#define DVTI_PLAIN 0
+#endif
+#if defined(__aarch64__) && DVTI_PLAIN
+#define DVTI_NEON 1
+#endif
+
+/* One run of elements. An operand with step 0 is one value for all of them; else the step is 1. out may be an operand. */
+typedef struct dvti_loop {
+    const void *in[3];
+    int step[3];
+    void *out;
+    int64_t n;
+    double low, high; /* clip */
+} dvti_loop;
+
+typedef void (*dvti_loop_fn)(const dvti_loop *loop);
+
+typedef struct dvti_simd {
+    const char *name;
+    /* NULL for an operation that this tier has no loop for. */
+    dvti_loop_fn (*loop_f32)(dvti_op op);
+} dvti_simd;
+
+/* NULL: the reference computes. */
+DVTI_FN const dvti_simd *dvti_simd_now(void);
+
+/* The tiers of this build, best first, and how many there are; those that the machine has not are left out. */
+DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
+
+#if DVTI_X86
+DVTI_FN const dvti_simd *dvti_simd_avx512(void);
+DVTI_FN const dvti_simd *dvti_simd_avx2(void);
+#endif
+#if DVTI_PLAIN
+DVTI_FN const dvti_simd *dvti_simd_plain(void);
+#endif
+
+#endif
+/* ==== end src/3_cpu/simd/dvt_simd.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/ref/ref_elementwise.c"
 #endif
@@ -8318,6 +8411,7 @@ typedef struct dvti_ew_plan {
     int64_t i;
     int64_t rows, columns; /* of the matrices that are done in strips; 0: no strips */
     int64_t widest;        /* the longest block there is */
+    dvti_loop_fn loop;     /* of a tier; NULL: the reference's */
 } dvti_ew_plan;
 
 /* The program that includes us may use these short names. */
@@ -8440,8 +8534,24 @@ static void dvti_ew_i64(const dvti_ew_plan *plan, const int64_t *p, const int64_
 #pragma pop_macro("F")
 #pragma pop_macro("C")
 
+static bool dvti_ew_repeats(const dvti_view *view) {
+    return view->ndim == 1 && view->stride[0] == 0;
+}
+
 static void dvti_ew_loop(const dvti_ew_plan *plan, void *const *operand, void *to, int64_t n) {
-    if (plan->compute == DVTI_F32)
+    if (plan->loop) {
+        dvti_loop loop;
+        int k;
+        for (k = 0; k < plan->n_in; k++) {
+            loop.in[k] = operand[k];
+            loop.step[k] = !dvti_ew_repeats(&plan->in[k]);
+        }
+        loop.out = to;
+        loop.n = n;
+        loop.low = plan->low;
+        loop.high = plan->high;
+        plan->loop(&loop);
+    } else if (plan->compute == DVTI_F32)
         dvti_ew_f32(plan, (const float *)operand[0], (const float *)operand[1],
                     (const float *)operand[2], (float *)to, n);
     else if (plan->compute == DVTI_F64)
@@ -8476,10 +8586,6 @@ static void dvti_ew_load(const dvti_ew_plan *plan, int which, int64_t first, int
         dvti_load_block(&plan->in[which], first, n, plan->compute, to);
 }
 
-static bool dvti_ew_repeats(const dvti_view *view) {
-    return view->ndim == 1 && view->stride[0] == 0;
-}
-
 /* Rows for operands that are no plain rows in memory, and for a result that is none. */
 typedef struct dvti_ew_rows {
     double operand[3][DVTI_BLOCK], result[DVTI_BLOCK]; /* room for any class */
@@ -8501,7 +8607,7 @@ static void dvti_ew_block(const dvti_ew_plan *plan, dvti_ew_rows *rows, int64_t 
         if (!dvti_ew_repeats(&plan->in[k]))
             dvti_ew_load(plan, k, at, n, operand[k]);
         else if (!rows->loaded)
-            dvti_ew_load(plan, k, 0, plan->widest, operand[k]);
+            dvti_ew_load(plan, k, 0, plan->loop ? 1 : plan->widest, operand[k]);
     }
     rows->loaded = true;
     dvti_ew_loop(plan, operand, to ? to : rows->result, n);
@@ -8516,7 +8622,8 @@ static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
     int64_t at, block;
     int k;
     for (k = 0; k < plan->n_in; k++)
-        direct = direct && dvti_block_direct(&plan->in[k], plan->compute, 0);
+        direct = direct && (dvti_block_direct(&plan->in[k], plan->compute, 0) ||
+                            (plan->loop && dvti_ew_repeats(&plan->in[k])));
     block = direct ? end - begin : DVTI_BLOCK;
     rows.loaded = false;
     for (at = begin; at < end; at += block)
@@ -8632,6 +8739,7 @@ static double dvti_ew_cost(const dvti_ew_plan *plan) {
 
 DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
     dvti_ew_plan plan;
+    const dvti_simd *simd;
     int scalar = (int)launch->i[0] - 1, k;
     int64_t size = dvti_view_size(&launch->out[0]);
     if (size == 0)
@@ -8662,6 +8770,8 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
         dvti_merge_axes(&plan.in[k]);
     dvti_merge_axes(&plan.out);
     plan.widest = DVTI_MIN(size, DVTI_BLOCK);
+    simd = plan.compute == DVTI_F32 ? dvti_simd_now() : NULL;
+    plan.loop = simd ? simd->loop_f32(plan.op) : NULL;
     if (plan.rows)
         dvti_parallel_for(size / (plan.rows * plan.columns) *
                               ((plan.columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP),
@@ -11323,6 +11433,2832 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 #ifdef DEVTENSOR_LINES
 #line 47 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
+/* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/dvt_simd.c"
+#endif
+
+#if DVTI_X86
+/* Leaf and subleaf of CPUID; zeros where the processor does not know the leaf. */
+static void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]) {
+#if defined(_MSC_VER) && !defined(__clang__)
+    int info[4];
+    __cpuid(info, 0);
+    if ((unsigned)info[0] >= leaf)
+        __cpuidex(info, (int)leaf, (int)subleaf);
+    else
+        memset(info, 0, sizeof info);
+    memcpy(out, info, sizeof info);
+#else
+    if (!__get_cpuid_count(leaf, subleaf, &out[0], &out[1], &out[2], &out[3]))
+        memset(out, 0, 4 * sizeof *out);
+#endif
+}
+
+/* The registers that the operating system saves when it changes threads. Only where CPUID says that there is such an instruction. */
+static uint64_t dvti_saved_registers(void) {
+#if defined(_MSC_VER) && !defined(__clang__)
+    return _xgetbv(0);
+#else
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+#endif
+}
+
+static void dvti_x86_has(bool *avx2, bool *avx512) {
+    const unsigned fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
+    const unsigned has_avx2 = 1u << 5, f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31;
+    const uint64_t ymm = 0x6, zmm = 0xe6;
+    unsigned one[4], seven[4], all = fma | osxsave | avx | f16c;
+    *avx2 = *avx512 = false;
+    dvti_cpuid(1, 0, one);
+    dvti_cpuid(7, 0, seven);
+    if ((one[2] & all) != all || !(seven[1] & has_avx2))
+        return;
+    *avx2 = (dvti_saved_registers() & ymm) == ymm;
+    all = f | dq | bw | vl;
+    *avx512 = *avx2 && (seven[1] & all) == all && (dvti_saved_registers() & zmm) == zmm;
+}
+#endif
+
+DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]) {
+    int n = 0;
+#if DVTI_X86
+    bool avx2, avx512;
+    dvti_x86_has(&avx2, &avx512);
+    if (avx512)
+        tier[n++] = dvti_simd_avx512();
+    if (avx2)
+        tier[n++] = dvti_simd_avx2();
+#endif
+#if DVTI_PLAIN
+    tier[n++] = dvti_simd_plain();
+#endif
+    return n;
+}
+
+/* What a program or the environment asks for. */
+static const char dvti_isa_reference[] = "reference";
+
+/* Finds a tier by name; false when there is none here. "" is the best one. */
+static bool dvti_simd_find(const char *name, const dvti_simd **out) {
+    const dvti_simd *tier[4];
+    int n = dvti_simd_tiers(tier), i;
+    *out = n ? tier[0] : NULL;
+    if (!*name)
+        return true;
+    for (i = 0; i < n; i++)
+        if (strcmp(tier[i]->name, name) == 0) {
+            *out = tier[i];
+            return true;
+        }
+    if (strcmp(name, dvti_isa_reference) != 0)
+        return false;
+    *out = NULL;
+    return true;
+}
+
+static void dvti_simd_names(char *buffer, size_t size) {
+    const dvti_simd *tier[4];
+    int n = dvti_simd_tiers(tier), i;
+    dvti_text text = dvti_text_begin(buffer, size);
+    for (i = 0; i < n; i++)
+        dvti_text_add(&text, "%s, ", tier[i]->name);
+    dvti_text_add(&text, "%s", dvti_isa_reference);
+}
+
+/* The choice: 0 before the first use, then a pointer or 1 for the reference. Two threads that both choose first, choose alike. */
+static dvti_atomic dvti_simd_choice;
+
+static void dvti_simd_choose(const dvti_simd *tier) {
+    dvti_atomic_store(&dvti_simd_choice, tier ? (int64_t)(intptr_t)tier : 1);
+}
+
+static const dvti_simd *dvti_simd_first(void) {
+    const char *name = dvti_env("DEVTENSOR_ISA");
+    const dvti_simd *tier;
+    char names[DVTI_NAME_SIZE];
+    if (!dvti_simd_find(name ? name : "", &tier)) {
+        dvti_simd_names(names, sizeof names);
+        dvti_log(DVT_LOG_WARNING, "DEVTENSOR_ISA is \"%s\"; here it may be %s; the best is taken",
+                 name, names);
+        dvti_simd_find("", &tier);
+    }
+    dvti_simd_choose(tier);
+    return tier;
+}
+
+DVTI_FN const dvti_simd *dvti_simd_now(void) {
+    int64_t choice = dvti_atomic_load(&dvti_simd_choice);
+    if (!choice)
+        return dvti_simd_first();
+    return choice == 1 ? NULL : (const dvti_simd *)(intptr_t)choice;
+}
+
+DVT_API const char *dvt_cpu_isa(void) {
+    const dvti_simd *tier = dvti_simd_now();
+    return tier ? tier->name : dvti_isa_reference;
+}
+
+DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
+    const dvti_simd *tier;
+    char names[DVTI_NAME_SIZE];
+    if (!dvti_simd_find(name ? name : "", &tier)) {
+        dvti_simd_names(names, sizeof names);
+        return dvti_fail(DVT_ERR_VALUE,
+                         "dvt_set_cpu_isa: got \"%s\"; expected one of %s, or NULL for the best",
+                         name, names);
+    }
+    dvti_simd_choose(tier);
+    return DVT_OK;
+}
+/* ==== end src/3_cpu/simd/dvt_simd.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 48 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
+/* The tier of AVX2 with FMA and F16C. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/tier_avx2.c"
+#endif
+#if DVTI_X86
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#elif defined(__GNUC__)
+#pragma GCC push_options
+#pragma GCC optimize("O2,fp-contract=off")
+#pragma GCC target("avx2,fma,f16c")
+#endif
+#define DVTI_TIER avx2
+#define DVTI_TIER_NAME "avx2"
+/* ==== begin src/3_cpu/simd/words_begin.inl ==== */
+/* The frame of a tier's words: V(name) is the name of this tier's `name`, and the shapes in which parts say their words. Pasted after DVTI_TIER
+   is defined; words_end.inl takes it away again. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/words_begin.inl"
+#endif
+#pragma push_macro("V")
+#undef V
+#define DVTI_V_(tier, name) dvti_##tier##_##name
+#define DVTI_V(tier, name) DVTI_V_(tier, name)
+#define V(name) DVTI_V(DVTI_TIER, name)
+
+#define DVTI_PART1(R, name, A, value)                                                              \
+    DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
+        return value;                                                                              \
+    }
+#define DVTI_PART2(R, name, A, B, value)                                                           \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
+        return value;                                                                              \
+    }
+#define DVTI_PART3(R, name, A, B, C, value)                                                        \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
+        return value;                                                                              \
+    }
+#define DVTI_PART_SET(R, name, E, value)                                                           \
+    DVTI_INLINE V(R) V(name)(E x) {                                                                \
+        return value;                                                                              \
+    }
+#define DVTI_PART_SHIFT(R, name, value)                                                            \
+    DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
+        return value;                                                                              \
+    }
+#define DVTI_PART_LOAD(R, name, E, value)                                                          \
+    DVTI_INLINE V(R) V(name)(const E *p) {                                                         \
+        return value;                                                                              \
+    }
+#define DVTI_PART_LOAD_N(R, name, E, value)                                                        \
+    DVTI_INLINE V(R) V(name)(const E *p, int64_t n) {                                              \
+        return value;                                                                              \
+    }
+#define DVTI_PART_STORE(R, name, E, statement)                                                     \
+    DVTI_INLINE void V(name)(E * p, V(R) a) {                                                      \
+        statement;                                                                                 \
+    }
+#define DVTI_PART_STORE_N(R, name, E, statement)                                                   \
+    DVTI_INLINE void V(name)(E * p, int64_t n, V(R) a) {                                           \
+        statement;                                                                                 \
+    }
+#define DVTI_PART_BITS(name, A, value)                                                             \
+    DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
+        return value;                                                                              \
+    }
+/* ==== end src/3_cpu/simd/words_begin.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 13 "src/3_cpu/simd/tier_avx2.c"
+#endif
+/* ==== begin src/3_cpu/simd/part_avx2.inl ==== */
+/* The part of a vector that one register holds: AVX2 with FMA, 8 floats or 4 doubles. part_plain.inl explains every word. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/part_avx2.inl"
+#endif
+#define DVTI_PARTS 2
+#define DVTI_PART_F 8 /* floats of a part */
+#define DVTI_PART_D 4 /* doubles */
+
+typedef __m256 V(pf);
+typedef __m256i V(pi);
+typedef __m256d V(pd);
+typedef __m256i V(pl);
+typedef __m256 V(pm);
+typedef __m256d V(pn);
+
+/* All ones in the first n lanes. */
+DVTI_INLINE __m256i V(p_lanes)(int64_t n) {
+    int count = (int)(n < 0 ? 0 : n > 8 ? 8 : n);
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+DVTI_INLINE __m256i V(p_wide_lanes)(int64_t n) {
+    int count = (int)(n < 0 ? 0 : n > 4 ? 4 : n);
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+
+/* The low 16 bits of every lane. */
+DVTI_INLINE __m128i V(p_low_halves)(__m256i a) {
+    __m256i low = _mm256_and_si256(a, _mm256_set1_epi32(0xffff));
+    __m256i pairs = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 8);
+    return _mm256_castsi256_si128(pairs);
+}
+
+/* float */
+DVTI_PART_SET(pf, p_set, float, _mm256_set1_ps(x))
+DVTI_PART_LOAD(pf, p_load, float, _mm256_loadu_ps(p))
+DVTI_PART_STORE(pf, p_store, float, _mm256_storeu_ps(p, a))
+DVTI_PART_LOAD_N(pf, p_load_n, float, _mm256_maskload_ps(p, V(p_lanes)(n)))
+DVTI_PART_STORE_N(pf, p_store_n, float, _mm256_maskstore_ps(p, V(p_lanes)(n), a))
+DVTI_PART2(pf, p_add, pf, pf, _mm256_add_ps(a, b))
+DVTI_PART2(pf, p_sub, pf, pf, _mm256_sub_ps(a, b))
+DVTI_PART2(pf, p_mul, pf, pf, _mm256_mul_ps(a, b))
+DVTI_PART2(pf, p_div, pf, pf, _mm256_div_ps(a, b))
+DVTI_PART2(pf, p_min, pf, pf, _mm256_min_ps(a, b))
+DVTI_PART2(pf, p_max, pf, pf, _mm256_max_ps(a, b))
+DVTI_PART3(pf, p_fma, pf, pf, pf, _mm256_fmadd_ps(a, b, c))
+DVTI_PART3(pf, p_fnma, pf, pf, pf, _mm256_fnmadd_ps(a, b, c))
+DVTI_PART1(pf, p_sqrt, pf, _mm256_sqrt_ps(a))
+DVTI_PART1(pf, p_round, pf, _mm256_round_ps(a, 8))
+DVTI_PART1(pf, p_floor, pf, _mm256_round_ps(a, 9))
+DVTI_PART1(pf, p_ceil, pf, _mm256_round_ps(a, 10))
+DVTI_PART1(pf, p_trunc, pf, _mm256_round_ps(a, 11))
+DVTI_PART2(pf, p_bit_and, pf, pf, _mm256_and_ps(a, b))
+DVTI_PART2(pf, p_bit_or, pf, pf, _mm256_or_ps(a, b))
+DVTI_PART2(pf, p_bit_xor, pf, pf, _mm256_xor_ps(a, b))
+DVTI_PART2(pf, p_bit_andnot, pf, pf, _mm256_andnot_ps(a, b))
+DVTI_PART2(pm, p_lt, pf, pf, _mm256_cmp_ps(a, b, _CMP_LT_OQ))
+DVTI_PART2(pm, p_le, pf, pf, _mm256_cmp_ps(a, b, _CMP_LE_OQ))
+DVTI_PART2(pm, p_eq, pf, pf, _mm256_cmp_ps(a, b, _CMP_EQ_OQ))
+DVTI_PART2(pm, p_unord, pf, pf, _mm256_cmp_ps(a, b, _CMP_UNORD_Q))
+DVTI_PART3(pf, p_select, pm, pf, pf, _mm256_blendv_ps(c, b, a))
+DVTI_PART1(pi, p_as_i, pf, _mm256_castps_si256(a))
+DVTI_PART1(pi, p_to_i, pf, _mm256_cvtps_epi32(a))
+DVTI_PART1(pd, p_widen_low, pf, _mm256_cvtps_pd(_mm256_castps256_ps128(a)))
+DVTI_PART1(pd, p_widen_high, pf, _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)))
+DVTI_PART2(pf, p_narrow, pd, pd,
+           _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(a)), _mm256_cvtpd_ps(b), 1))
+DVTI_PART_LOAD(pf, p_load_f16, uint16_t, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)))
+DVTI_PART_STORE(pf, p_store_f16, uint16_t,
+                _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))
+DVTI_PART_LOAD(pi, p_load_u16, uint16_t,
+               _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)))
+DVTI_PART_STORE(pi, p_store_u16, uint16_t,
+                _mm_storeu_si128((__m128i *)p, V(p_low_halves)(a)))
+
+/* int32 */
+DVTI_PART_SET(pi, p_iset, int32_t, _mm256_set1_epi32(x))
+DVTI_PART_LOAD(pi, p_iload, int32_t, _mm256_loadu_si256((const __m256i *)p))
+DVTI_PART_STORE(pi, p_istore, int32_t, _mm256_storeu_si256((__m256i *)p, a))
+DVTI_PART_LOAD_N(pi, p_iload_n, int32_t, _mm256_maskload_epi32(p, V(p_lanes)(n)))
+DVTI_PART_STORE_N(pi, p_istore_n, int32_t, _mm256_maskstore_epi32(p, V(p_lanes)(n), a))
+DVTI_PART2(pi, p_iadd, pi, pi, _mm256_add_epi32(a, b))
+DVTI_PART2(pi, p_isub, pi, pi, _mm256_sub_epi32(a, b))
+DVTI_PART2(pi, p_imul, pi, pi, _mm256_mullo_epi32(a, b))
+DVTI_PART2(pi, p_iand, pi, pi, _mm256_and_si256(a, b))
+DVTI_PART2(pi, p_ior, pi, pi, _mm256_or_si256(a, b))
+DVTI_PART2(pi, p_ixor, pi, pi, _mm256_xor_si256(a, b))
+DVTI_PART_SHIFT(pi, p_ishl, _mm256_slli_epi32(a, (unsigned)n))
+DVTI_PART_SHIFT(pi, p_ishr, _mm256_srli_epi32(a, (unsigned)n))
+DVTI_PART_SHIFT(pi, p_isar, _mm256_srai_epi32(a, (unsigned)n))
+DVTI_PART2(pm, p_ieq, pi, pi, _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b)))
+DVTI_PART2(pm, p_igt, pi, pi, _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)))
+DVTI_PART3(pi, p_iselect, pm, pi, pi, _mm256_blendv_epi8(c, b, _mm256_castps_si256(a)))
+DVTI_PART1(pf, p_as_f, pi, _mm256_castsi256_ps(a))
+DVTI_PART1(pf, p_to_f, pi, _mm256_cvtepi32_ps(a))
+
+/* masks of 32-bit lanes */
+DVTI_PART2(pm, p_mand, pm, pm, _mm256_and_ps(a, b))
+DVTI_PART2(pm, p_mor, pm, pm, _mm256_or_ps(a, b))
+DVTI_PART1(pm, p_mnot, pm, _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-1))))
+DVTI_PART_BITS(p_mbits, pm, (uint32_t)_mm256_movemask_ps(a))
+
+/* double */
+DVTI_PART_SET(pd, p_dset, double, _mm256_set1_pd(x))
+DVTI_PART_LOAD(pd, p_dload, double, _mm256_loadu_pd(p))
+DVTI_PART_STORE(pd, p_dstore, double, _mm256_storeu_pd(p, a))
+DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm256_maskload_pd(p, V(p_wide_lanes)(n)))
+DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm256_maskstore_pd(p, V(p_wide_lanes)(n), a))
+DVTI_PART2(pd, p_dadd, pd, pd, _mm256_add_pd(a, b))
+DVTI_PART2(pd, p_dsub, pd, pd, _mm256_sub_pd(a, b))
+DVTI_PART2(pd, p_dmul, pd, pd, _mm256_mul_pd(a, b))
+DVTI_PART2(pd, p_ddiv, pd, pd, _mm256_div_pd(a, b))
+DVTI_PART2(pd, p_dmin, pd, pd, _mm256_min_pd(a, b))
+DVTI_PART2(pd, p_dmax, pd, pd, _mm256_max_pd(a, b))
+DVTI_PART3(pd, p_dfma, pd, pd, pd, _mm256_fmadd_pd(a, b, c))
+DVTI_PART3(pd, p_dfnma, pd, pd, pd, _mm256_fnmadd_pd(a, b, c))
+DVTI_PART1(pd, p_dsqrt, pd, _mm256_sqrt_pd(a))
+DVTI_PART1(pd, p_dround, pd, _mm256_round_pd(a, 8))
+DVTI_PART1(pd, p_dfloor, pd, _mm256_round_pd(a, 9))
+DVTI_PART1(pd, p_dceil, pd, _mm256_round_pd(a, 10))
+DVTI_PART1(pd, p_dtrunc, pd, _mm256_round_pd(a, 11))
+DVTI_PART2(pd, p_dand, pd, pd, _mm256_and_pd(a, b))
+DVTI_PART2(pd, p_dor, pd, pd, _mm256_or_pd(a, b))
+DVTI_PART2(pd, p_dxor, pd, pd, _mm256_xor_pd(a, b))
+DVTI_PART2(pd, p_dandnot, pd, pd, _mm256_andnot_pd(a, b))
+DVTI_PART2(pn, p_dlt, pd, pd, _mm256_cmp_pd(a, b, _CMP_LT_OQ))
+DVTI_PART2(pn, p_dle, pd, pd, _mm256_cmp_pd(a, b, _CMP_LE_OQ))
+DVTI_PART2(pn, p_deq, pd, pd, _mm256_cmp_pd(a, b, _CMP_EQ_OQ))
+DVTI_PART2(pn, p_dunord, pd, pd, _mm256_cmp_pd(a, b, _CMP_UNORD_Q))
+DVTI_PART3(pd, p_dselect, pn, pd, pd, _mm256_blendv_pd(c, b, a))
+DVTI_PART1(pl, p_as_l, pd, _mm256_castpd_si256(a))
+DVTI_PART1(pd, p_as_d, pl, _mm256_castsi256_pd(a))
+
+/* int64, and masks of 64-bit lanes */
+DVTI_PART_SET(pl, p_lset, int64_t, _mm256_set1_epi64x(x))
+DVTI_PART2(pl, p_ladd, pl, pl, _mm256_add_epi64(a, b))
+DVTI_PART2(pl, p_lsub, pl, pl, _mm256_sub_epi64(a, b))
+DVTI_PART2(pl, p_land, pl, pl, _mm256_and_si256(a, b))
+DVTI_PART2(pl, p_lor, pl, pl, _mm256_or_si256(a, b))
+DVTI_PART2(pl, p_lxor, pl, pl, _mm256_xor_si256(a, b))
+DVTI_PART_SHIFT(pl, p_lshl, _mm256_slli_epi64(a, (unsigned)n))
+DVTI_PART_SHIFT(pl, p_lshr, _mm256_srli_epi64(a, (unsigned)n))
+DVTI_PART2(pn, p_nand, pn, pn, _mm256_and_pd(a, b))
+DVTI_PART2(pn, p_nor, pn, pn, _mm256_or_pd(a, b))
+DVTI_PART1(pn, p_nnot, pn, _mm256_xor_pd(a, _mm256_castsi256_pd(_mm256_set1_epi32(-1))))
+DVTI_PART_BITS(p_nbits, pn, (uint32_t)_mm256_movemask_pd(a))
+/* ==== end src/3_cpu/simd/part_avx2.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 14 "src/3_cpu/simd/tier_avx2.c"
+#endif
+/* ==== begin src/3_cpu/simd/tier.inl ==== */
+/* What a tier consists of: its words, the kernels of every family, and the table of them. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/vec.inl ==== */
+/* A vector: 64 bytes on every machine, made of DVTI_PARTS registers. So a kernel is written once, and adds and folds in one order
+   everywhere, whatever the registers' width: that is where equal bits on all tiers come from.
+
+     V(f) 16 floats, V(i) 16 int32, V(d) 8 doubles, V(l) 8 int64, V(m) and V(n) masks of 16 and 8 lanes
+
+   The words are part_plain.inl's without p_; in addition:
+     V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
+     V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
+     V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
+     V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
+     V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. with i + 4, 2, 1 */
+#ifdef DEVTENSOR_LINES
+#line 11 "src/3_cpu/simd/vec.inl"
+#endif
+#if DVTI_PARTS == 1
+#define DVTI_EACH_PART(one, x) one(p0, 0, x)
+#elif DVTI_PARTS == 2
+#define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x)
+#else
+#define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x) one(p2, 2, x) one(p3, 3, x)
+#endif
+
+#define DVTI_MEMBER(p, at, T) V(T) p;
+typedef struct V(f) {
+    DVTI_EACH_PART(DVTI_MEMBER, pf)
+} V(f);
+typedef struct V(i) {
+    DVTI_EACH_PART(DVTI_MEMBER, pi)
+} V(i);
+typedef struct V(d) {
+    DVTI_EACH_PART(DVTI_MEMBER, pd)
+} V(d);
+typedef struct V(l) {
+    DVTI_EACH_PART(DVTI_MEMBER, pl)
+} V(l);
+typedef struct V(m) {
+    DVTI_EACH_PART(DVTI_MEMBER, pm)
+} V(m);
+typedef struct V(n) {
+    DVTI_EACH_PART(DVTI_MEMBER, pn)
+} V(n);
+#undef DVTI_MEMBER
+
+/* Words that do the same in every part. */
+#define DVTI_DO1(p, at, name) r.p = V(p_##name)(a.p);
+#define DVTI_DO2(p, at, name) r.p = V(p_##name)(a.p, b.p);
+#define DVTI_DO3(p, at, name) r.p = V(p_##name)(a.p, b.p, c.p);
+#define DVTI_DO_SET(p, at, name) r.p = V(p_##name)(x);
+#define DVTI_DO_SHIFT(p, at, name) r.p = V(p_##name)(a.p, n);
+#define DVTI_DO_LOAD(p, at, name) r.p = V(p_##name)(from + at * lanes);
+#define DVTI_DO_STORE(p, at, name) V(p_##name)(to + at * lanes, a.p);
+#define DVTI_DO_LOAD_N(p, at, name) r.p = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
+#define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
+#define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
+
+#define DVTI_LIFT1(R, name, A)                                                                     \
+    DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO1, name)                                                             \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT2(R, name, A, B)                                                                  \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO2, name)                                                             \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT3(R, name, A, B, C)                                                               \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO3, name)                                                             \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_SET(R, name, E)                                                                  \
+    DVTI_INLINE V(R) V(name)(E x) {                                                                \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO_SET, name)                                                          \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_SHIFT(R, name)                                                                   \
+    DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO_SHIFT, name)                                                        \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_LOAD(R, name, E, per_part)                                                       \
+    DVTI_INLINE V(R) V(name)(const E *from) {                                                      \
+        const int lanes = per_part;                                                                \
+        V(R) r;                                                                                    \
+        (void)lanes;                                                                               \
+        DVTI_EACH_PART(DVTI_DO_LOAD, name)                                                         \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_STORE(R, name, E, per_part)                                                      \
+    DVTI_INLINE void V(name)(E * to, V(R) a) {                                                     \
+        const int lanes = per_part;                                                                \
+        (void)lanes;                                                                               \
+        DVTI_EACH_PART(DVTI_DO_STORE, name)                                                        \
+    }
+#define DVTI_LIFT_LOAD_N(R, name, E, per_part)                                                     \
+    DVTI_INLINE V(R) V(name)(const E *from, int64_t n) {                                           \
+        const int lanes = per_part;                                                                \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO_LOAD_N, name)                                                       \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_STORE_N(R, name, E, per_part)                                                    \
+    DVTI_INLINE void V(name)(E * to, int64_t n, V(R) a) {                                          \
+        const int lanes = per_part;                                                                \
+        DVTI_EACH_PART(DVTI_DO_STORE_N, name)                                                      \
+    }
+#define DVTI_LIFT_BITS(name, A, per_part)                                                          \
+    DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
+        const int lanes = per_part;                                                                \
+        uint32_t r = 0;                                                                            \
+        (void)lanes;                                                                               \
+        DVTI_EACH_PART(DVTI_DO_BITS, name)                                                         \
+        return r;                                                                                  \
+    }
+
+/* float */
+DVTI_LIFT_SET(f, set, float)
+DVTI_LIFT_LOAD(f, load, float, DVTI_PART_F)
+DVTI_LIFT_STORE(f, store, float, DVTI_PART_F)
+DVTI_LIFT_LOAD_N(f, load_n, float, DVTI_PART_F)
+DVTI_LIFT_STORE_N(f, store_n, float, DVTI_PART_F)
+DVTI_LIFT2(f, add, f, f)
+DVTI_LIFT2(f, sub, f, f)
+DVTI_LIFT2(f, mul, f, f)
+DVTI_LIFT2(f, div, f, f)
+DVTI_LIFT2(f, min, f, f)
+DVTI_LIFT2(f, max, f, f)
+DVTI_LIFT3(f, fma, f, f, f)
+DVTI_LIFT3(f, fnma, f, f, f)
+DVTI_LIFT1(f, sqrt, f)
+DVTI_LIFT1(f, round, f)
+DVTI_LIFT1(f, floor, f)
+DVTI_LIFT1(f, ceil, f)
+DVTI_LIFT1(f, trunc, f)
+DVTI_LIFT2(f, bit_and, f, f)
+DVTI_LIFT2(f, bit_or, f, f)
+DVTI_LIFT2(f, bit_xor, f, f)
+DVTI_LIFT2(f, bit_andnot, f, f)
+DVTI_LIFT2(m, lt, f, f)
+DVTI_LIFT2(m, le, f, f)
+DVTI_LIFT2(m, eq, f, f)
+DVTI_LIFT2(m, unord, f, f)
+DVTI_LIFT3(f, select, m, f, f)
+DVTI_LIFT1(i, as_i, f)
+DVTI_LIFT1(i, to_i, f)
+DVTI_LIFT_LOAD(f, load_f16, uint16_t, DVTI_PART_F)
+DVTI_LIFT_STORE(f, store_f16, uint16_t, DVTI_PART_F)
+
+/* int32 */
+DVTI_LIFT_SET(i, iset, int32_t)
+DVTI_LIFT_LOAD(i, iload, int32_t, DVTI_PART_F)
+DVTI_LIFT_STORE(i, istore, int32_t, DVTI_PART_F)
+DVTI_LIFT_LOAD_N(i, iload_n, int32_t, DVTI_PART_F)
+DVTI_LIFT_STORE_N(i, istore_n, int32_t, DVTI_PART_F)
+DVTI_LIFT_LOAD(i, load_u16, uint16_t, DVTI_PART_F)
+DVTI_LIFT_STORE(i, store_u16, uint16_t, DVTI_PART_F)
+DVTI_LIFT2(i, iadd, i, i)
+DVTI_LIFT2(i, isub, i, i)
+DVTI_LIFT2(i, imul, i, i)
+DVTI_LIFT2(i, iand, i, i)
+DVTI_LIFT2(i, ior, i, i)
+DVTI_LIFT2(i, ixor, i, i)
+DVTI_LIFT_SHIFT(i, ishl)
+DVTI_LIFT_SHIFT(i, ishr)
+DVTI_LIFT_SHIFT(i, isar)
+DVTI_LIFT2(m, ieq, i, i)
+DVTI_LIFT2(m, igt, i, i)
+DVTI_LIFT3(i, iselect, m, i, i)
+DVTI_LIFT1(f, as_f, i)
+DVTI_LIFT1(f, to_f, i)
+DVTI_LIFT2(m, mand, m, m)
+DVTI_LIFT2(m, mor, m, m)
+DVTI_LIFT1(m, mnot, m)
+DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
+
+/* double */
+DVTI_LIFT_SET(d, dset, double)
+DVTI_LIFT_LOAD(d, dload, double, DVTI_PART_D)
+DVTI_LIFT_STORE(d, dstore, double, DVTI_PART_D)
+DVTI_LIFT_LOAD_N(d, dload_n, double, DVTI_PART_D)
+DVTI_LIFT_STORE_N(d, dstore_n, double, DVTI_PART_D)
+DVTI_LIFT2(d, dadd, d, d)
+DVTI_LIFT2(d, dsub, d, d)
+DVTI_LIFT2(d, dmul, d, d)
+DVTI_LIFT2(d, ddiv, d, d)
+DVTI_LIFT2(d, dmin, d, d)
+DVTI_LIFT2(d, dmax, d, d)
+DVTI_LIFT3(d, dfma, d, d, d)
+DVTI_LIFT3(d, dfnma, d, d, d)
+DVTI_LIFT1(d, dsqrt, d)
+DVTI_LIFT1(d, dround, d)
+DVTI_LIFT1(d, dfloor, d)
+DVTI_LIFT1(d, dceil, d)
+DVTI_LIFT1(d, dtrunc, d)
+DVTI_LIFT2(d, dand, d, d)
+DVTI_LIFT2(d, dor, d, d)
+DVTI_LIFT2(d, dxor, d, d)
+DVTI_LIFT2(d, dandnot, d, d)
+DVTI_LIFT2(n, dlt, d, d)
+DVTI_LIFT2(n, dle, d, d)
+DVTI_LIFT2(n, deq, d, d)
+DVTI_LIFT2(n, dunord, d, d)
+DVTI_LIFT3(d, dselect, n, d, d)
+DVTI_LIFT1(l, as_l, d)
+DVTI_LIFT1(d, as_d, l)
+DVTI_LIFT_SET(l, lset, int64_t)
+DVTI_LIFT2(l, ladd, l, l)
+DVTI_LIFT2(l, lsub, l, l)
+DVTI_LIFT2(l, land, l, l)
+DVTI_LIFT2(l, lor, l, l)
+DVTI_LIFT2(l, lxor, l, l)
+DVTI_LIFT_SHIFT(l, lshl)
+DVTI_LIFT_SHIFT(l, lshr)
+DVTI_LIFT2(n, nand, n, n)
+DVTI_LIFT2(n, nor, n, n)
+DVTI_LIFT1(n, nnot, n)
+DVTI_LIFT_BITS(nbits, n, DVTI_PART_D)
+
+/* ---- words made of words ---- */
+DVTI_INLINE V(f) V(zero)(void) {
+    return V(set)(0);
+}
+
+DVTI_INLINE V(d) V(dzero)(void) {
+    return V(dset)(0);
+}
+
+DVTI_INLINE V(f) V(abs)(V(f) a) {
+    return V(bit_andnot)(V(set)(-0.f), a);
+}
+
+DVTI_INLINE V(f) V(neg)(V(f) a) {
+    return V(bit_xor)(V(set)(-0.f), a);
+}
+
+DVTI_INLINE V(d) V(dabs)(V(d) a) {
+    return V(dandnot)(V(dset)(-0.), a);
+}
+
+DVTI_INLINE V(d) V(dneg)(V(d) a) {
+    return V(dxor)(V(dset)(-0.), a);
+}
+
+DVTI_INLINE V(m) V(gt)(V(f) a, V(f) b) {
+    return V(lt)(b, a);
+}
+
+DVTI_INLINE V(m) V(ge)(V(f) a, V(f) b) {
+    return V(le)(b, a);
+}
+
+DVTI_INLINE V(m) V(ne)(V(f) a, V(f) b) {
+    return V(mnot)(V(eq)(a, b));
+}
+
+DVTI_INLINE V(n) V(dgt)(V(d) a, V(d) b) {
+    return V(dlt)(b, a);
+}
+
+DVTI_INLINE V(n) V(dge)(V(d) a, V(d) b) {
+    return V(dle)(b, a);
+}
+
+DVTI_INLINE V(n) V(dne)(V(d) a, V(d) b) {
+    return V(nnot)(V(deq)(a, b));
+}
+
+#if defined(DVTI_HAS_SCALEF)
+DVTI_LIFT2(f, scalef, f, f)
+DVTI_LIFT2(d, dscalef, d, d)
+#else
+/* In two steps: the first stays among normal numbers and is exact, the second rounds. */
+DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {
+    V(f) half = V(floor)(V(mul)(n, V(set)(0.5f)));
+    V(i) first = V(iadd)(V(to_i)(half), V(iset)(127));
+    V(i) second = V(iadd)(V(to_i)(V(sub)(n, half)), V(iset)(127));
+    return V(mul)(V(mul)(a, V(as_f)(V(ishl)(first, 23))), V(as_f)(V(ishl)(second, 23)));
+}
+
+/* 1.5 * 2^52 + n has n in its low bits. */
+DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
+    const V(d) magic = V(dset)(6755399441055744.);
+    V(d) half = V(dfloor)(V(dmul)(n, V(dset)(0.5)));
+    V(l) first = V(ladd)(V(as_l)(V(dadd)(half, magic)), V(lset)(1023));
+    V(l) second = V(ladd)(V(as_l)(V(dadd)(V(dsub)(n, half), magic)), V(lset)(1023));
+    return V(dmul)(V(dmul)(a, V(as_d)(V(lshl)(first, 52))), V(as_d)(V(lshl)(second, 52)));
+}
+#endif
+
+DVTI_INLINE V(f) V(load_bf16)(const uint16_t *p) {
+    return V(as_f)(V(ishl)(V(load_u16)(p), 16));
+}
+
+/* To nearest even; NaN stays one. */
+DVTI_INLINE void V(store_bf16)(uint16_t *p, V(f) a) {
+    V(i) bits = V(as_i)(a), odd = V(iand)(V(ishr)(bits, 16), V(iset)(1));
+    V(i) rounded = V(ishr)(V(iadd)(V(iadd)(bits, V(iset)(0x7fff)), odd), 16);
+    V(i) quiet = V(ior)(V(ishr)(bits, 16), V(iset)(0x40));
+    V(store_u16)(p, V(iselect)(V(unord)(a, a), quiet, rounded));
+}
+
+#define DVTI_TAIL16(name)                                                                          \
+    DVTI_INLINE V(f) V(load_##name##_n)(const uint16_t *p, int64_t n) {                            \
+        uint16_t lane[16] = {0};                                                                   \
+        memcpy(lane, p, (size_t)n * sizeof *p);                                                    \
+        return V(load_##name)(lane);                                                               \
+    }                                                                                              \
+    DVTI_INLINE void V(store_##name##_n)(uint16_t * p, int64_t n, V(f) a) {                        \
+        uint16_t lane[16];                                                                         \
+        V(store_##name)(lane, a);                                                                  \
+        memcpy(p, lane, (size_t)n * sizeof *p);                                                    \
+    }
+DVTI_TAIL16(f16)
+DVTI_TAIL16(bf16)
+#undef DVTI_TAIL16
+
+DVTI_INLINE V(d) V(widen_low)(V(f) a) {
+    V(d) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_widen_low)(a.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_widen_low)(a.p0);
+    r.p1 = V(p_widen_high)(a.p0);
+#else
+    r.p0 = V(p_widen_low)(a.p0);
+    r.p1 = V(p_widen_high)(a.p0);
+    r.p2 = V(p_widen_low)(a.p1);
+    r.p3 = V(p_widen_high)(a.p1);
+#endif
+    return r;
+}
+
+DVTI_INLINE V(d) V(widen_high)(V(f) a) {
+    V(d) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_widen_high)(a.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_widen_low)(a.p1);
+    r.p1 = V(p_widen_high)(a.p1);
+#else
+    r.p0 = V(p_widen_low)(a.p2);
+    r.p1 = V(p_widen_high)(a.p2);
+    r.p2 = V(p_widen_low)(a.p3);
+    r.p3 = V(p_widen_high)(a.p3);
+#endif
+    return r;
+}
+
+DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
+    V(f) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_narrow)(low.p0, high.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_narrow)(low.p0, low.p1);
+    r.p1 = V(p_narrow)(high.p0, high.p1);
+#else
+    r.p0 = V(p_narrow)(low.p0, low.p1);
+    r.p1 = V(p_narrow)(low.p2, low.p3);
+    r.p2 = V(p_narrow)(high.p0, high.p1);
+    r.p3 = V(p_narrow)(high.p2, high.p3);
+#endif
+    return r;
+}
+
+/* Once per row of a reduction, so through memory: the order is what counts. */
+#define DVTI_FOLD(name, T, E, all, store, value)                                                   \
+    DVTI_INLINE E V(name)(V(T) v) {                                                                \
+        E lane[all];                                                                               \
+        int half, k;                                                                               \
+        V(store)(lane, v);                                                                         \
+        for (half = all / 2; half; half /= 2)                                                      \
+            for (k = 0; k < half; k++) {                                                           \
+                const E a = lane[k], b = lane[k + half];                                           \
+                lane[k] = value;                                                                   \
+            }                                                                                      \
+        return lane[0];                                                                            \
+    }
+DVTI_FOLD(fold_add, f, float, 16, store, a + b)
+DVTI_FOLD(fold_min, f, float, 16, store, a < b ? a : b)
+DVTI_FOLD(fold_max, f, float, 16, store, a > b ? a : b)
+DVTI_FOLD(dfold_add, d, double, 8, dstore, a + b)
+DVTI_FOLD(dfold_min, d, double, 8, dstore, a < b ? a : b)
+DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
+#undef DVTI_FOLD
+
+#undef DVTI_EACH_PART
+#undef DVTI_DO1
+#undef DVTI_DO2
+#undef DVTI_DO3
+#undef DVTI_DO_SET
+#undef DVTI_DO_SHIFT
+#undef DVTI_DO_LOAD
+#undef DVTI_DO_STORE
+#undef DVTI_DO_LOAD_N
+#undef DVTI_DO_STORE_N
+#undef DVTI_DO_BITS
+#undef DVTI_LIFT1
+#undef DVTI_LIFT2
+#undef DVTI_LIFT3
+#undef DVTI_LIFT_SET
+#undef DVTI_LIFT_SHIFT
+#undef DVTI_LIFT_LOAD
+#undef DVTI_LIFT_STORE
+#undef DVTI_LIFT_LOAD_N
+#undef DVTI_LIFT_STORE_N
+#undef DVTI_LIFT_BITS
+/* ==== end src/3_cpu/simd/vec.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/elementwise.inl ==== */
+/* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
+
+/* Where an operand stands. One that is repeated becomes a vector in memory that stays where it is. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/elementwise.inl"
+#endif
+DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *repeated) {
+    const float *at = (const float *)loop->in[which];
+    if (loop->step[which])
+        return at;
+    V(store)(repeated, V(set)(*at));
+    return repeated;
+}
+
+/* The last vector is partial; a repeated operand has 16 elements to take from all the same. */
+#define DVTI_EW1(name, value)                                                                      \
+    static void V(ew_##name)(const dvti_loop *loop) {                                              \
+        float row_a[16];                                                                           \
+        const float *p = V(ew_operand)(loop, 0, row_a);                                            \
+        const int64_t p_step = 16 * loop->step[0];                                                 \
+        float *to = (float *)loop->out;                                                            \
+        int64_t n = loop->n;                                                                       \
+        V(f) a;                                                                                    \
+        for (; n >= 16; n -= 16, to += 16, p += p_step) {                                          \
+            a = V(load)(p);                                                                        \
+            V(store)(to, value);                                                                   \
+        }                                                                                          \
+        if (n) {                                                                                   \
+            a = V(load_n)(p, n);                                                               \
+            V(store_n)(to, n, value);                                                              \
+        }                                                                                          \
+    }
+#define DVTI_EW2(name, value)                                                                      \
+    static void V(ew_##name)(const dvti_loop *loop) {                                              \
+        float row_a[16], row_b[16];                                                                \
+        const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
+        const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
+        float *to = (float *)loop->out;                                                            \
+        int64_t n = loop->n;                                                                       \
+        V(f) a, b;                                                                                 \
+        for (; n >= 16; n -= 16, to += 16, p += p_step, q += q_step) {                             \
+            a = V(load)(p);                                                                        \
+            b = V(load)(q);                                                                        \
+            V(store)(to, value);                                                                   \
+        }                                                                                          \
+        if (n) {                                                                                   \
+            a = V(load_n)(p, n);                                                               \
+            b = V(load_n)(q, n);                                                               \
+            V(store_n)(to, n, value);                                                              \
+        }                                                                                          \
+    }
+
+/* 1 where m, else 0 */
+DVTI_INLINE V(f) V(truth)(V(m) m) {
+    return V(select)(m, V(set)(1), V(zero)());
+}
+
+DVTI_INLINE V(m) V(nonzero)(V(f) a) {
+    return V(ne)(a, V(zero)());
+}
+
+/* The op table's: NaN when either is, else the smaller. */
+DVTI_INLINE V(f) V(smaller)(V(f) a, V(f) b) {
+    return V(select)(V(unord)(a, a), a, V(select)(V(unord)(b, b), b, V(min)(a, b)));
+}
+
+DVTI_INLINE V(f) V(larger)(V(f) a, V(f) b) {
+    return V(select)(V(unord)(a, a), a, V(select)(V(unord)(b, b), b, V(max)(a, b)));
+}
+
+DVTI_INLINE V(f) V(sign_of)(V(f) a) {
+    const V(f) one = V(set)(1);
+    return V(select)(V(gt)(a, V(zero)()), one,
+                     V(select)(V(lt)(a, V(zero)()), V(set)(-1), a));
+}
+
+DVTI_EW1(neg, V(neg)(a))
+DVTI_EW1(abs, V(abs)(a))
+DVTI_EW1(sign, V(sign_of)(a))
+DVTI_EW1(square, V(mul)(a, a))
+DVTI_EW1(relu, V(select)(V(le)(a, V(zero)()), V(zero)(), a)) /* NaN stays */
+DVTI_EW1(floor, V(floor)(a))
+DVTI_EW1(ceil, V(ceil)(a))
+DVTI_EW1(round, V(round)(a))
+DVTI_EW1(trunc, V(trunc)(a))
+DVTI_EW1(reciprocal, V(div)(V(set)(1), a))
+DVTI_EW1(sqrt, V(sqrt)(a))
+DVTI_EW1(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))
+DVTI_EW1(isnan, V(truth)(V(unord)(a, a)))
+DVTI_EW1(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))
+DVTI_EW1(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))
+DVTI_EW1(logical_not, V(truth)(V(eq)(a, V(zero)())))
+DVTI_EW2(add, V(add)(a, b))
+DVTI_EW2(sub, V(sub)(a, b))
+DVTI_EW2(mul, V(mul)(a, b))
+DVTI_EW2(div, V(div)(a, b))
+DVTI_EW2(minimum, V(smaller)(a, b))
+DVTI_EW2(maximum, V(larger)(a, b))
+DVTI_EW2(equal, V(truth)(V(eq)(a, b)))
+DVTI_EW2(not_equal, V(truth)(V(ne)(a, b)))
+DVTI_EW2(less, V(truth)(V(lt)(a, b)))
+DVTI_EW2(less_equal, V(truth)(V(le)(a, b)))
+DVTI_EW2(greater, V(truth)(V(gt)(a, b)))
+DVTI_EW2(greater_equal, V(truth)(V(ge)(a, b)))
+DVTI_EW2(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))
+DVTI_EW2(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))
+
+static dvti_loop_fn V(loop_f32)(dvti_op op) {
+#define DVTI_ROW(name)                                                                             \
+    case DVTI_OP_##name:                                                                           \
+        return V(ew_##name);
+    switch ((int)op) {
+        DVTI_ROW(neg)
+        DVTI_ROW(abs)
+        DVTI_ROW(sign)
+        DVTI_ROW(square)
+        DVTI_ROW(relu)
+        DVTI_ROW(floor)
+        DVTI_ROW(ceil)
+        DVTI_ROW(round)
+        DVTI_ROW(trunc)
+        DVTI_ROW(reciprocal)
+        DVTI_ROW(sqrt)
+        DVTI_ROW(rsqrt)
+        DVTI_ROW(isnan)
+        DVTI_ROW(isinf)
+        DVTI_ROW(isfinite)
+        DVTI_ROW(logical_not)
+        DVTI_ROW(add)
+        DVTI_ROW(sub)
+        DVTI_ROW(mul)
+        DVTI_ROW(div)
+        DVTI_ROW(minimum)
+        DVTI_ROW(maximum)
+        DVTI_ROW(equal)
+        DVTI_ROW(not_equal)
+        DVTI_ROW(less)
+        DVTI_ROW(less_equal)
+        DVTI_ROW(greater)
+        DVTI_ROW(greater_equal)
+        DVTI_ROW(logical_and)
+        DVTI_ROW(logical_or)
+    default:
+        return NULL;
+    }
+#undef DVTI_ROW
+}
+
+#undef DVTI_EW1
+#undef DVTI_EW2
+/* ==== end src/3_cpu/simd/elementwise.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32)};
+/* ==== end src/3_cpu/simd/tier.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 15 "src/3_cpu/simd/tier_avx2.c"
+#endif
+
+DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
+    return &V(table);
+}
+
+/* ==== begin src/3_cpu/simd/words_end.inl ==== */
+/* Takes words_begin.inl away, and what the parts have defined. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/words_end.inl"
+#endif
+#undef DVTI_PARTS
+#undef DVTI_PART_F
+#undef DVTI_PART_D
+#undef DVTI_HAS_SCALEF
+#undef DVTI_PART1
+#undef DVTI_PART2
+#undef DVTI_PART3
+#undef DVTI_PART_SET
+#undef DVTI_PART_SHIFT
+#undef DVTI_PART_LOAD
+#undef DVTI_PART_LOAD_N
+#undef DVTI_PART_STORE
+#undef DVTI_PART_STORE_N
+#undef DVTI_PART_BITS
+#undef DVTI_V_
+#undef DVTI_V
+#undef DVTI_TIER
+#undef DVTI_TIER_NAME
+#undef V
+#pragma pop_macro("V")
+/* ==== end src/3_cpu/simd/words_end.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 21 "src/3_cpu/simd/tier_avx2.c"
+#endif
+#if defined(__clang__)
+#pragma clang attribute pop
+#elif defined(__GNUC__)
+#pragma GCC pop_options
+#endif
+#endif
+/* ==== end src/3_cpu/simd/tier_avx2.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 49 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
+/* The tier of AVX-512 (F, VL, DQ, BW). */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/tier_avx512.c"
+#endif
+#if DVTI_X86
+#if defined(__clang__)
+#pragma clang attribute push(                                                                      \
+    __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c"))),                   \
+    apply_to = function)
+#elif defined(__GNUC__)
+#pragma GCC push_options
+#pragma GCC optimize("O2,fp-contract=off")
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")
+#endif
+#define DVTI_TIER avx512
+#define DVTI_TIER_NAME "avx512"
+/* ==== begin src/3_cpu/simd/words_begin.inl ==== */
+/* The frame of a tier's words: V(name) is the name of this tier's `name`, and the shapes in which parts say their words. Pasted after DVTI_TIER
+   is defined; words_end.inl takes it away again. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/words_begin.inl"
+#endif
+#pragma push_macro("V")
+#undef V
+#define DVTI_V_(tier, name) dvti_##tier##_##name
+#define DVTI_V(tier, name) DVTI_V_(tier, name)
+#define V(name) DVTI_V(DVTI_TIER, name)
+
+#define DVTI_PART1(R, name, A, value)                                                              \
+    DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
+        return value;                                                                              \
+    }
+#define DVTI_PART2(R, name, A, B, value)                                                           \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
+        return value;                                                                              \
+    }
+#define DVTI_PART3(R, name, A, B, C, value)                                                        \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
+        return value;                                                                              \
+    }
+#define DVTI_PART_SET(R, name, E, value)                                                           \
+    DVTI_INLINE V(R) V(name)(E x) {                                                                \
+        return value;                                                                              \
+    }
+#define DVTI_PART_SHIFT(R, name, value)                                                            \
+    DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
+        return value;                                                                              \
+    }
+#define DVTI_PART_LOAD(R, name, E, value)                                                          \
+    DVTI_INLINE V(R) V(name)(const E *p) {                                                         \
+        return value;                                                                              \
+    }
+#define DVTI_PART_LOAD_N(R, name, E, value)                                                        \
+    DVTI_INLINE V(R) V(name)(const E *p, int64_t n) {                                              \
+        return value;                                                                              \
+    }
+#define DVTI_PART_STORE(R, name, E, statement)                                                     \
+    DVTI_INLINE void V(name)(E * p, V(R) a) {                                                      \
+        statement;                                                                                 \
+    }
+#define DVTI_PART_STORE_N(R, name, E, statement)                                                   \
+    DVTI_INLINE void V(name)(E * p, int64_t n, V(R) a) {                                           \
+        statement;                                                                                 \
+    }
+#define DVTI_PART_BITS(name, A, value)                                                             \
+    DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
+        return value;                                                                              \
+    }
+/* ==== end src/3_cpu/simd/words_begin.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 15 "src/3_cpu/simd/tier_avx512.c"
+#endif
+/* ==== begin src/3_cpu/simd/part_avx512.inl ==== */
+/* The part of a vector that one register holds: AVX-512, 16 floats or 8 doubles. part_plain.inl explains every word. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/part_avx512.inl"
+#endif
+#define DVTI_PARTS 1
+#define DVTI_PART_F 16 /* floats of a part */
+#define DVTI_PART_D 8  /* doubles */
+#define DVTI_HAS_SCALEF 1
+
+typedef __m512 V(pf);
+typedef __m512i V(pi);
+typedef __m512d V(pd);
+typedef __m512i V(pl);
+typedef __mmask16 V(pm);
+typedef __mmask8 V(pn);
+
+#define DVTI_MASK16(n) ((__mmask16)((n) >= 16 ? 0xffff : (n) <= 0 ? 0 : (1 << (n)) - 1))
+#define DVTI_MASK8(n) ((__mmask8)((n) >= 8 ? 0xff : (n) <= 0 ? 0 : (1 << (n)) - 1))
+
+/* float */
+DVTI_PART_SET(pf, p_set, float, _mm512_set1_ps(x))
+DVTI_PART_LOAD(pf, p_load, float, _mm512_loadu_ps(p))
+DVTI_PART_STORE(pf, p_store, float, _mm512_storeu_ps(p, a))
+DVTI_PART_LOAD_N(pf, p_load_n, float, _mm512_maskz_loadu_ps(DVTI_MASK16(n), p))
+DVTI_PART_STORE_N(pf, p_store_n, float, _mm512_mask_storeu_ps(p, DVTI_MASK16(n), a))
+DVTI_PART2(pf, p_add, pf, pf, _mm512_add_ps(a, b))
+DVTI_PART2(pf, p_sub, pf, pf, _mm512_sub_ps(a, b))
+DVTI_PART2(pf, p_mul, pf, pf, _mm512_mul_ps(a, b))
+DVTI_PART2(pf, p_div, pf, pf, _mm512_div_ps(a, b))
+DVTI_PART2(pf, p_min, pf, pf, _mm512_min_ps(a, b))
+DVTI_PART2(pf, p_max, pf, pf, _mm512_max_ps(a, b))
+DVTI_PART3(pf, p_fma, pf, pf, pf, _mm512_fmadd_ps(a, b, c))
+DVTI_PART3(pf, p_fnma, pf, pf, pf, _mm512_fnmadd_ps(a, b, c))
+DVTI_PART1(pf, p_sqrt, pf, _mm512_sqrt_ps(a))
+DVTI_PART1(pf, p_round, pf, _mm512_roundscale_ps(a, 8))
+DVTI_PART1(pf, p_floor, pf, _mm512_roundscale_ps(a, 9))
+DVTI_PART1(pf, p_ceil, pf, _mm512_roundscale_ps(a, 10))
+DVTI_PART1(pf, p_trunc, pf, _mm512_roundscale_ps(a, 11))
+DVTI_PART2(pf, p_scalef, pf, pf, _mm512_scalef_ps(a, b))
+DVTI_PART2(pf, p_bit_and, pf, pf, _mm512_and_ps(a, b))
+DVTI_PART2(pf, p_bit_or, pf, pf, _mm512_or_ps(a, b))
+DVTI_PART2(pf, p_bit_xor, pf, pf, _mm512_xor_ps(a, b))
+DVTI_PART2(pf, p_bit_andnot, pf, pf, _mm512_andnot_ps(a, b))
+DVTI_PART2(pm, p_lt, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ))
+DVTI_PART2(pm, p_le, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ))
+DVTI_PART2(pm, p_eq, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ))
+DVTI_PART2(pm, p_unord, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q))
+DVTI_PART3(pf, p_select, pm, pf, pf, _mm512_mask_blend_ps(a, c, b))
+DVTI_PART1(pi, p_as_i, pf, _mm512_castps_si512(a))
+DVTI_PART1(pi, p_to_i, pf, _mm512_cvtps_epi32(a))
+DVTI_PART1(pd, p_widen_low, pf, _mm512_cvtps_pd(_mm512_castps512_ps256(a)))
+DVTI_PART1(pd, p_widen_high, pf, _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)))
+DVTI_PART2(pf, p_narrow, pd, pd,
+           _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a)), _mm512_cvtpd_ps(b), 1))
+DVTI_PART_LOAD(pf, p_load_f16, uint16_t, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)))
+DVTI_PART_STORE(pf, p_store_f16, uint16_t,
+                _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))
+DVTI_PART_LOAD(pi, p_load_u16, uint16_t,
+               _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)))
+DVTI_PART_STORE(pi, p_store_u16, uint16_t,
+                _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(a)))
+
+/* int32 */
+DVTI_PART_SET(pi, p_iset, int32_t, _mm512_set1_epi32(x))
+DVTI_PART_LOAD(pi, p_iload, int32_t, _mm512_loadu_si512(p))
+DVTI_PART_STORE(pi, p_istore, int32_t, _mm512_storeu_si512(p, a))
+DVTI_PART_LOAD_N(pi, p_iload_n, int32_t, _mm512_maskz_loadu_epi32(DVTI_MASK16(n), p))
+DVTI_PART_STORE_N(pi, p_istore_n, int32_t, _mm512_mask_storeu_epi32(p, DVTI_MASK16(n), a))
+DVTI_PART2(pi, p_iadd, pi, pi, _mm512_add_epi32(a, b))
+DVTI_PART2(pi, p_isub, pi, pi, _mm512_sub_epi32(a, b))
+DVTI_PART2(pi, p_imul, pi, pi, _mm512_mullo_epi32(a, b))
+DVTI_PART2(pi, p_iand, pi, pi, _mm512_and_si512(a, b))
+DVTI_PART2(pi, p_ior, pi, pi, _mm512_or_si512(a, b))
+DVTI_PART2(pi, p_ixor, pi, pi, _mm512_xor_si512(a, b))
+DVTI_PART_SHIFT(pi, p_ishl, _mm512_slli_epi32(a, (unsigned)n))
+DVTI_PART_SHIFT(pi, p_ishr, _mm512_srli_epi32(a, (unsigned)n))
+DVTI_PART_SHIFT(pi, p_isar, _mm512_srai_epi32(a, (unsigned)n))
+DVTI_PART2(pm, p_ieq, pi, pi, _mm512_cmpeq_epi32_mask(a, b))
+DVTI_PART2(pm, p_igt, pi, pi, _mm512_cmpgt_epi32_mask(a, b))
+DVTI_PART3(pi, p_iselect, pm, pi, pi, _mm512_mask_blend_epi32(a, c, b))
+DVTI_PART1(pf, p_as_f, pi, _mm512_castsi512_ps(a))
+DVTI_PART1(pf, p_to_f, pi, _mm512_cvtepi32_ps(a))
+
+/* masks of 32-bit lanes */
+DVTI_PART2(pm, p_mand, pm, pm, (__mmask16)(a & b))
+DVTI_PART2(pm, p_mor, pm, pm, (__mmask16)(a | b))
+DVTI_PART1(pm, p_mnot, pm, (__mmask16)~a)
+DVTI_PART_BITS(p_mbits, pm, (uint32_t)a)
+
+/* double */
+DVTI_PART_SET(pd, p_dset, double, _mm512_set1_pd(x))
+DVTI_PART_LOAD(pd, p_dload, double, _mm512_loadu_pd(p))
+DVTI_PART_STORE(pd, p_dstore, double, _mm512_storeu_pd(p, a))
+DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm512_maskz_loadu_pd(DVTI_MASK8(n), p))
+DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm512_mask_storeu_pd(p, DVTI_MASK8(n), a))
+DVTI_PART2(pd, p_dadd, pd, pd, _mm512_add_pd(a, b))
+DVTI_PART2(pd, p_dsub, pd, pd, _mm512_sub_pd(a, b))
+DVTI_PART2(pd, p_dmul, pd, pd, _mm512_mul_pd(a, b))
+DVTI_PART2(pd, p_ddiv, pd, pd, _mm512_div_pd(a, b))
+DVTI_PART2(pd, p_dmin, pd, pd, _mm512_min_pd(a, b))
+DVTI_PART2(pd, p_dmax, pd, pd, _mm512_max_pd(a, b))
+DVTI_PART3(pd, p_dfma, pd, pd, pd, _mm512_fmadd_pd(a, b, c))
+DVTI_PART3(pd, p_dfnma, pd, pd, pd, _mm512_fnmadd_pd(a, b, c))
+DVTI_PART1(pd, p_dsqrt, pd, _mm512_sqrt_pd(a))
+DVTI_PART1(pd, p_dround, pd, _mm512_roundscale_pd(a, 8))
+DVTI_PART1(pd, p_dfloor, pd, _mm512_roundscale_pd(a, 9))
+DVTI_PART1(pd, p_dceil, pd, _mm512_roundscale_pd(a, 10))
+DVTI_PART1(pd, p_dtrunc, pd, _mm512_roundscale_pd(a, 11))
+DVTI_PART2(pd, p_dscalef, pd, pd, _mm512_scalef_pd(a, b))
+DVTI_PART2(pd, p_dand, pd, pd, _mm512_and_pd(a, b))
+DVTI_PART2(pd, p_dor, pd, pd, _mm512_or_pd(a, b))
+DVTI_PART2(pd, p_dxor, pd, pd, _mm512_xor_pd(a, b))
+DVTI_PART2(pd, p_dandnot, pd, pd, _mm512_andnot_pd(a, b))
+DVTI_PART2(pn, p_dlt, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ))
+DVTI_PART2(pn, p_dle, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ))
+DVTI_PART2(pn, p_deq, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ))
+DVTI_PART2(pn, p_dunord, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q))
+DVTI_PART3(pd, p_dselect, pn, pd, pd, _mm512_mask_blend_pd(a, c, b))
+DVTI_PART1(pl, p_as_l, pd, _mm512_castpd_si512(a))
+DVTI_PART1(pd, p_as_d, pl, _mm512_castsi512_pd(a))
+
+/* int64, and masks of 64-bit lanes */
+DVTI_PART_SET(pl, p_lset, int64_t, _mm512_set1_epi64(x))
+DVTI_PART2(pl, p_ladd, pl, pl, _mm512_add_epi64(a, b))
+DVTI_PART2(pl, p_lsub, pl, pl, _mm512_sub_epi64(a, b))
+DVTI_PART2(pl, p_land, pl, pl, _mm512_and_si512(a, b))
+DVTI_PART2(pl, p_lor, pl, pl, _mm512_or_si512(a, b))
+DVTI_PART2(pl, p_lxor, pl, pl, _mm512_xor_si512(a, b))
+DVTI_PART_SHIFT(pl, p_lshl, _mm512_slli_epi64(a, (unsigned)n))
+DVTI_PART_SHIFT(pl, p_lshr, _mm512_srli_epi64(a, (unsigned)n))
+DVTI_PART2(pn, p_nand, pn, pn, (__mmask8)(a & b))
+DVTI_PART2(pn, p_nor, pn, pn, (__mmask8)(a | b))
+DVTI_PART1(pn, p_nnot, pn, (__mmask8)~a)
+DVTI_PART_BITS(p_nbits, pn, (uint32_t)a)
+
+#undef DVTI_MASK16
+#undef DVTI_MASK8
+/* ==== end src/3_cpu/simd/part_avx512.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 16 "src/3_cpu/simd/tier_avx512.c"
+#endif
+/* ==== begin src/3_cpu/simd/tier.inl ==== */
+/* What a tier consists of: its words, the kernels of every family, and the table of them. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/vec.inl ==== */
+/* A vector: 64 bytes on every machine, made of DVTI_PARTS registers. So a kernel is written once, and adds and folds in one order
+   everywhere, whatever the registers' width: that is where equal bits on all tiers come from.
+
+     V(f) 16 floats, V(i) 16 int32, V(d) 8 doubles, V(l) 8 int64, V(m) and V(n) masks of 16 and 8 lanes
+
+   The words are part_plain.inl's without p_; in addition:
+     V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
+     V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
+     V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
+     V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
+     V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. with i + 4, 2, 1 */
+#ifdef DEVTENSOR_LINES
+#line 11 "src/3_cpu/simd/vec.inl"
+#endif
+#if DVTI_PARTS == 1
+#define DVTI_EACH_PART(one, x) one(p0, 0, x)
+#elif DVTI_PARTS == 2
+#define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x)
+#else
+#define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x) one(p2, 2, x) one(p3, 3, x)
+#endif
+
+#define DVTI_MEMBER(p, at, T) V(T) p;
+typedef struct V(f) {
+    DVTI_EACH_PART(DVTI_MEMBER, pf)
+} V(f);
+typedef struct V(i) {
+    DVTI_EACH_PART(DVTI_MEMBER, pi)
+} V(i);
+typedef struct V(d) {
+    DVTI_EACH_PART(DVTI_MEMBER, pd)
+} V(d);
+typedef struct V(l) {
+    DVTI_EACH_PART(DVTI_MEMBER, pl)
+} V(l);
+typedef struct V(m) {
+    DVTI_EACH_PART(DVTI_MEMBER, pm)
+} V(m);
+typedef struct V(n) {
+    DVTI_EACH_PART(DVTI_MEMBER, pn)
+} V(n);
+#undef DVTI_MEMBER
+
+/* Words that do the same in every part. */
+#define DVTI_DO1(p, at, name) r.p = V(p_##name)(a.p);
+#define DVTI_DO2(p, at, name) r.p = V(p_##name)(a.p, b.p);
+#define DVTI_DO3(p, at, name) r.p = V(p_##name)(a.p, b.p, c.p);
+#define DVTI_DO_SET(p, at, name) r.p = V(p_##name)(x);
+#define DVTI_DO_SHIFT(p, at, name) r.p = V(p_##name)(a.p, n);
+#define DVTI_DO_LOAD(p, at, name) r.p = V(p_##name)(from + at * lanes);
+#define DVTI_DO_STORE(p, at, name) V(p_##name)(to + at * lanes, a.p);
+#define DVTI_DO_LOAD_N(p, at, name) r.p = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
+#define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
+#define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
+
+#define DVTI_LIFT1(R, name, A)                                                                     \
+    DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO1, name)                                                             \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT2(R, name, A, B)                                                                  \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO2, name)                                                             \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT3(R, name, A, B, C)                                                               \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO3, name)                                                             \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_SET(R, name, E)                                                                  \
+    DVTI_INLINE V(R) V(name)(E x) {                                                                \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO_SET, name)                                                          \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_SHIFT(R, name)                                                                   \
+    DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO_SHIFT, name)                                                        \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_LOAD(R, name, E, per_part)                                                       \
+    DVTI_INLINE V(R) V(name)(const E *from) {                                                      \
+        const int lanes = per_part;                                                                \
+        V(R) r;                                                                                    \
+        (void)lanes;                                                                               \
+        DVTI_EACH_PART(DVTI_DO_LOAD, name)                                                         \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_STORE(R, name, E, per_part)                                                      \
+    DVTI_INLINE void V(name)(E * to, V(R) a) {                                                     \
+        const int lanes = per_part;                                                                \
+        (void)lanes;                                                                               \
+        DVTI_EACH_PART(DVTI_DO_STORE, name)                                                        \
+    }
+#define DVTI_LIFT_LOAD_N(R, name, E, per_part)                                                     \
+    DVTI_INLINE V(R) V(name)(const E *from, int64_t n) {                                           \
+        const int lanes = per_part;                                                                \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO_LOAD_N, name)                                                       \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_STORE_N(R, name, E, per_part)                                                    \
+    DVTI_INLINE void V(name)(E * to, int64_t n, V(R) a) {                                          \
+        const int lanes = per_part;                                                                \
+        DVTI_EACH_PART(DVTI_DO_STORE_N, name)                                                      \
+    }
+#define DVTI_LIFT_BITS(name, A, per_part)                                                          \
+    DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
+        const int lanes = per_part;                                                                \
+        uint32_t r = 0;                                                                            \
+        (void)lanes;                                                                               \
+        DVTI_EACH_PART(DVTI_DO_BITS, name)                                                         \
+        return r;                                                                                  \
+    }
+
+/* float */
+DVTI_LIFT_SET(f, set, float)
+DVTI_LIFT_LOAD(f, load, float, DVTI_PART_F)
+DVTI_LIFT_STORE(f, store, float, DVTI_PART_F)
+DVTI_LIFT_LOAD_N(f, load_n, float, DVTI_PART_F)
+DVTI_LIFT_STORE_N(f, store_n, float, DVTI_PART_F)
+DVTI_LIFT2(f, add, f, f)
+DVTI_LIFT2(f, sub, f, f)
+DVTI_LIFT2(f, mul, f, f)
+DVTI_LIFT2(f, div, f, f)
+DVTI_LIFT2(f, min, f, f)
+DVTI_LIFT2(f, max, f, f)
+DVTI_LIFT3(f, fma, f, f, f)
+DVTI_LIFT3(f, fnma, f, f, f)
+DVTI_LIFT1(f, sqrt, f)
+DVTI_LIFT1(f, round, f)
+DVTI_LIFT1(f, floor, f)
+DVTI_LIFT1(f, ceil, f)
+DVTI_LIFT1(f, trunc, f)
+DVTI_LIFT2(f, bit_and, f, f)
+DVTI_LIFT2(f, bit_or, f, f)
+DVTI_LIFT2(f, bit_xor, f, f)
+DVTI_LIFT2(f, bit_andnot, f, f)
+DVTI_LIFT2(m, lt, f, f)
+DVTI_LIFT2(m, le, f, f)
+DVTI_LIFT2(m, eq, f, f)
+DVTI_LIFT2(m, unord, f, f)
+DVTI_LIFT3(f, select, m, f, f)
+DVTI_LIFT1(i, as_i, f)
+DVTI_LIFT1(i, to_i, f)
+DVTI_LIFT_LOAD(f, load_f16, uint16_t, DVTI_PART_F)
+DVTI_LIFT_STORE(f, store_f16, uint16_t, DVTI_PART_F)
+
+/* int32 */
+DVTI_LIFT_SET(i, iset, int32_t)
+DVTI_LIFT_LOAD(i, iload, int32_t, DVTI_PART_F)
+DVTI_LIFT_STORE(i, istore, int32_t, DVTI_PART_F)
+DVTI_LIFT_LOAD_N(i, iload_n, int32_t, DVTI_PART_F)
+DVTI_LIFT_STORE_N(i, istore_n, int32_t, DVTI_PART_F)
+DVTI_LIFT_LOAD(i, load_u16, uint16_t, DVTI_PART_F)
+DVTI_LIFT_STORE(i, store_u16, uint16_t, DVTI_PART_F)
+DVTI_LIFT2(i, iadd, i, i)
+DVTI_LIFT2(i, isub, i, i)
+DVTI_LIFT2(i, imul, i, i)
+DVTI_LIFT2(i, iand, i, i)
+DVTI_LIFT2(i, ior, i, i)
+DVTI_LIFT2(i, ixor, i, i)
+DVTI_LIFT_SHIFT(i, ishl)
+DVTI_LIFT_SHIFT(i, ishr)
+DVTI_LIFT_SHIFT(i, isar)
+DVTI_LIFT2(m, ieq, i, i)
+DVTI_LIFT2(m, igt, i, i)
+DVTI_LIFT3(i, iselect, m, i, i)
+DVTI_LIFT1(f, as_f, i)
+DVTI_LIFT1(f, to_f, i)
+DVTI_LIFT2(m, mand, m, m)
+DVTI_LIFT2(m, mor, m, m)
+DVTI_LIFT1(m, mnot, m)
+DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
+
+/* double */
+DVTI_LIFT_SET(d, dset, double)
+DVTI_LIFT_LOAD(d, dload, double, DVTI_PART_D)
+DVTI_LIFT_STORE(d, dstore, double, DVTI_PART_D)
+DVTI_LIFT_LOAD_N(d, dload_n, double, DVTI_PART_D)
+DVTI_LIFT_STORE_N(d, dstore_n, double, DVTI_PART_D)
+DVTI_LIFT2(d, dadd, d, d)
+DVTI_LIFT2(d, dsub, d, d)
+DVTI_LIFT2(d, dmul, d, d)
+DVTI_LIFT2(d, ddiv, d, d)
+DVTI_LIFT2(d, dmin, d, d)
+DVTI_LIFT2(d, dmax, d, d)
+DVTI_LIFT3(d, dfma, d, d, d)
+DVTI_LIFT3(d, dfnma, d, d, d)
+DVTI_LIFT1(d, dsqrt, d)
+DVTI_LIFT1(d, dround, d)
+DVTI_LIFT1(d, dfloor, d)
+DVTI_LIFT1(d, dceil, d)
+DVTI_LIFT1(d, dtrunc, d)
+DVTI_LIFT2(d, dand, d, d)
+DVTI_LIFT2(d, dor, d, d)
+DVTI_LIFT2(d, dxor, d, d)
+DVTI_LIFT2(d, dandnot, d, d)
+DVTI_LIFT2(n, dlt, d, d)
+DVTI_LIFT2(n, dle, d, d)
+DVTI_LIFT2(n, deq, d, d)
+DVTI_LIFT2(n, dunord, d, d)
+DVTI_LIFT3(d, dselect, n, d, d)
+DVTI_LIFT1(l, as_l, d)
+DVTI_LIFT1(d, as_d, l)
+DVTI_LIFT_SET(l, lset, int64_t)
+DVTI_LIFT2(l, ladd, l, l)
+DVTI_LIFT2(l, lsub, l, l)
+DVTI_LIFT2(l, land, l, l)
+DVTI_LIFT2(l, lor, l, l)
+DVTI_LIFT2(l, lxor, l, l)
+DVTI_LIFT_SHIFT(l, lshl)
+DVTI_LIFT_SHIFT(l, lshr)
+DVTI_LIFT2(n, nand, n, n)
+DVTI_LIFT2(n, nor, n, n)
+DVTI_LIFT1(n, nnot, n)
+DVTI_LIFT_BITS(nbits, n, DVTI_PART_D)
+
+/* ---- words made of words ---- */
+DVTI_INLINE V(f) V(zero)(void) {
+    return V(set)(0);
+}
+
+DVTI_INLINE V(d) V(dzero)(void) {
+    return V(dset)(0);
+}
+
+DVTI_INLINE V(f) V(abs)(V(f) a) {
+    return V(bit_andnot)(V(set)(-0.f), a);
+}
+
+DVTI_INLINE V(f) V(neg)(V(f) a) {
+    return V(bit_xor)(V(set)(-0.f), a);
+}
+
+DVTI_INLINE V(d) V(dabs)(V(d) a) {
+    return V(dandnot)(V(dset)(-0.), a);
+}
+
+DVTI_INLINE V(d) V(dneg)(V(d) a) {
+    return V(dxor)(V(dset)(-0.), a);
+}
+
+DVTI_INLINE V(m) V(gt)(V(f) a, V(f) b) {
+    return V(lt)(b, a);
+}
+
+DVTI_INLINE V(m) V(ge)(V(f) a, V(f) b) {
+    return V(le)(b, a);
+}
+
+DVTI_INLINE V(m) V(ne)(V(f) a, V(f) b) {
+    return V(mnot)(V(eq)(a, b));
+}
+
+DVTI_INLINE V(n) V(dgt)(V(d) a, V(d) b) {
+    return V(dlt)(b, a);
+}
+
+DVTI_INLINE V(n) V(dge)(V(d) a, V(d) b) {
+    return V(dle)(b, a);
+}
+
+DVTI_INLINE V(n) V(dne)(V(d) a, V(d) b) {
+    return V(nnot)(V(deq)(a, b));
+}
+
+#if defined(DVTI_HAS_SCALEF)
+DVTI_LIFT2(f, scalef, f, f)
+DVTI_LIFT2(d, dscalef, d, d)
+#else
+/* In two steps: the first stays among normal numbers and is exact, the second rounds. */
+DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {
+    V(f) half = V(floor)(V(mul)(n, V(set)(0.5f)));
+    V(i) first = V(iadd)(V(to_i)(half), V(iset)(127));
+    V(i) second = V(iadd)(V(to_i)(V(sub)(n, half)), V(iset)(127));
+    return V(mul)(V(mul)(a, V(as_f)(V(ishl)(first, 23))), V(as_f)(V(ishl)(second, 23)));
+}
+
+/* 1.5 * 2^52 + n has n in its low bits. */
+DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
+    const V(d) magic = V(dset)(6755399441055744.);
+    V(d) half = V(dfloor)(V(dmul)(n, V(dset)(0.5)));
+    V(l) first = V(ladd)(V(as_l)(V(dadd)(half, magic)), V(lset)(1023));
+    V(l) second = V(ladd)(V(as_l)(V(dadd)(V(dsub)(n, half), magic)), V(lset)(1023));
+    return V(dmul)(V(dmul)(a, V(as_d)(V(lshl)(first, 52))), V(as_d)(V(lshl)(second, 52)));
+}
+#endif
+
+DVTI_INLINE V(f) V(load_bf16)(const uint16_t *p) {
+    return V(as_f)(V(ishl)(V(load_u16)(p), 16));
+}
+
+/* To nearest even; NaN stays one. */
+DVTI_INLINE void V(store_bf16)(uint16_t *p, V(f) a) {
+    V(i) bits = V(as_i)(a), odd = V(iand)(V(ishr)(bits, 16), V(iset)(1));
+    V(i) rounded = V(ishr)(V(iadd)(V(iadd)(bits, V(iset)(0x7fff)), odd), 16);
+    V(i) quiet = V(ior)(V(ishr)(bits, 16), V(iset)(0x40));
+    V(store_u16)(p, V(iselect)(V(unord)(a, a), quiet, rounded));
+}
+
+#define DVTI_TAIL16(name)                                                                          \
+    DVTI_INLINE V(f) V(load_##name##_n)(const uint16_t *p, int64_t n) {                            \
+        uint16_t lane[16] = {0};                                                                   \
+        memcpy(lane, p, (size_t)n * sizeof *p);                                                    \
+        return V(load_##name)(lane);                                                               \
+    }                                                                                              \
+    DVTI_INLINE void V(store_##name##_n)(uint16_t * p, int64_t n, V(f) a) {                        \
+        uint16_t lane[16];                                                                         \
+        V(store_##name)(lane, a);                                                                  \
+        memcpy(p, lane, (size_t)n * sizeof *p);                                                    \
+    }
+DVTI_TAIL16(f16)
+DVTI_TAIL16(bf16)
+#undef DVTI_TAIL16
+
+DVTI_INLINE V(d) V(widen_low)(V(f) a) {
+    V(d) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_widen_low)(a.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_widen_low)(a.p0);
+    r.p1 = V(p_widen_high)(a.p0);
+#else
+    r.p0 = V(p_widen_low)(a.p0);
+    r.p1 = V(p_widen_high)(a.p0);
+    r.p2 = V(p_widen_low)(a.p1);
+    r.p3 = V(p_widen_high)(a.p1);
+#endif
+    return r;
+}
+
+DVTI_INLINE V(d) V(widen_high)(V(f) a) {
+    V(d) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_widen_high)(a.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_widen_low)(a.p1);
+    r.p1 = V(p_widen_high)(a.p1);
+#else
+    r.p0 = V(p_widen_low)(a.p2);
+    r.p1 = V(p_widen_high)(a.p2);
+    r.p2 = V(p_widen_low)(a.p3);
+    r.p3 = V(p_widen_high)(a.p3);
+#endif
+    return r;
+}
+
+DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
+    V(f) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_narrow)(low.p0, high.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_narrow)(low.p0, low.p1);
+    r.p1 = V(p_narrow)(high.p0, high.p1);
+#else
+    r.p0 = V(p_narrow)(low.p0, low.p1);
+    r.p1 = V(p_narrow)(low.p2, low.p3);
+    r.p2 = V(p_narrow)(high.p0, high.p1);
+    r.p3 = V(p_narrow)(high.p2, high.p3);
+#endif
+    return r;
+}
+
+/* Once per row of a reduction, so through memory: the order is what counts. */
+#define DVTI_FOLD(name, T, E, all, store, value)                                                   \
+    DVTI_INLINE E V(name)(V(T) v) {                                                                \
+        E lane[all];                                                                               \
+        int half, k;                                                                               \
+        V(store)(lane, v);                                                                         \
+        for (half = all / 2; half; half /= 2)                                                      \
+            for (k = 0; k < half; k++) {                                                           \
+                const E a = lane[k], b = lane[k + half];                                           \
+                lane[k] = value;                                                                   \
+            }                                                                                      \
+        return lane[0];                                                                            \
+    }
+DVTI_FOLD(fold_add, f, float, 16, store, a + b)
+DVTI_FOLD(fold_min, f, float, 16, store, a < b ? a : b)
+DVTI_FOLD(fold_max, f, float, 16, store, a > b ? a : b)
+DVTI_FOLD(dfold_add, d, double, 8, dstore, a + b)
+DVTI_FOLD(dfold_min, d, double, 8, dstore, a < b ? a : b)
+DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
+#undef DVTI_FOLD
+
+#undef DVTI_EACH_PART
+#undef DVTI_DO1
+#undef DVTI_DO2
+#undef DVTI_DO3
+#undef DVTI_DO_SET
+#undef DVTI_DO_SHIFT
+#undef DVTI_DO_LOAD
+#undef DVTI_DO_STORE
+#undef DVTI_DO_LOAD_N
+#undef DVTI_DO_STORE_N
+#undef DVTI_DO_BITS
+#undef DVTI_LIFT1
+#undef DVTI_LIFT2
+#undef DVTI_LIFT3
+#undef DVTI_LIFT_SET
+#undef DVTI_LIFT_SHIFT
+#undef DVTI_LIFT_LOAD
+#undef DVTI_LIFT_STORE
+#undef DVTI_LIFT_LOAD_N
+#undef DVTI_LIFT_STORE_N
+#undef DVTI_LIFT_BITS
+/* ==== end src/3_cpu/simd/vec.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/elementwise.inl ==== */
+/* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
+
+/* Where an operand stands. One that is repeated becomes a vector in memory that stays where it is. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/elementwise.inl"
+#endif
+DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *repeated) {
+    const float *at = (const float *)loop->in[which];
+    if (loop->step[which])
+        return at;
+    V(store)(repeated, V(set)(*at));
+    return repeated;
+}
+
+/* The last vector is partial; a repeated operand has 16 elements to take from all the same. */
+#define DVTI_EW1(name, value)                                                                      \
+    static void V(ew_##name)(const dvti_loop *loop) {                                              \
+        float row_a[16];                                                                           \
+        const float *p = V(ew_operand)(loop, 0, row_a);                                            \
+        const int64_t p_step = 16 * loop->step[0];                                                 \
+        float *to = (float *)loop->out;                                                            \
+        int64_t n = loop->n;                                                                       \
+        V(f) a;                                                                                    \
+        for (; n >= 16; n -= 16, to += 16, p += p_step) {                                          \
+            a = V(load)(p);                                                                        \
+            V(store)(to, value);                                                                   \
+        }                                                                                          \
+        if (n) {                                                                                   \
+            a = V(load_n)(p, n);                                                               \
+            V(store_n)(to, n, value);                                                              \
+        }                                                                                          \
+    }
+#define DVTI_EW2(name, value)                                                                      \
+    static void V(ew_##name)(const dvti_loop *loop) {                                              \
+        float row_a[16], row_b[16];                                                                \
+        const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
+        const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
+        float *to = (float *)loop->out;                                                            \
+        int64_t n = loop->n;                                                                       \
+        V(f) a, b;                                                                                 \
+        for (; n >= 16; n -= 16, to += 16, p += p_step, q += q_step) {                             \
+            a = V(load)(p);                                                                        \
+            b = V(load)(q);                                                                        \
+            V(store)(to, value);                                                                   \
+        }                                                                                          \
+        if (n) {                                                                                   \
+            a = V(load_n)(p, n);                                                               \
+            b = V(load_n)(q, n);                                                               \
+            V(store_n)(to, n, value);                                                              \
+        }                                                                                          \
+    }
+
+/* 1 where m, else 0 */
+DVTI_INLINE V(f) V(truth)(V(m) m) {
+    return V(select)(m, V(set)(1), V(zero)());
+}
+
+DVTI_INLINE V(m) V(nonzero)(V(f) a) {
+    return V(ne)(a, V(zero)());
+}
+
+/* The op table's: NaN when either is, else the smaller. */
+DVTI_INLINE V(f) V(smaller)(V(f) a, V(f) b) {
+    return V(select)(V(unord)(a, a), a, V(select)(V(unord)(b, b), b, V(min)(a, b)));
+}
+
+DVTI_INLINE V(f) V(larger)(V(f) a, V(f) b) {
+    return V(select)(V(unord)(a, a), a, V(select)(V(unord)(b, b), b, V(max)(a, b)));
+}
+
+DVTI_INLINE V(f) V(sign_of)(V(f) a) {
+    const V(f) one = V(set)(1);
+    return V(select)(V(gt)(a, V(zero)()), one,
+                     V(select)(V(lt)(a, V(zero)()), V(set)(-1), a));
+}
+
+DVTI_EW1(neg, V(neg)(a))
+DVTI_EW1(abs, V(abs)(a))
+DVTI_EW1(sign, V(sign_of)(a))
+DVTI_EW1(square, V(mul)(a, a))
+DVTI_EW1(relu, V(select)(V(le)(a, V(zero)()), V(zero)(), a)) /* NaN stays */
+DVTI_EW1(floor, V(floor)(a))
+DVTI_EW1(ceil, V(ceil)(a))
+DVTI_EW1(round, V(round)(a))
+DVTI_EW1(trunc, V(trunc)(a))
+DVTI_EW1(reciprocal, V(div)(V(set)(1), a))
+DVTI_EW1(sqrt, V(sqrt)(a))
+DVTI_EW1(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))
+DVTI_EW1(isnan, V(truth)(V(unord)(a, a)))
+DVTI_EW1(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))
+DVTI_EW1(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))
+DVTI_EW1(logical_not, V(truth)(V(eq)(a, V(zero)())))
+DVTI_EW2(add, V(add)(a, b))
+DVTI_EW2(sub, V(sub)(a, b))
+DVTI_EW2(mul, V(mul)(a, b))
+DVTI_EW2(div, V(div)(a, b))
+DVTI_EW2(minimum, V(smaller)(a, b))
+DVTI_EW2(maximum, V(larger)(a, b))
+DVTI_EW2(equal, V(truth)(V(eq)(a, b)))
+DVTI_EW2(not_equal, V(truth)(V(ne)(a, b)))
+DVTI_EW2(less, V(truth)(V(lt)(a, b)))
+DVTI_EW2(less_equal, V(truth)(V(le)(a, b)))
+DVTI_EW2(greater, V(truth)(V(gt)(a, b)))
+DVTI_EW2(greater_equal, V(truth)(V(ge)(a, b)))
+DVTI_EW2(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))
+DVTI_EW2(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))
+
+static dvti_loop_fn V(loop_f32)(dvti_op op) {
+#define DVTI_ROW(name)                                                                             \
+    case DVTI_OP_##name:                                                                           \
+        return V(ew_##name);
+    switch ((int)op) {
+        DVTI_ROW(neg)
+        DVTI_ROW(abs)
+        DVTI_ROW(sign)
+        DVTI_ROW(square)
+        DVTI_ROW(relu)
+        DVTI_ROW(floor)
+        DVTI_ROW(ceil)
+        DVTI_ROW(round)
+        DVTI_ROW(trunc)
+        DVTI_ROW(reciprocal)
+        DVTI_ROW(sqrt)
+        DVTI_ROW(rsqrt)
+        DVTI_ROW(isnan)
+        DVTI_ROW(isinf)
+        DVTI_ROW(isfinite)
+        DVTI_ROW(logical_not)
+        DVTI_ROW(add)
+        DVTI_ROW(sub)
+        DVTI_ROW(mul)
+        DVTI_ROW(div)
+        DVTI_ROW(minimum)
+        DVTI_ROW(maximum)
+        DVTI_ROW(equal)
+        DVTI_ROW(not_equal)
+        DVTI_ROW(less)
+        DVTI_ROW(less_equal)
+        DVTI_ROW(greater)
+        DVTI_ROW(greater_equal)
+        DVTI_ROW(logical_and)
+        DVTI_ROW(logical_or)
+    default:
+        return NULL;
+    }
+#undef DVTI_ROW
+}
+
+#undef DVTI_EW1
+#undef DVTI_EW2
+/* ==== end src/3_cpu/simd/elementwise.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32)};
+/* ==== end src/3_cpu/simd/tier.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/3_cpu/simd/tier_avx512.c"
+#endif
+
+DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
+    return &V(table);
+}
+
+/* ==== begin src/3_cpu/simd/words_end.inl ==== */
+/* Takes words_begin.inl away, and what the parts have defined. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/words_end.inl"
+#endif
+#undef DVTI_PARTS
+#undef DVTI_PART_F
+#undef DVTI_PART_D
+#undef DVTI_HAS_SCALEF
+#undef DVTI_PART1
+#undef DVTI_PART2
+#undef DVTI_PART3
+#undef DVTI_PART_SET
+#undef DVTI_PART_SHIFT
+#undef DVTI_PART_LOAD
+#undef DVTI_PART_LOAD_N
+#undef DVTI_PART_STORE
+#undef DVTI_PART_STORE_N
+#undef DVTI_PART_BITS
+#undef DVTI_V_
+#undef DVTI_V
+#undef DVTI_TIER
+#undef DVTI_TIER_NAME
+#undef V
+#pragma pop_macro("V")
+/* ==== end src/3_cpu/simd/words_end.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 23 "src/3_cpu/simd/tier_avx512.c"
+#endif
+#if defined(__clang__)
+#pragma clang attribute pop
+#elif defined(__GNUC__)
+#pragma GCC pop_options
+#endif
+#endif
+/* ==== end src/3_cpu/simd/tier_avx512.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 50 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/simd/tier_plain.c ==== */
+/* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/tier_plain.c"
+#endif
+#if DVTI_PLAIN
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("O2,fp-contract=off")
+#endif
+#if defined(DVTI_NEON)
+#define DVTI_TIER neon
+#define DVTI_TIER_NAME "neon"
+#else
+#define DVTI_TIER plain
+#define DVTI_TIER_NAME "plain"
+#if defined(FP_FAST_FMAF) || defined(DEVTENSOR_PLAIN_TIER)
+#define DVTI_PLAIN_FMA
+#endif
+#endif
+/* ==== begin src/3_cpu/simd/words_begin.inl ==== */
+/* The frame of a tier's words: V(name) is the name of this tier's `name`, and the shapes in which parts say their words. Pasted after DVTI_TIER
+   is defined; words_end.inl takes it away again. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/words_begin.inl"
+#endif
+#pragma push_macro("V")
+#undef V
+#define DVTI_V_(tier, name) dvti_##tier##_##name
+#define DVTI_V(tier, name) DVTI_V_(tier, name)
+#define V(name) DVTI_V(DVTI_TIER, name)
+
+#define DVTI_PART1(R, name, A, value)                                                              \
+    DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
+        return value;                                                                              \
+    }
+#define DVTI_PART2(R, name, A, B, value)                                                           \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
+        return value;                                                                              \
+    }
+#define DVTI_PART3(R, name, A, B, C, value)                                                        \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
+        return value;                                                                              \
+    }
+#define DVTI_PART_SET(R, name, E, value)                                                           \
+    DVTI_INLINE V(R) V(name)(E x) {                                                                \
+        return value;                                                                              \
+    }
+#define DVTI_PART_SHIFT(R, name, value)                                                            \
+    DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
+        return value;                                                                              \
+    }
+#define DVTI_PART_LOAD(R, name, E, value)                                                          \
+    DVTI_INLINE V(R) V(name)(const E *p) {                                                         \
+        return value;                                                                              \
+    }
+#define DVTI_PART_LOAD_N(R, name, E, value)                                                        \
+    DVTI_INLINE V(R) V(name)(const E *p, int64_t n) {                                              \
+        return value;                                                                              \
+    }
+#define DVTI_PART_STORE(R, name, E, statement)                                                     \
+    DVTI_INLINE void V(name)(E * p, V(R) a) {                                                      \
+        statement;                                                                                 \
+    }
+#define DVTI_PART_STORE_N(R, name, E, statement)                                                   \
+    DVTI_INLINE void V(name)(E * p, int64_t n, V(R) a) {                                           \
+        statement;                                                                                 \
+    }
+#define DVTI_PART_BITS(name, A, value)                                                             \
+    DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
+        return value;                                                                              \
+    }
+/* ==== end src/3_cpu/simd/words_begin.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 18 "src/3_cpu/simd/tier_plain.c"
+#endif
+/* ==== begin src/3_cpu/simd/part_plain.inl ==== */
+/* The part of a vector that one register holds: 16 bytes, in the compiler's own vector types, which it makes of whatever the machine
+   has; with NEON's instructions where the operators have no word for them. Every tier's part has the same words:
+
+     pf pi pd pl   a part of floats, int32, doubles, int64          p_set(x)      one value in all lanes
+     pm pn         a mask of 32-bit lanes, of 64-bit lanes          p_load(p), p_store(p, a)   anywhere in memory
+     p_load_n, p_store_n (.., n)   the first n lanes and no other memory; the others are read as 0; any n
+     p_fma(a, b, c) = a * b + c, p_fnma(a, b, c) = c - a * b, rounded once where the machine can
+     p_min(a, b) = a < b ? a : b, p_max(a, b) = a > b ? a : b: b when one is NaN
+     p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
+     p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane
+     p_as_i, p_as_f the same bits;   p_to_i nearest integer (what it likes when that does not fit);   p_to_f its float
+     p_widen_low, p_widen_high half of a part as doubles, p_narrow(low, high) back
+     p_load_f16, p_store_f16 float16 in memory;   p_load_u16, p_store_u16 the low 16 bits of every lane
+     p_ishl, p_ishr (zeros come in), p_isar (the sign comes in)
+   Doubles have a d before the word, int32 an i, int64 an l, masks an m or an n. */
+#ifdef DEVTENSOR_LINES
+#line 15 "src/3_cpu/simd/part_plain.inl"
+#endif
+#define DVTI_PARTS 4
+#define DVTI_PART_F 4
+#define DVTI_PART_D 2
+
+typedef float V(pf) __attribute__((vector_size(16)));
+typedef int32_t V(pi) __attribute__((vector_size(16)));
+typedef uint32_t V(pu) __attribute__((vector_size(16)));
+typedef double V(pd) __attribute__((vector_size(16)));
+typedef int64_t V(pl) __attribute__((vector_size(16)));
+typedef uint64_t V(pw) __attribute__((vector_size(16)));
+typedef V(pi) V(pm);
+typedef V(pl) V(pn);
+
+/* Lane by lane, where there is no operator. */
+#define DVTI_PLAIN_EACH(R, name, A, B, C, lanes, value)                                            \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
+        V(R) r;                                                                                    \
+        int k;                                                                                     \
+        (void)b;                                                                                   \
+        (void)c;                                                                                   \
+        for (k = 0; k < lanes; k++)                                                                \
+            r[k] = value;                                                                          \
+        return r;                                                                                  \
+    }
+#define DVTI_PLAIN_EACH1(T, name, lanes, value)                                                    \
+    DVTI_INLINE V(T) V(name)(V(T) a) {                                                             \
+        V(T) r;                                                                                    \
+        int k;                                                                                     \
+        for (k = 0; k < lanes; k++)                                                                \
+            r[k] = value;                                                                          \
+        return r;                                                                                  \
+    }
+#define DVTI_PLAIN_SET(T, name, E)                                                                 \
+    DVTI_INLINE V(T) V(name)(E x) {                                                                \
+        V(T) r;                                                                                    \
+        int k;                                                                                     \
+        for (k = 0; k < (int)(16 / sizeof(E)); k++)                                                \
+            r[k] = x;                                                                              \
+        return r;                                                                                  \
+    }
+
+DVTI_INLINE int64_t V(p_clip)(int64_t n, int64_t lanes) {
+    return n < 0 ? 0 : n > lanes ? lanes : n;
+}
+
+#define DVTI_PLAIN_LOAD_N(T, name, E, lanes)                                                       \
+    DVTI_INLINE V(T) V(name)(const E *p, int64_t n) {                                              \
+        V(T) r = {0};                                                                              \
+        memcpy(&r, p, (size_t)V(p_clip)(n, lanes) * sizeof(E));                                    \
+        return r;                                                                                  \
+    }
+#define DVTI_PLAIN_STORE_N(T, name, E, lanes)                                                      \
+    DVTI_INLINE void V(name)(E * p, int64_t n, V(T) a) {                                           \
+        memcpy(p, &a, (size_t)V(p_clip)(n, lanes) * sizeof(E));                                    \
+    }
+#define DVTI_PLAIN_LOAD(T, name, E)                                                                \
+    DVTI_INLINE V(T) V(name)(const E *p) {                                                         \
+        V(T) r;                                                                                    \
+        memcpy(&r, p, 16);                                                                         \
+        return r;                                                                                  \
+    }
+#define DVTI_PLAIN_STORE(T, name, E)                                                               \
+    DVTI_INLINE void V(name)(E * p, V(T) a) {                                                      \
+        memcpy(p, &a, 16);                                                                         \
+    }
+
+/* masks first: selecting is made of them */
+DVTI_PART2(pm, p_mand, pm, pm, a &b)
+DVTI_PART2(pm, p_mor, pm, pm, a | b)
+DVTI_PART1(pm, p_mnot, pm, ~a)
+DVTI_PART_BITS(p_mbits, pm,
+               (uint32_t)((a[0] & 1) | (a[1] & 2) | (a[2] & 4) | (a[3] & 8)))
+DVTI_PART2(pn, p_nand, pn, pn, a &b)
+DVTI_PART2(pn, p_nor, pn, pn, a | b)
+DVTI_PART1(pn, p_nnot, pn, ~a)
+DVTI_PART_BITS(p_nbits, pn, (uint32_t)((a[0] & 1) | (a[1] & 2)))
+
+/* float */
+DVTI_PART1(pi, p_as_i, pf, (V(pi))a)
+DVTI_PART1(pf, p_as_f, pi, (V(pf))a)
+DVTI_PLAIN_SET(pf, p_set, float)
+DVTI_PLAIN_LOAD(pf, p_load, float)
+DVTI_PLAIN_STORE(pf, p_store, float)
+DVTI_PLAIN_LOAD_N(pf, p_load_n, float, 4)
+DVTI_PLAIN_STORE_N(pf, p_store_n, float, 4)
+DVTI_PART2(pf, p_add, pf, pf, a + b)
+DVTI_PART2(pf, p_sub, pf, pf, a - b)
+DVTI_PART2(pf, p_mul, pf, pf, a *b)
+DVTI_PART2(pf, p_div, pf, pf, a / b)
+DVTI_PART2(pf, p_bit_and, pf, pf, (V(pf))((V(pi))a & (V(pi))b))
+DVTI_PART2(pf, p_bit_or, pf, pf, (V(pf))((V(pi))a | (V(pi))b))
+DVTI_PART2(pf, p_bit_xor, pf, pf, (V(pf))((V(pi))a ^ (V(pi))b))
+DVTI_PART2(pf, p_bit_andnot, pf, pf, (V(pf))(~(V(pi))a & (V(pi))b))
+DVTI_PART2(pm, p_lt, pf, pf, (V(pm))(a < b))
+DVTI_PART2(pm, p_le, pf, pf, (V(pm))(a <= b))
+DVTI_PART2(pm, p_eq, pf, pf, (V(pm))(a == b))
+DVTI_PART2(pm, p_unord, pf, pf, (V(pm))((a != a) | (b != b)))
+DVTI_PART3(pf, p_select, pm, pf, pf, (V(pf))((a & (V(pi))b) | (~a & (V(pi))c)))
+DVTI_PART2(pf, p_min, pf, pf, V(p_select)((V(pm))(a < b), a, b))
+DVTI_PART2(pf, p_max, pf, pf, V(p_select)((V(pm))(a > b), a, b))
+#if defined(DVTI_NEON)
+DVTI_PART3(pf, p_fma, pf, pf, pf, vfmaq_f32(c, a, b))
+DVTI_PART3(pf, p_fnma, pf, pf, pf, vfmsq_f32(c, a, b))
+DVTI_PART1(pf, p_sqrt, pf, vsqrtq_f32(a))
+DVTI_PART1(pf, p_round, pf, vrndnq_f32(a))
+DVTI_PART1(pf, p_floor, pf, vrndmq_f32(a))
+DVTI_PART1(pf, p_ceil, pf, vrndpq_f32(a))
+DVTI_PART1(pf, p_trunc, pf, vrndq_f32(a))
+DVTI_PART1(pi, p_to_i, pf, vcvtnq_s32_f32(a))
+DVTI_PART1(pf, p_to_f, pi, vcvtq_f32_s32(a))
+DVTI_PART1(pd, p_widen_low, pf, vcvt_f64_f32(vget_low_f32(a)))
+DVTI_PART1(pd, p_widen_high, pf, vcvt_high_f64_f32(a))
+DVTI_PART2(pf, p_narrow, pd, pd, vcvt_high_f32_f64(vcvt_f32_f64(a), b))
+DVTI_PART_LOAD(pf, p_load_f16, uint16_t, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))))
+DVTI_PART_STORE(pf, p_store_f16, uint16_t, vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(a))))
+#else
+#if defined(DVTI_PLAIN_FMA)
+DVTI_PLAIN_EACH(pf, p_fma, pf, pf, pf, 4, fmaf(a[k], b[k], c[k]))
+DVTI_PLAIN_EACH(pf, p_fnma, pf, pf, pf, 4, fmaf(-a[k], b[k], c[k]))
+#else
+DVTI_PART3(pf, p_fma, pf, pf, pf, a *b + c)
+DVTI_PART3(pf, p_fnma, pf, pf, pf, c - a * b)
+#endif
+DVTI_PLAIN_EACH1(pf, p_sqrt, 4, sqrtf(a[k]))
+DVTI_PLAIN_EACH1(pf, p_round, 4, rintf(a[k]))
+DVTI_PLAIN_EACH1(pf, p_floor, 4, floorf(a[k]))
+DVTI_PLAIN_EACH1(pf, p_ceil, 4, ceilf(a[k]))
+DVTI_PLAIN_EACH1(pf, p_trunc, 4, truncf(a[k]))
+
+
+DVTI_INLINE V(pi) V(p_to_i)(V(pf) a) {
+    V(pi) r;
+    int k;
+    for (k = 0; k < 4; k++)
+        r[k] = a[k] >= -2147483648.f && a[k] < 2147483648.f ? (int32_t)rintf(a[k]) : INT32_MIN;
+    return r;
+}
+
+DVTI_INLINE V(pf) V(p_to_f)(V(pi) a) {
+    V(pf) r = {(float)a[0], (float)a[1], (float)a[2], (float)a[3]};
+    return r;
+}
+
+DVTI_INLINE V(pd) V(p_widen_low)(V(pf) a) {
+    V(pd) r = {(double)a[0], (double)a[1]};
+    return r;
+}
+
+DVTI_INLINE V(pd) V(p_widen_high)(V(pf) a) {
+    V(pd) r = {(double)a[2], (double)a[3]};
+    return r;
+}
+
+DVTI_INLINE V(pf) V(p_narrow)(V(pd) low, V(pd) high) {
+    V(pf) r = {(float)low[0], (float)low[1], (float)high[0], (float)high[1]};
+    return r;
+}
+
+DVTI_INLINE V(pf) V(p_load_f16)(const uint16_t *p) {
+    V(pf) r;
+    float lane[4];
+    dvti_load_row_f32(p, DVT_F16, 1, 4, lane);
+    memcpy(&r, lane, 16);
+    return r;
+}
+
+DVTI_INLINE void V(p_store_f16)(uint16_t *p, V(pf) a) {
+    float lane[4];
+    memcpy(lane, &a, 16);
+    dvti_store_row_f32(p, DVT_F16, 1, 4, lane);
+}
+#endif
+
+DVTI_INLINE V(pi) V(p_load_u16)(const uint16_t *p) {
+    V(pi) r = {p[0], p[1], p[2], p[3]};
+    return r;
+}
+
+DVTI_INLINE void V(p_store_u16)(uint16_t *p, V(pi) a) {
+    int k;
+    for (k = 0; k < 4; k++)
+        p[k] = (uint16_t)a[k];
+}
+
+/* int32 */
+DVTI_PLAIN_SET(pi, p_iset, int32_t)
+DVTI_PLAIN_LOAD(pi, p_iload, int32_t)
+DVTI_PLAIN_STORE(pi, p_istore, int32_t)
+DVTI_PLAIN_LOAD_N(pi, p_iload_n, int32_t, 4)
+DVTI_PLAIN_STORE_N(pi, p_istore_n, int32_t, 4)
+DVTI_PART2(pi, p_iadd, pi, pi, (V(pi))((V(pu))a + (V(pu))b))
+DVTI_PART2(pi, p_isub, pi, pi, (V(pi))((V(pu))a - (V(pu))b))
+DVTI_PART2(pi, p_imul, pi, pi, (V(pi))((V(pu))a * (V(pu))b))
+DVTI_PART2(pi, p_iand, pi, pi, a &b)
+DVTI_PART2(pi, p_ior, pi, pi, a | b)
+DVTI_PART2(pi, p_ixor, pi, pi, a ^ b)
+DVTI_PART_SHIFT(pi, p_ishl, (V(pi))((V(pu))a << n))
+DVTI_PART_SHIFT(pi, p_ishr, (V(pi))((V(pu))a >> n))
+DVTI_PART_SHIFT(pi, p_isar, a >> n)
+DVTI_PART2(pm, p_ieq, pi, pi, (V(pm))(a == b))
+DVTI_PART2(pm, p_igt, pi, pi, (V(pm))(a > b))
+DVTI_PART3(pi, p_iselect, pm, pi, pi, (a & b) | (~a & c))
+
+/* double */
+DVTI_PART1(pl, p_as_l, pd, (V(pl))a)
+DVTI_PART1(pd, p_as_d, pl, (V(pd))a)
+DVTI_PLAIN_SET(pd, p_dset, double)
+DVTI_PLAIN_LOAD(pd, p_dload, double)
+DVTI_PLAIN_STORE(pd, p_dstore, double)
+DVTI_PLAIN_LOAD_N(pd, p_dload_n, double, 2)
+DVTI_PLAIN_STORE_N(pd, p_dstore_n, double, 2)
+DVTI_PART2(pd, p_dadd, pd, pd, a + b)
+DVTI_PART2(pd, p_dsub, pd, pd, a - b)
+DVTI_PART2(pd, p_dmul, pd, pd, a *b)
+DVTI_PART2(pd, p_ddiv, pd, pd, a / b)
+DVTI_PART2(pd, p_dand, pd, pd, (V(pd))((V(pl))a & (V(pl))b))
+DVTI_PART2(pd, p_dor, pd, pd, (V(pd))((V(pl))a | (V(pl))b))
+DVTI_PART2(pd, p_dxor, pd, pd, (V(pd))((V(pl))a ^ (V(pl))b))
+DVTI_PART2(pd, p_dandnot, pd, pd, (V(pd))(~(V(pl))a & (V(pl))b))
+DVTI_PART2(pn, p_dlt, pd, pd, (V(pn))(a < b))
+DVTI_PART2(pn, p_dle, pd, pd, (V(pn))(a <= b))
+DVTI_PART2(pn, p_deq, pd, pd, (V(pn))(a == b))
+DVTI_PART2(pn, p_dunord, pd, pd, (V(pn))((a != a) | (b != b)))
+DVTI_PART3(pd, p_dselect, pn, pd, pd, (V(pd))((a & (V(pl))b) | (~a & (V(pl))c)))
+DVTI_PART2(pd, p_dmin, pd, pd, V(p_dselect)((V(pn))(a < b), a, b))
+DVTI_PART2(pd, p_dmax, pd, pd, V(p_dselect)((V(pn))(a > b), a, b))
+#if defined(DVTI_NEON)
+DVTI_PART3(pd, p_dfma, pd, pd, pd, vfmaq_f64(c, a, b))
+DVTI_PART3(pd, p_dfnma, pd, pd, pd, vfmsq_f64(c, a, b))
+DVTI_PART1(pd, p_dsqrt, pd, vsqrtq_f64(a))
+DVTI_PART1(pd, p_dround, pd, vrndnq_f64(a))
+DVTI_PART1(pd, p_dfloor, pd, vrndmq_f64(a))
+DVTI_PART1(pd, p_dceil, pd, vrndpq_f64(a))
+DVTI_PART1(pd, p_dtrunc, pd, vrndq_f64(a))
+#else
+#if defined(DVTI_PLAIN_FMA)
+DVTI_PLAIN_EACH(pd, p_dfma, pd, pd, pd, 2, fma(a[k], b[k], c[k]))
+DVTI_PLAIN_EACH(pd, p_dfnma, pd, pd, pd, 2, fma(-a[k], b[k], c[k]))
+#else
+DVTI_PART3(pd, p_dfma, pd, pd, pd, a *b + c)
+DVTI_PART3(pd, p_dfnma, pd, pd, pd, c - a * b)
+#endif
+DVTI_PLAIN_EACH1(pd, p_dsqrt, 2, sqrt(a[k]))
+DVTI_PLAIN_EACH1(pd, p_dround, 2, rint(a[k]))
+DVTI_PLAIN_EACH1(pd, p_dfloor, 2, floor(a[k]))
+DVTI_PLAIN_EACH1(pd, p_dceil, 2, ceil(a[k]))
+DVTI_PLAIN_EACH1(pd, p_dtrunc, 2, trunc(a[k]))
+#endif
+
+/* int64 */
+DVTI_PLAIN_SET(pl, p_lset, int64_t)
+DVTI_PART2(pl, p_ladd, pl, pl, (V(pl))((V(pw))a + (V(pw))b))
+DVTI_PART2(pl, p_lsub, pl, pl, (V(pl))((V(pw))a - (V(pw))b))
+DVTI_PART2(pl, p_land, pl, pl, a &b)
+DVTI_PART2(pl, p_lor, pl, pl, a | b)
+DVTI_PART2(pl, p_lxor, pl, pl, a ^ b)
+DVTI_PART_SHIFT(pl, p_lshl, (V(pl))((V(pw))a << n))
+DVTI_PART_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
+
+#undef DVTI_PLAIN_EACH
+#undef DVTI_PLAIN_EACH1
+#undef DVTI_PLAIN_SET
+#undef DVTI_PLAIN_LOAD
+#undef DVTI_PLAIN_STORE
+#undef DVTI_PLAIN_LOAD_N
+#undef DVTI_PLAIN_STORE_N
+/* ==== end src/3_cpu/simd/part_plain.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 19 "src/3_cpu/simd/tier_plain.c"
+#endif
+/* ==== begin src/3_cpu/simd/tier.inl ==== */
+/* What a tier consists of: its words, the kernels of every family, and the table of them. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/vec.inl ==== */
+/* A vector: 64 bytes on every machine, made of DVTI_PARTS registers. So a kernel is written once, and adds and folds in one order
+   everywhere, whatever the registers' width: that is where equal bits on all tiers come from.
+
+     V(f) 16 floats, V(i) 16 int32, V(d) 8 doubles, V(l) 8 int64, V(m) and V(n) masks of 16 and 8 lanes
+
+   The words are part_plain.inl's without p_; in addition:
+     V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
+     V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
+     V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
+     V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
+     V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. with i + 4, 2, 1 */
+#ifdef DEVTENSOR_LINES
+#line 11 "src/3_cpu/simd/vec.inl"
+#endif
+#if DVTI_PARTS == 1
+#define DVTI_EACH_PART(one, x) one(p0, 0, x)
+#elif DVTI_PARTS == 2
+#define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x)
+#else
+#define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x) one(p2, 2, x) one(p3, 3, x)
+#endif
+
+#define DVTI_MEMBER(p, at, T) V(T) p;
+typedef struct V(f) {
+    DVTI_EACH_PART(DVTI_MEMBER, pf)
+} V(f);
+typedef struct V(i) {
+    DVTI_EACH_PART(DVTI_MEMBER, pi)
+} V(i);
+typedef struct V(d) {
+    DVTI_EACH_PART(DVTI_MEMBER, pd)
+} V(d);
+typedef struct V(l) {
+    DVTI_EACH_PART(DVTI_MEMBER, pl)
+} V(l);
+typedef struct V(m) {
+    DVTI_EACH_PART(DVTI_MEMBER, pm)
+} V(m);
+typedef struct V(n) {
+    DVTI_EACH_PART(DVTI_MEMBER, pn)
+} V(n);
+#undef DVTI_MEMBER
+
+/* Words that do the same in every part. */
+#define DVTI_DO1(p, at, name) r.p = V(p_##name)(a.p);
+#define DVTI_DO2(p, at, name) r.p = V(p_##name)(a.p, b.p);
+#define DVTI_DO3(p, at, name) r.p = V(p_##name)(a.p, b.p, c.p);
+#define DVTI_DO_SET(p, at, name) r.p = V(p_##name)(x);
+#define DVTI_DO_SHIFT(p, at, name) r.p = V(p_##name)(a.p, n);
+#define DVTI_DO_LOAD(p, at, name) r.p = V(p_##name)(from + at * lanes);
+#define DVTI_DO_STORE(p, at, name) V(p_##name)(to + at * lanes, a.p);
+#define DVTI_DO_LOAD_N(p, at, name) r.p = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
+#define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
+#define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
+
+#define DVTI_LIFT1(R, name, A)                                                                     \
+    DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO1, name)                                                             \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT2(R, name, A, B)                                                                  \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO2, name)                                                             \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT3(R, name, A, B, C)                                                               \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO3, name)                                                             \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_SET(R, name, E)                                                                  \
+    DVTI_INLINE V(R) V(name)(E x) {                                                                \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO_SET, name)                                                          \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_SHIFT(R, name)                                                                   \
+    DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO_SHIFT, name)                                                        \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_LOAD(R, name, E, per_part)                                                       \
+    DVTI_INLINE V(R) V(name)(const E *from) {                                                      \
+        const int lanes = per_part;                                                                \
+        V(R) r;                                                                                    \
+        (void)lanes;                                                                               \
+        DVTI_EACH_PART(DVTI_DO_LOAD, name)                                                         \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_STORE(R, name, E, per_part)                                                      \
+    DVTI_INLINE void V(name)(E * to, V(R) a) {                                                     \
+        const int lanes = per_part;                                                                \
+        (void)lanes;                                                                               \
+        DVTI_EACH_PART(DVTI_DO_STORE, name)                                                        \
+    }
+#define DVTI_LIFT_LOAD_N(R, name, E, per_part)                                                     \
+    DVTI_INLINE V(R) V(name)(const E *from, int64_t n) {                                           \
+        const int lanes = per_part;                                                                \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO_LOAD_N, name)                                                       \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_STORE_N(R, name, E, per_part)                                                    \
+    DVTI_INLINE void V(name)(E * to, int64_t n, V(R) a) {                                          \
+        const int lanes = per_part;                                                                \
+        DVTI_EACH_PART(DVTI_DO_STORE_N, name)                                                      \
+    }
+#define DVTI_LIFT_BITS(name, A, per_part)                                                          \
+    DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
+        const int lanes = per_part;                                                                \
+        uint32_t r = 0;                                                                            \
+        (void)lanes;                                                                               \
+        DVTI_EACH_PART(DVTI_DO_BITS, name)                                                         \
+        return r;                                                                                  \
+    }
+
+/* float */
+DVTI_LIFT_SET(f, set, float)
+DVTI_LIFT_LOAD(f, load, float, DVTI_PART_F)
+DVTI_LIFT_STORE(f, store, float, DVTI_PART_F)
+DVTI_LIFT_LOAD_N(f, load_n, float, DVTI_PART_F)
+DVTI_LIFT_STORE_N(f, store_n, float, DVTI_PART_F)
+DVTI_LIFT2(f, add, f, f)
+DVTI_LIFT2(f, sub, f, f)
+DVTI_LIFT2(f, mul, f, f)
+DVTI_LIFT2(f, div, f, f)
+DVTI_LIFT2(f, min, f, f)
+DVTI_LIFT2(f, max, f, f)
+DVTI_LIFT3(f, fma, f, f, f)
+DVTI_LIFT3(f, fnma, f, f, f)
+DVTI_LIFT1(f, sqrt, f)
+DVTI_LIFT1(f, round, f)
+DVTI_LIFT1(f, floor, f)
+DVTI_LIFT1(f, ceil, f)
+DVTI_LIFT1(f, trunc, f)
+DVTI_LIFT2(f, bit_and, f, f)
+DVTI_LIFT2(f, bit_or, f, f)
+DVTI_LIFT2(f, bit_xor, f, f)
+DVTI_LIFT2(f, bit_andnot, f, f)
+DVTI_LIFT2(m, lt, f, f)
+DVTI_LIFT2(m, le, f, f)
+DVTI_LIFT2(m, eq, f, f)
+DVTI_LIFT2(m, unord, f, f)
+DVTI_LIFT3(f, select, m, f, f)
+DVTI_LIFT1(i, as_i, f)
+DVTI_LIFT1(i, to_i, f)
+DVTI_LIFT_LOAD(f, load_f16, uint16_t, DVTI_PART_F)
+DVTI_LIFT_STORE(f, store_f16, uint16_t, DVTI_PART_F)
+
+/* int32 */
+DVTI_LIFT_SET(i, iset, int32_t)
+DVTI_LIFT_LOAD(i, iload, int32_t, DVTI_PART_F)
+DVTI_LIFT_STORE(i, istore, int32_t, DVTI_PART_F)
+DVTI_LIFT_LOAD_N(i, iload_n, int32_t, DVTI_PART_F)
+DVTI_LIFT_STORE_N(i, istore_n, int32_t, DVTI_PART_F)
+DVTI_LIFT_LOAD(i, load_u16, uint16_t, DVTI_PART_F)
+DVTI_LIFT_STORE(i, store_u16, uint16_t, DVTI_PART_F)
+DVTI_LIFT2(i, iadd, i, i)
+DVTI_LIFT2(i, isub, i, i)
+DVTI_LIFT2(i, imul, i, i)
+DVTI_LIFT2(i, iand, i, i)
+DVTI_LIFT2(i, ior, i, i)
+DVTI_LIFT2(i, ixor, i, i)
+DVTI_LIFT_SHIFT(i, ishl)
+DVTI_LIFT_SHIFT(i, ishr)
+DVTI_LIFT_SHIFT(i, isar)
+DVTI_LIFT2(m, ieq, i, i)
+DVTI_LIFT2(m, igt, i, i)
+DVTI_LIFT3(i, iselect, m, i, i)
+DVTI_LIFT1(f, as_f, i)
+DVTI_LIFT1(f, to_f, i)
+DVTI_LIFT2(m, mand, m, m)
+DVTI_LIFT2(m, mor, m, m)
+DVTI_LIFT1(m, mnot, m)
+DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
+
+/* double */
+DVTI_LIFT_SET(d, dset, double)
+DVTI_LIFT_LOAD(d, dload, double, DVTI_PART_D)
+DVTI_LIFT_STORE(d, dstore, double, DVTI_PART_D)
+DVTI_LIFT_LOAD_N(d, dload_n, double, DVTI_PART_D)
+DVTI_LIFT_STORE_N(d, dstore_n, double, DVTI_PART_D)
+DVTI_LIFT2(d, dadd, d, d)
+DVTI_LIFT2(d, dsub, d, d)
+DVTI_LIFT2(d, dmul, d, d)
+DVTI_LIFT2(d, ddiv, d, d)
+DVTI_LIFT2(d, dmin, d, d)
+DVTI_LIFT2(d, dmax, d, d)
+DVTI_LIFT3(d, dfma, d, d, d)
+DVTI_LIFT3(d, dfnma, d, d, d)
+DVTI_LIFT1(d, dsqrt, d)
+DVTI_LIFT1(d, dround, d)
+DVTI_LIFT1(d, dfloor, d)
+DVTI_LIFT1(d, dceil, d)
+DVTI_LIFT1(d, dtrunc, d)
+DVTI_LIFT2(d, dand, d, d)
+DVTI_LIFT2(d, dor, d, d)
+DVTI_LIFT2(d, dxor, d, d)
+DVTI_LIFT2(d, dandnot, d, d)
+DVTI_LIFT2(n, dlt, d, d)
+DVTI_LIFT2(n, dle, d, d)
+DVTI_LIFT2(n, deq, d, d)
+DVTI_LIFT2(n, dunord, d, d)
+DVTI_LIFT3(d, dselect, n, d, d)
+DVTI_LIFT1(l, as_l, d)
+DVTI_LIFT1(d, as_d, l)
+DVTI_LIFT_SET(l, lset, int64_t)
+DVTI_LIFT2(l, ladd, l, l)
+DVTI_LIFT2(l, lsub, l, l)
+DVTI_LIFT2(l, land, l, l)
+DVTI_LIFT2(l, lor, l, l)
+DVTI_LIFT2(l, lxor, l, l)
+DVTI_LIFT_SHIFT(l, lshl)
+DVTI_LIFT_SHIFT(l, lshr)
+DVTI_LIFT2(n, nand, n, n)
+DVTI_LIFT2(n, nor, n, n)
+DVTI_LIFT1(n, nnot, n)
+DVTI_LIFT_BITS(nbits, n, DVTI_PART_D)
+
+/* ---- words made of words ---- */
+DVTI_INLINE V(f) V(zero)(void) {
+    return V(set)(0);
+}
+
+DVTI_INLINE V(d) V(dzero)(void) {
+    return V(dset)(0);
+}
+
+DVTI_INLINE V(f) V(abs)(V(f) a) {
+    return V(bit_andnot)(V(set)(-0.f), a);
+}
+
+DVTI_INLINE V(f) V(neg)(V(f) a) {
+    return V(bit_xor)(V(set)(-0.f), a);
+}
+
+DVTI_INLINE V(d) V(dabs)(V(d) a) {
+    return V(dandnot)(V(dset)(-0.), a);
+}
+
+DVTI_INLINE V(d) V(dneg)(V(d) a) {
+    return V(dxor)(V(dset)(-0.), a);
+}
+
+DVTI_INLINE V(m) V(gt)(V(f) a, V(f) b) {
+    return V(lt)(b, a);
+}
+
+DVTI_INLINE V(m) V(ge)(V(f) a, V(f) b) {
+    return V(le)(b, a);
+}
+
+DVTI_INLINE V(m) V(ne)(V(f) a, V(f) b) {
+    return V(mnot)(V(eq)(a, b));
+}
+
+DVTI_INLINE V(n) V(dgt)(V(d) a, V(d) b) {
+    return V(dlt)(b, a);
+}
+
+DVTI_INLINE V(n) V(dge)(V(d) a, V(d) b) {
+    return V(dle)(b, a);
+}
+
+DVTI_INLINE V(n) V(dne)(V(d) a, V(d) b) {
+    return V(nnot)(V(deq)(a, b));
+}
+
+#if defined(DVTI_HAS_SCALEF)
+DVTI_LIFT2(f, scalef, f, f)
+DVTI_LIFT2(d, dscalef, d, d)
+#else
+/* In two steps: the first stays among normal numbers and is exact, the second rounds. */
+DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {
+    V(f) half = V(floor)(V(mul)(n, V(set)(0.5f)));
+    V(i) first = V(iadd)(V(to_i)(half), V(iset)(127));
+    V(i) second = V(iadd)(V(to_i)(V(sub)(n, half)), V(iset)(127));
+    return V(mul)(V(mul)(a, V(as_f)(V(ishl)(first, 23))), V(as_f)(V(ishl)(second, 23)));
+}
+
+/* 1.5 * 2^52 + n has n in its low bits. */
+DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
+    const V(d) magic = V(dset)(6755399441055744.);
+    V(d) half = V(dfloor)(V(dmul)(n, V(dset)(0.5)));
+    V(l) first = V(ladd)(V(as_l)(V(dadd)(half, magic)), V(lset)(1023));
+    V(l) second = V(ladd)(V(as_l)(V(dadd)(V(dsub)(n, half), magic)), V(lset)(1023));
+    return V(dmul)(V(dmul)(a, V(as_d)(V(lshl)(first, 52))), V(as_d)(V(lshl)(second, 52)));
+}
+#endif
+
+DVTI_INLINE V(f) V(load_bf16)(const uint16_t *p) {
+    return V(as_f)(V(ishl)(V(load_u16)(p), 16));
+}
+
+/* To nearest even; NaN stays one. */
+DVTI_INLINE void V(store_bf16)(uint16_t *p, V(f) a) {
+    V(i) bits = V(as_i)(a), odd = V(iand)(V(ishr)(bits, 16), V(iset)(1));
+    V(i) rounded = V(ishr)(V(iadd)(V(iadd)(bits, V(iset)(0x7fff)), odd), 16);
+    V(i) quiet = V(ior)(V(ishr)(bits, 16), V(iset)(0x40));
+    V(store_u16)(p, V(iselect)(V(unord)(a, a), quiet, rounded));
+}
+
+#define DVTI_TAIL16(name)                                                                          \
+    DVTI_INLINE V(f) V(load_##name##_n)(const uint16_t *p, int64_t n) {                            \
+        uint16_t lane[16] = {0};                                                                   \
+        memcpy(lane, p, (size_t)n * sizeof *p);                                                    \
+        return V(load_##name)(lane);                                                               \
+    }                                                                                              \
+    DVTI_INLINE void V(store_##name##_n)(uint16_t * p, int64_t n, V(f) a) {                        \
+        uint16_t lane[16];                                                                         \
+        V(store_##name)(lane, a);                                                                  \
+        memcpy(p, lane, (size_t)n * sizeof *p);                                                    \
+    }
+DVTI_TAIL16(f16)
+DVTI_TAIL16(bf16)
+#undef DVTI_TAIL16
+
+DVTI_INLINE V(d) V(widen_low)(V(f) a) {
+    V(d) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_widen_low)(a.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_widen_low)(a.p0);
+    r.p1 = V(p_widen_high)(a.p0);
+#else
+    r.p0 = V(p_widen_low)(a.p0);
+    r.p1 = V(p_widen_high)(a.p0);
+    r.p2 = V(p_widen_low)(a.p1);
+    r.p3 = V(p_widen_high)(a.p1);
+#endif
+    return r;
+}
+
+DVTI_INLINE V(d) V(widen_high)(V(f) a) {
+    V(d) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_widen_high)(a.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_widen_low)(a.p1);
+    r.p1 = V(p_widen_high)(a.p1);
+#else
+    r.p0 = V(p_widen_low)(a.p2);
+    r.p1 = V(p_widen_high)(a.p2);
+    r.p2 = V(p_widen_low)(a.p3);
+    r.p3 = V(p_widen_high)(a.p3);
+#endif
+    return r;
+}
+
+DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
+    V(f) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_narrow)(low.p0, high.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_narrow)(low.p0, low.p1);
+    r.p1 = V(p_narrow)(high.p0, high.p1);
+#else
+    r.p0 = V(p_narrow)(low.p0, low.p1);
+    r.p1 = V(p_narrow)(low.p2, low.p3);
+    r.p2 = V(p_narrow)(high.p0, high.p1);
+    r.p3 = V(p_narrow)(high.p2, high.p3);
+#endif
+    return r;
+}
+
+/* Once per row of a reduction, so through memory: the order is what counts. */
+#define DVTI_FOLD(name, T, E, all, store, value)                                                   \
+    DVTI_INLINE E V(name)(V(T) v) {                                                                \
+        E lane[all];                                                                               \
+        int half, k;                                                                               \
+        V(store)(lane, v);                                                                         \
+        for (half = all / 2; half; half /= 2)                                                      \
+            for (k = 0; k < half; k++) {                                                           \
+                const E a = lane[k], b = lane[k + half];                                           \
+                lane[k] = value;                                                                   \
+            }                                                                                      \
+        return lane[0];                                                                            \
+    }
+DVTI_FOLD(fold_add, f, float, 16, store, a + b)
+DVTI_FOLD(fold_min, f, float, 16, store, a < b ? a : b)
+DVTI_FOLD(fold_max, f, float, 16, store, a > b ? a : b)
+DVTI_FOLD(dfold_add, d, double, 8, dstore, a + b)
+DVTI_FOLD(dfold_min, d, double, 8, dstore, a < b ? a : b)
+DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
+#undef DVTI_FOLD
+
+#undef DVTI_EACH_PART
+#undef DVTI_DO1
+#undef DVTI_DO2
+#undef DVTI_DO3
+#undef DVTI_DO_SET
+#undef DVTI_DO_SHIFT
+#undef DVTI_DO_LOAD
+#undef DVTI_DO_STORE
+#undef DVTI_DO_LOAD_N
+#undef DVTI_DO_STORE_N
+#undef DVTI_DO_BITS
+#undef DVTI_LIFT1
+#undef DVTI_LIFT2
+#undef DVTI_LIFT3
+#undef DVTI_LIFT_SET
+#undef DVTI_LIFT_SHIFT
+#undef DVTI_LIFT_LOAD
+#undef DVTI_LIFT_STORE
+#undef DVTI_LIFT_LOAD_N
+#undef DVTI_LIFT_STORE_N
+#undef DVTI_LIFT_BITS
+/* ==== end src/3_cpu/simd/vec.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/elementwise.inl ==== */
+/* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
+
+/* Where an operand stands. One that is repeated becomes a vector in memory that stays where it is. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/elementwise.inl"
+#endif
+DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *repeated) {
+    const float *at = (const float *)loop->in[which];
+    if (loop->step[which])
+        return at;
+    V(store)(repeated, V(set)(*at));
+    return repeated;
+}
+
+/* The last vector is partial; a repeated operand has 16 elements to take from all the same. */
+#define DVTI_EW1(name, value)                                                                      \
+    static void V(ew_##name)(const dvti_loop *loop) {                                              \
+        float row_a[16];                                                                           \
+        const float *p = V(ew_operand)(loop, 0, row_a);                                            \
+        const int64_t p_step = 16 * loop->step[0];                                                 \
+        float *to = (float *)loop->out;                                                            \
+        int64_t n = loop->n;                                                                       \
+        V(f) a;                                                                                    \
+        for (; n >= 16; n -= 16, to += 16, p += p_step) {                                          \
+            a = V(load)(p);                                                                        \
+            V(store)(to, value);                                                                   \
+        }                                                                                          \
+        if (n) {                                                                                   \
+            a = V(load_n)(p, n);                                                               \
+            V(store_n)(to, n, value);                                                              \
+        }                                                                                          \
+    }
+#define DVTI_EW2(name, value)                                                                      \
+    static void V(ew_##name)(const dvti_loop *loop) {                                              \
+        float row_a[16], row_b[16];                                                                \
+        const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
+        const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
+        float *to = (float *)loop->out;                                                            \
+        int64_t n = loop->n;                                                                       \
+        V(f) a, b;                                                                                 \
+        for (; n >= 16; n -= 16, to += 16, p += p_step, q += q_step) {                             \
+            a = V(load)(p);                                                                        \
+            b = V(load)(q);                                                                        \
+            V(store)(to, value);                                                                   \
+        }                                                                                          \
+        if (n) {                                                                                   \
+            a = V(load_n)(p, n);                                                               \
+            b = V(load_n)(q, n);                                                               \
+            V(store_n)(to, n, value);                                                              \
+        }                                                                                          \
+    }
+
+/* 1 where m, else 0 */
+DVTI_INLINE V(f) V(truth)(V(m) m) {
+    return V(select)(m, V(set)(1), V(zero)());
+}
+
+DVTI_INLINE V(m) V(nonzero)(V(f) a) {
+    return V(ne)(a, V(zero)());
+}
+
+/* The op table's: NaN when either is, else the smaller. */
+DVTI_INLINE V(f) V(smaller)(V(f) a, V(f) b) {
+    return V(select)(V(unord)(a, a), a, V(select)(V(unord)(b, b), b, V(min)(a, b)));
+}
+
+DVTI_INLINE V(f) V(larger)(V(f) a, V(f) b) {
+    return V(select)(V(unord)(a, a), a, V(select)(V(unord)(b, b), b, V(max)(a, b)));
+}
+
+DVTI_INLINE V(f) V(sign_of)(V(f) a) {
+    const V(f) one = V(set)(1);
+    return V(select)(V(gt)(a, V(zero)()), one,
+                     V(select)(V(lt)(a, V(zero)()), V(set)(-1), a));
+}
+
+DVTI_EW1(neg, V(neg)(a))
+DVTI_EW1(abs, V(abs)(a))
+DVTI_EW1(sign, V(sign_of)(a))
+DVTI_EW1(square, V(mul)(a, a))
+DVTI_EW1(relu, V(select)(V(le)(a, V(zero)()), V(zero)(), a)) /* NaN stays */
+DVTI_EW1(floor, V(floor)(a))
+DVTI_EW1(ceil, V(ceil)(a))
+DVTI_EW1(round, V(round)(a))
+DVTI_EW1(trunc, V(trunc)(a))
+DVTI_EW1(reciprocal, V(div)(V(set)(1), a))
+DVTI_EW1(sqrt, V(sqrt)(a))
+DVTI_EW1(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))
+DVTI_EW1(isnan, V(truth)(V(unord)(a, a)))
+DVTI_EW1(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))
+DVTI_EW1(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))
+DVTI_EW1(logical_not, V(truth)(V(eq)(a, V(zero)())))
+DVTI_EW2(add, V(add)(a, b))
+DVTI_EW2(sub, V(sub)(a, b))
+DVTI_EW2(mul, V(mul)(a, b))
+DVTI_EW2(div, V(div)(a, b))
+DVTI_EW2(minimum, V(smaller)(a, b))
+DVTI_EW2(maximum, V(larger)(a, b))
+DVTI_EW2(equal, V(truth)(V(eq)(a, b)))
+DVTI_EW2(not_equal, V(truth)(V(ne)(a, b)))
+DVTI_EW2(less, V(truth)(V(lt)(a, b)))
+DVTI_EW2(less_equal, V(truth)(V(le)(a, b)))
+DVTI_EW2(greater, V(truth)(V(gt)(a, b)))
+DVTI_EW2(greater_equal, V(truth)(V(ge)(a, b)))
+DVTI_EW2(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))
+DVTI_EW2(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))
+
+static dvti_loop_fn V(loop_f32)(dvti_op op) {
+#define DVTI_ROW(name)                                                                             \
+    case DVTI_OP_##name:                                                                           \
+        return V(ew_##name);
+    switch ((int)op) {
+        DVTI_ROW(neg)
+        DVTI_ROW(abs)
+        DVTI_ROW(sign)
+        DVTI_ROW(square)
+        DVTI_ROW(relu)
+        DVTI_ROW(floor)
+        DVTI_ROW(ceil)
+        DVTI_ROW(round)
+        DVTI_ROW(trunc)
+        DVTI_ROW(reciprocal)
+        DVTI_ROW(sqrt)
+        DVTI_ROW(rsqrt)
+        DVTI_ROW(isnan)
+        DVTI_ROW(isinf)
+        DVTI_ROW(isfinite)
+        DVTI_ROW(logical_not)
+        DVTI_ROW(add)
+        DVTI_ROW(sub)
+        DVTI_ROW(mul)
+        DVTI_ROW(div)
+        DVTI_ROW(minimum)
+        DVTI_ROW(maximum)
+        DVTI_ROW(equal)
+        DVTI_ROW(not_equal)
+        DVTI_ROW(less)
+        DVTI_ROW(less_equal)
+        DVTI_ROW(greater)
+        DVTI_ROW(greater_equal)
+        DVTI_ROW(logical_and)
+        DVTI_ROW(logical_or)
+    default:
+        return NULL;
+    }
+#undef DVTI_ROW
+}
+
+#undef DVTI_EW1
+#undef DVTI_EW2
+/* ==== end src/3_cpu/simd/elementwise.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32)};
+/* ==== end src/3_cpu/simd/tier.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 20 "src/3_cpu/simd/tier_plain.c"
+#endif
+
+DVTI_FN const dvti_simd *dvti_simd_plain(void) {
+    return &V(table);
+}
+
+/* ==== begin src/3_cpu/simd/words_end.inl ==== */
+/* Takes words_begin.inl away, and what the parts have defined. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/words_end.inl"
+#endif
+#undef DVTI_PARTS
+#undef DVTI_PART_F
+#undef DVTI_PART_D
+#undef DVTI_HAS_SCALEF
+#undef DVTI_PART1
+#undef DVTI_PART2
+#undef DVTI_PART3
+#undef DVTI_PART_SET
+#undef DVTI_PART_SHIFT
+#undef DVTI_PART_LOAD
+#undef DVTI_PART_LOAD_N
+#undef DVTI_PART_STORE
+#undef DVTI_PART_STORE_N
+#undef DVTI_PART_BITS
+#undef DVTI_V_
+#undef DVTI_V
+#undef DVTI_TIER
+#undef DVTI_TIER_NAME
+#undef V
+#pragma pop_macro("V")
+/* ==== end src/3_cpu/simd/words_end.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 26 "src/3_cpu/simd/tier_plain.c"
+#endif
+#if defined(DVTI_PLAIN_FMA)
+#undef DVTI_PLAIN_FMA
+#endif
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
+#endif
+/* ==== end src/3_cpu/simd/tier_plain.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 51 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
 #ifdef DEVTENSOR_LINES
@@ -11390,7 +14326,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -12100,7 +15036,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -12319,7 +15255,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -12465,7 +15401,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -12530,7 +15466,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -13010,7 +15946,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -13173,7 +16109,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -13364,7 +16300,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -13399,7 +16335,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -13610,7 +16546,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -13886,7 +16822,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -14107,7 +17043,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -14326,7 +17262,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -14407,7 +17343,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -14721,7 +17657,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -18893,7 +21829,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -19024,7 +21960,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -19257,7 +22193,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -19340,7 +22276,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -19405,7 +22341,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -19476,7 +22412,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -19799,7 +22735,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -19834,7 +22770,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -20202,7 +23138,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -20237,7 +23173,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -20410,7 +23346,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -20749,7 +23685,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -20803,7 +23739,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -20863,7 +23799,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -21003,7 +23939,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -21175,7 +24111,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -21349,7 +24285,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -21463,7 +24399,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -21523,7 +24459,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -21710,7 +24646,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -21810,7 +24746,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -22054,7 +24990,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -22203,7 +25139,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -22493,7 +25429,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -22658,7 +25594,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -22894,7 +25830,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -22991,7 +25927,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -23194,7 +26130,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -23462,7 +26398,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -23904,7 +26840,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -24115,7 +27051,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -24337,7 +27273,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -24544,7 +27480,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -24724,7 +27660,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -24923,7 +27859,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -25139,7 +28075,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -25500,7 +28436,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -25779,7 +28715,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -26152,7 +29088,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -26399,7 +29335,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -26463,7 +29399,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -26637,7 +29573,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -26674,7 +29610,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -26718,7 +29654,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -26757,7 +29693,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -26908,7 +29844,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -26960,7 +29896,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -27248,7 +30184,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -27614,7 +30550,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -27951,7 +30887,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -28131,7 +31067,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -28292,7 +31228,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -28712,7 +31648,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -29064,7 +32000,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -29479,7 +32415,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -29947,7 +32883,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -30223,7 +33159,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -30761,7 +33697,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -31039,7 +33975,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -31240,7 +34176,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -31636,7 +34572,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -31881,7 +34817,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -32114,7 +35050,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -32366,7 +35302,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -32564,7 +35500,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -32964,7 +35900,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -33031,7 +35967,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -33435,7 +36371,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -33667,7 +36603,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -33836,7 +36772,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -34033,7 +36969,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -34221,7 +37157,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -34460,7 +37396,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -34590,7 +37526,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -34970,7 +37906,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -35232,7 +38168,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -35667,7 +38603,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -35856,7 +38792,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -36020,7 +38956,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -36268,7 +39204,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -36571,7 +39507,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -36709,7 +39645,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -36770,7 +39706,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -37046,7 +39982,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -37271,7 +40207,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -37338,6 +40274,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_wait(...) dvt_note_status(dvt_wait(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_wait_all(...) dvt_note_status(dvt_wait_all(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_num_threads(...) dvt_note_status(dvt_set_num_threads(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_set_cpu_isa(...) dvt_note_status(dvt_set_cpu_isa(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_memory_query(...) dvt_note_status(dvt_memory_query(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_trim_memory(...) dvt_note_int64(dvt_trim_memory(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_memory_limit(...) dvt_note_status(dvt_set_memory_limit(__VA_ARGS__), __FILE__, __LINE__)
@@ -37640,7 +40577,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -45,6 +45,10 @@
 #include "3_cpu/ref/ref_random.c"
 #include "3_cpu/ref/ref_reduce.c"
 #include "3_cpu/ref/ref_softmax.c"
+#include "3_cpu/simd/dvt_simd.c"
+#include "3_cpu/simd/tier_avx2.c"
+#include "3_cpu/simd/tier_avx512.c"
+#include "3_cpu/simd/tier_plain.c"
 #include "3_cuda/dvt_cuda_off.c"
 #if !defined(DEVTENSOR_NO_CUDA)
 #include "3_cuda/driver/dvt_cuda_driver.c"

@@ -7,6 +7,7 @@
    DEVTENSOR_NO_CUDA          leave out the CUDA driver; virtual GPUs stay
    DEVTENSOR_NO_FILES         leave out everything that opens a file
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
+   DEVTENSOR_PLAIN_TIER       on x86 too: the tier of processors that have no tier of their own
    DEVTENSOR_NO_CALL_SITES    do not remember the file and line at which arrays were made
    DEVTENSOR_NO_STDERR        no default logger: nothing is ever printed unless a logger is set
    DEVTENSOR_LINES            compiler messages and debuggers name the files of src/, not this one
@@ -24,6 +25,7 @@
    DEVTENSOR_CACHE_SIZE       bytes they may take, with an optional suffix K, M or G (256M)
    DEVTENSOR_JIT_DUMP         a folder: CUDA sources are written there, and the logs of errors
    DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
+   DEVTENSOR_ISA              instructions of cpu(): avx512, avx2, neon, plain, reference
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
    DEVTENSOR_LOG              lowest level written by the default logger: debug, info, warning,

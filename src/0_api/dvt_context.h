@@ -120,5 +120,12 @@ DVT_API bool dvt_allow_tf32(bool allow);
    that find the others busy, the calling thread computes alone. Errors: RANGE (n outside 0..256). */
 DVT_API dvt_status dvt_set_num_threads(int n);
 DVT_API int dvt_num_threads(void);
+/* The instructions that cpu() and virtual GPUs compute with: "avx512", "avx2", "neon", "plain" (what the compiler makes of the whole
+   program), or "reference", the simple loops that the others are tested against. Chosen at first use: the best that the machine has,
+   or what DEVTENSOR_ISA says. Owns: nothing. Waits: no. */
+DVT_API const char *dvt_cpu_isa(void);
+/* Chooses, for tests and comparisons; NULL: the best. Results have the same bits with "avx512", "avx2" and "neon". Queues of virtual
+   GPUs go on with what they have begun. Errors: VALUE for a name that is not known, or that this machine has not. */
+DVT_API dvt_status dvt_set_cpu_isa(const char *name);
 /* Seconds since some fixed moment, for measuring. */
 DVT_API double dvt_seconds(void);

@@ -35,6 +35,16 @@
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #endif
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#if defined(_MSC_VER) && !defined(__clang__)
+#include <intrin.h>
+#else
+#include <cpuid.h>
+#endif
+#elif defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__))
+#include <arm_neon.h>
+#endif
 #if defined(__GLIBC__) && !defined(__USE_XOPEN2K)
 #error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
 #endif

@@ -1,7 +1,7 @@
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
-   one already, in memory), one loop per row of the op table runs over it, and the result is stored. The loops are expanded from
-   the table; dtypes and strides are ref_block.c's. */
-#include "3_cpu/dvt_cpu.h"
+   one already, in memory), one loop per row of the op table runs over it, and the result is stored. The loops are a tier's, or those
+   expanded from the table here; dtypes and strides are ref_block.c's. */
+#include "3_cpu/simd/dvt_simd.h"
 
 /* ---- what the op table's texts use ---- */
 #define DVTI_WRAP(a, op, b) ((int64_t)((uint64_t)(a)op(uint64_t)(b)))
@@ -69,6 +69,7 @@ typedef struct dvti_ew_plan {
     int64_t i;
     int64_t rows, columns; /* of the matrices that are done in strips; 0: no strips */
     int64_t widest;        /* the longest block there is */
+    dvti_loop_fn loop;     /* of a tier; NULL: the reference's */
 } dvti_ew_plan;
 
 /* The program that includes us may use these short names. */
@@ -191,8 +192,24 @@ static void dvti_ew_i64(const dvti_ew_plan *plan, const int64_t *p, const int64_
 #pragma pop_macro("F")
 #pragma pop_macro("C")
 
+static bool dvti_ew_repeats(const dvti_view *view) {
+    return view->ndim == 1 && view->stride[0] == 0;
+}
+
 static void dvti_ew_loop(const dvti_ew_plan *plan, void *const *operand, void *to, int64_t n) {
-    if (plan->compute == DVTI_F32)
+    if (plan->loop) {
+        dvti_loop loop;
+        int k;
+        for (k = 0; k < plan->n_in; k++) {
+            loop.in[k] = operand[k];
+            loop.step[k] = !dvti_ew_repeats(&plan->in[k]);
+        }
+        loop.out = to;
+        loop.n = n;
+        loop.low = plan->low;
+        loop.high = plan->high;
+        plan->loop(&loop);
+    } else if (plan->compute == DVTI_F32)
         dvti_ew_f32(plan, (const float *)operand[0], (const float *)operand[1],
                     (const float *)operand[2], (float *)to, n);
     else if (plan->compute == DVTI_F64)
@@ -227,10 +244,6 @@ static void dvti_ew_load(const dvti_ew_plan *plan, int which, int64_t first, int
         dvti_load_block(&plan->in[which], first, n, plan->compute, to);
 }
 
-static bool dvti_ew_repeats(const dvti_view *view) {
-    return view->ndim == 1 && view->stride[0] == 0;
-}
-
 /* Rows for operands that are no plain rows in memory, and for a result that is none. */
 typedef struct dvti_ew_rows {
     double operand[3][DVTI_BLOCK], result[DVTI_BLOCK]; /* room for any class */
@@ -252,7 +265,7 @@ static void dvti_ew_block(const dvti_ew_plan *plan, dvti_ew_rows *rows, int64_t 
         if (!dvti_ew_repeats(&plan->in[k]))
             dvti_ew_load(plan, k, at, n, operand[k]);
         else if (!rows->loaded)
-            dvti_ew_load(plan, k, 0, plan->widest, operand[k]);
+            dvti_ew_load(plan, k, 0, plan->loop ? 1 : plan->widest, operand[k]);
     }
     rows->loaded = true;
     dvti_ew_loop(plan, operand, to ? to : rows->result, n);
@@ -267,7 +280,8 @@ static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
     int64_t at, block;
     int k;
     for (k = 0; k < plan->n_in; k++)
-        direct = direct && dvti_block_direct(&plan->in[k], plan->compute, 0);
+        direct = direct && (dvti_block_direct(&plan->in[k], plan->compute, 0) ||
+                            (plan->loop && dvti_ew_repeats(&plan->in[k])));
     block = direct ? end - begin : DVTI_BLOCK;
     rows.loaded = false;
     for (at = begin; at < end; at += block)
@@ -383,6 +397,7 @@ static double dvti_ew_cost(const dvti_ew_plan *plan) {
 
 DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
     dvti_ew_plan plan;
+    const dvti_simd *simd;
     int scalar = (int)launch->i[0] - 1, k;
     int64_t size = dvti_view_size(&launch->out[0]);
     if (size == 0)
@@ -413,6 +428,8 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
         dvti_merge_axes(&plan.in[k]);
     dvti_merge_axes(&plan.out);
     plan.widest = DVTI_MIN(size, DVTI_BLOCK);
+    simd = plan.compute == DVTI_F32 ? dvti_simd_now() : NULL;
+    plan.loop = simd ? simd->loop_f32(plan.op) : NULL;
     if (plan.rows)
         dvti_parallel_for(size / (plan.rows * plan.columns) *
                               ((plan.columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP),

@@ -1,0 +1,138 @@
+/* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
+#include "3_cpu/simd/dvt_simd.h"
+
+#if DVTI_X86
+/* Leaf and subleaf of CPUID; zeros where the processor does not know the leaf. */
+static void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]) {
+#if defined(_MSC_VER) && !defined(__clang__)
+    int info[4];
+    __cpuid(info, 0);
+    if ((unsigned)info[0] >= leaf)
+        __cpuidex(info, (int)leaf, (int)subleaf);
+    else
+        memset(info, 0, sizeof info);
+    memcpy(out, info, sizeof info);
+#else
+    if (!__get_cpuid_count(leaf, subleaf, &out[0], &out[1], &out[2], &out[3]))
+        memset(out, 0, 4 * sizeof *out);
+#endif
+}
+
+/* The registers that the operating system saves when it changes threads. Only where CPUID says that there is such an instruction. */
+static uint64_t dvti_saved_registers(void) {
+#if defined(_MSC_VER) && !defined(__clang__)
+    return _xgetbv(0);
+#else
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+#endif
+}
+
+static void dvti_x86_has(bool *avx2, bool *avx512) {
+    const unsigned fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
+    const unsigned has_avx2 = 1u << 5, f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31;
+    const uint64_t ymm = 0x6, zmm = 0xe6;
+    unsigned one[4], seven[4], all = fma | osxsave | avx | f16c;
+    *avx2 = *avx512 = false;
+    dvti_cpuid(1, 0, one);
+    dvti_cpuid(7, 0, seven);
+    if ((one[2] & all) != all || !(seven[1] & has_avx2))
+        return;
+    *avx2 = (dvti_saved_registers() & ymm) == ymm;
+    all = f | dq | bw | vl;
+    *avx512 = *avx2 && (seven[1] & all) == all && (dvti_saved_registers() & zmm) == zmm;
+}
+#endif
+
+DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]) {
+    int n = 0;
+#if DVTI_X86
+    bool avx2, avx512;
+    dvti_x86_has(&avx2, &avx512);
+    if (avx512)
+        tier[n++] = dvti_simd_avx512();
+    if (avx2)
+        tier[n++] = dvti_simd_avx2();
+#endif
+#if DVTI_PLAIN
+    tier[n++] = dvti_simd_plain();
+#endif
+    return n;
+}
+
+/* What a program or the environment asks for. */
+static const char dvti_isa_reference[] = "reference";
+
+/* Finds a tier by name; false when there is none here. "" is the best one. */
+static bool dvti_simd_find(const char *name, const dvti_simd **out) {
+    const dvti_simd *tier[4];
+    int n = dvti_simd_tiers(tier), i;
+    *out = n ? tier[0] : NULL;
+    if (!*name)
+        return true;
+    for (i = 0; i < n; i++)
+        if (strcmp(tier[i]->name, name) == 0) {
+            *out = tier[i];
+            return true;
+        }
+    if (strcmp(name, dvti_isa_reference) != 0)
+        return false;
+    *out = NULL;
+    return true;
+}
+
+static void dvti_simd_names(char *buffer, size_t size) {
+    const dvti_simd *tier[4];
+    int n = dvti_simd_tiers(tier), i;
+    dvti_text text = dvti_text_begin(buffer, size);
+    for (i = 0; i < n; i++)
+        dvti_text_add(&text, "%s, ", tier[i]->name);
+    dvti_text_add(&text, "%s", dvti_isa_reference);
+}
+
+/* The choice: 0 before the first use, then a pointer or 1 for the reference. Two threads that both choose first, choose alike. */
+static dvti_atomic dvti_simd_choice;
+
+static void dvti_simd_choose(const dvti_simd *tier) {
+    dvti_atomic_store(&dvti_simd_choice, tier ? (int64_t)(intptr_t)tier : 1);
+}
+
+static const dvti_simd *dvti_simd_first(void) {
+    const char *name = dvti_env("DEVTENSOR_ISA");
+    const dvti_simd *tier;
+    char names[DVTI_NAME_SIZE];
+    if (!dvti_simd_find(name ? name : "", &tier)) {
+        dvti_simd_names(names, sizeof names);
+        dvti_log(DVT_LOG_WARNING, "DEVTENSOR_ISA is \"%s\"; here it may be %s; the best is taken",
+                 name, names);
+        dvti_simd_find("", &tier);
+    }
+    dvti_simd_choose(tier);
+    return tier;
+}
+
+DVTI_FN const dvti_simd *dvti_simd_now(void) {
+    int64_t choice = dvti_atomic_load(&dvti_simd_choice);
+    if (!choice)
+        return dvti_simd_first();
+    return choice == 1 ? NULL : (const dvti_simd *)(intptr_t)choice;
+}
+
+DVT_API const char *dvt_cpu_isa(void) {
+    const dvti_simd *tier = dvti_simd_now();
+    return tier ? tier->name : dvti_isa_reference;
+}
+
+DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
+    const dvti_simd *tier;
+    char names[DVTI_NAME_SIZE];
+    if (!dvti_simd_find(name ? name : "", &tier)) {
+        dvti_simd_names(names, sizeof names);
+        return dvti_fail(DVT_ERR_VALUE,
+                         "dvt_set_cpu_isa: got \"%s\"; expected one of %s, or NULL for the best",
+                         name, names);
+    }
+    dvti_simd_choose(tier);
+    return DVT_OK;
+}

@@ -1,0 +1,63 @@
+/* Kernels for one instruction set each: a *tier*. The text of a kernel stands once, in an .inl of this folder, and is pasted for every
+   tier (tier_*.c), where V(word) means that tier's word. The best tier that the machine has is chosen at first use; DEVTENSOR_ISA or
+   dvt_set_cpu_isa choose another one. Tier "reference" has no kernels: then ref/ computes, which is what tests compare with.
+
+   What a tier must keep: the same bits as all the others where the machine multiplies and adds in one step (AVX2, AVX-512, NEON); it
+   reads and writes no byte outside its operands; it never allocates. */
+#ifndef DVTI_SIMD_H
+#define DVTI_SIMD_H
+#include "3_cpu/dvt_cpu.h"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#define DVTI_X86 1
+#else
+#define DVTI_X86 0
+#endif
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_INLINE static inline __attribute__((__always_inline__, __unused__))
+#else
+#define DVTI_INLINE static __forceinline
+#endif
+/* The tier of processors that have no file of their own needs the compiler's vector types. x86 processors without AVX2 are too old to pay
+   for it with two seconds of everybody's compile time: there the reference computes, and the tests ask for this tier. */
+#if (defined(__GNUC__) || defined(__clang__)) && (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TIER))
+#define DVTI_PLAIN 1
+#else
+#define DVTI_PLAIN 0
+#endif
+#if defined(__aarch64__) && DVTI_PLAIN
+#define DVTI_NEON 1
+#endif
+
+/* One run of elements. An operand with step 0 is one value for all of them; else the step is 1. out may be an operand. */
+typedef struct dvti_loop {
+    const void *in[3];
+    int step[3];
+    void *out;
+    int64_t n;
+    double low, high; /* clip */
+} dvti_loop;
+
+typedef void (*dvti_loop_fn)(const dvti_loop *loop);
+
+typedef struct dvti_simd {
+    const char *name;
+    /* NULL for an operation that this tier has no loop for. */
+    dvti_loop_fn (*loop_f32)(dvti_op op);
+} dvti_simd;
+
+/* NULL: the reference computes. */
+DVTI_FN const dvti_simd *dvti_simd_now(void);
+
+/* The tiers of this build, best first, and how many there are; those that the machine has not are left out. */
+DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
+
+#if DVTI_X86
+DVTI_FN const dvti_simd *dvti_simd_avx512(void);
+DVTI_FN const dvti_simd *dvti_simd_avx2(void);
+#endif
+#if DVTI_PLAIN
+DVTI_FN const dvti_simd *dvti_simd_plain(void);
+#endif
+
+#endif

@@ -1,0 +1,147 @@
+/* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
+
+/* Where an operand stands. One that is repeated becomes a vector in memory that stays where it is. */
+DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *repeated) {
+    const float *at = (const float *)loop->in[which];
+    if (loop->step[which])
+        return at;
+    V(store)(repeated, V(set)(*at));
+    return repeated;
+}
+
+/* The last vector is partial; a repeated operand has 16 elements to take from all the same. */
+#define DVTI_EW1(name, value)                                                                      \
+    static void V(ew_##name)(const dvti_loop *loop) {                                              \
+        float row_a[16];                                                                           \
+        const float *p = V(ew_operand)(loop, 0, row_a);                                            \
+        const int64_t p_step = 16 * loop->step[0];                                                 \
+        float *to = (float *)loop->out;                                                            \
+        int64_t n = loop->n;                                                                       \
+        V(f) a;                                                                                    \
+        for (; n >= 16; n -= 16, to += 16, p += p_step) {                                          \
+            a = V(load)(p);                                                                        \
+            V(store)(to, value);                                                                   \
+        }                                                                                          \
+        if (n) {                                                                                   \
+            a = V(load_n)(p, n);                                                               \
+            V(store_n)(to, n, value);                                                              \
+        }                                                                                          \
+    }
+#define DVTI_EW2(name, value)                                                                      \
+    static void V(ew_##name)(const dvti_loop *loop) {                                              \
+        float row_a[16], row_b[16];                                                                \
+        const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
+        const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
+        float *to = (float *)loop->out;                                                            \
+        int64_t n = loop->n;                                                                       \
+        V(f) a, b;                                                                                 \
+        for (; n >= 16; n -= 16, to += 16, p += p_step, q += q_step) {                             \
+            a = V(load)(p);                                                                        \
+            b = V(load)(q);                                                                        \
+            V(store)(to, value);                                                                   \
+        }                                                                                          \
+        if (n) {                                                                                   \
+            a = V(load_n)(p, n);                                                               \
+            b = V(load_n)(q, n);                                                               \
+            V(store_n)(to, n, value);                                                              \
+        }                                                                                          \
+    }
+
+/* 1 where m, else 0 */
+DVTI_INLINE V(f) V(truth)(V(m) m) {
+    return V(select)(m, V(set)(1), V(zero)());
+}
+
+DVTI_INLINE V(m) V(nonzero)(V(f) a) {
+    return V(ne)(a, V(zero)());
+}
+
+/* The op table's: NaN when either is, else the smaller. */
+DVTI_INLINE V(f) V(smaller)(V(f) a, V(f) b) {
+    return V(select)(V(unord)(a, a), a, V(select)(V(unord)(b, b), b, V(min)(a, b)));
+}
+
+DVTI_INLINE V(f) V(larger)(V(f) a, V(f) b) {
+    return V(select)(V(unord)(a, a), a, V(select)(V(unord)(b, b), b, V(max)(a, b)));
+}
+
+DVTI_INLINE V(f) V(sign_of)(V(f) a) {
+    const V(f) one = V(set)(1);
+    return V(select)(V(gt)(a, V(zero)()), one,
+                     V(select)(V(lt)(a, V(zero)()), V(set)(-1), a));
+}
+
+DVTI_EW1(neg, V(neg)(a))
+DVTI_EW1(abs, V(abs)(a))
+DVTI_EW1(sign, V(sign_of)(a))
+DVTI_EW1(square, V(mul)(a, a))
+DVTI_EW1(relu, V(select)(V(le)(a, V(zero)()), V(zero)(), a)) /* NaN stays */
+DVTI_EW1(floor, V(floor)(a))
+DVTI_EW1(ceil, V(ceil)(a))
+DVTI_EW1(round, V(round)(a))
+DVTI_EW1(trunc, V(trunc)(a))
+DVTI_EW1(reciprocal, V(div)(V(set)(1), a))
+DVTI_EW1(sqrt, V(sqrt)(a))
+DVTI_EW1(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))
+DVTI_EW1(isnan, V(truth)(V(unord)(a, a)))
+DVTI_EW1(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))
+DVTI_EW1(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))
+DVTI_EW1(logical_not, V(truth)(V(eq)(a, V(zero)())))
+DVTI_EW2(add, V(add)(a, b))
+DVTI_EW2(sub, V(sub)(a, b))
+DVTI_EW2(mul, V(mul)(a, b))
+DVTI_EW2(div, V(div)(a, b))
+DVTI_EW2(minimum, V(smaller)(a, b))
+DVTI_EW2(maximum, V(larger)(a, b))
+DVTI_EW2(equal, V(truth)(V(eq)(a, b)))
+DVTI_EW2(not_equal, V(truth)(V(ne)(a, b)))
+DVTI_EW2(less, V(truth)(V(lt)(a, b)))
+DVTI_EW2(less_equal, V(truth)(V(le)(a, b)))
+DVTI_EW2(greater, V(truth)(V(gt)(a, b)))
+DVTI_EW2(greater_equal, V(truth)(V(ge)(a, b)))
+DVTI_EW2(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))
+DVTI_EW2(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))
+
+static dvti_loop_fn V(loop_f32)(dvti_op op) {
+#define DVTI_ROW(name)                                                                             \
+    case DVTI_OP_##name:                                                                           \
+        return V(ew_##name);
+    switch ((int)op) {
+        DVTI_ROW(neg)
+        DVTI_ROW(abs)
+        DVTI_ROW(sign)
+        DVTI_ROW(square)
+        DVTI_ROW(relu)
+        DVTI_ROW(floor)
+        DVTI_ROW(ceil)
+        DVTI_ROW(round)
+        DVTI_ROW(trunc)
+        DVTI_ROW(reciprocal)
+        DVTI_ROW(sqrt)
+        DVTI_ROW(rsqrt)
+        DVTI_ROW(isnan)
+        DVTI_ROW(isinf)
+        DVTI_ROW(isfinite)
+        DVTI_ROW(logical_not)
+        DVTI_ROW(add)
+        DVTI_ROW(sub)
+        DVTI_ROW(mul)
+        DVTI_ROW(div)
+        DVTI_ROW(minimum)
+        DVTI_ROW(maximum)
+        DVTI_ROW(equal)
+        DVTI_ROW(not_equal)
+        DVTI_ROW(less)
+        DVTI_ROW(less_equal)
+        DVTI_ROW(greater)
+        DVTI_ROW(greater_equal)
+        DVTI_ROW(logical_and)
+        DVTI_ROW(logical_or)
+    default:
+        return NULL;
+    }
+#undef DVTI_ROW
+}
+
+#undef DVTI_EW1
+#undef DVTI_EW2

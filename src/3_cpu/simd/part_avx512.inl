@@ -1,0 +1,134 @@
+/* The part of a vector that one register holds: AVX-512, 16 floats or 8 doubles. part_plain.inl explains every word. */
+#define DVTI_PARTS 1
+#define DVTI_PART_F 16 /* floats of a part */
+#define DVTI_PART_D 8  /* doubles */
+#define DVTI_HAS_SCALEF 1
+
+typedef __m512 V(pf);
+typedef __m512i V(pi);
+typedef __m512d V(pd);
+typedef __m512i V(pl);
+typedef __mmask16 V(pm);
+typedef __mmask8 V(pn);
+
+#define DVTI_MASK16(n) ((__mmask16)((n) >= 16 ? 0xffff : (n) <= 0 ? 0 : (1 << (n)) - 1))
+#define DVTI_MASK8(n) ((__mmask8)((n) >= 8 ? 0xff : (n) <= 0 ? 0 : (1 << (n)) - 1))
+
+/* float */
+DVTI_PART_SET(pf, p_set, float, _mm512_set1_ps(x))
+DVTI_PART_LOAD(pf, p_load, float, _mm512_loadu_ps(p))
+DVTI_PART_STORE(pf, p_store, float, _mm512_storeu_ps(p, a))
+DVTI_PART_LOAD_N(pf, p_load_n, float, _mm512_maskz_loadu_ps(DVTI_MASK16(n), p))
+DVTI_PART_STORE_N(pf, p_store_n, float, _mm512_mask_storeu_ps(p, DVTI_MASK16(n), a))
+DVTI_PART2(pf, p_add, pf, pf, _mm512_add_ps(a, b))
+DVTI_PART2(pf, p_sub, pf, pf, _mm512_sub_ps(a, b))
+DVTI_PART2(pf, p_mul, pf, pf, _mm512_mul_ps(a, b))
+DVTI_PART2(pf, p_div, pf, pf, _mm512_div_ps(a, b))
+DVTI_PART2(pf, p_min, pf, pf, _mm512_min_ps(a, b))
+DVTI_PART2(pf, p_max, pf, pf, _mm512_max_ps(a, b))
+DVTI_PART3(pf, p_fma, pf, pf, pf, _mm512_fmadd_ps(a, b, c))
+DVTI_PART3(pf, p_fnma, pf, pf, pf, _mm512_fnmadd_ps(a, b, c))
+DVTI_PART1(pf, p_sqrt, pf, _mm512_sqrt_ps(a))
+DVTI_PART1(pf, p_round, pf, _mm512_roundscale_ps(a, 8))
+DVTI_PART1(pf, p_floor, pf, _mm512_roundscale_ps(a, 9))
+DVTI_PART1(pf, p_ceil, pf, _mm512_roundscale_ps(a, 10))
+DVTI_PART1(pf, p_trunc, pf, _mm512_roundscale_ps(a, 11))
+DVTI_PART2(pf, p_scalef, pf, pf, _mm512_scalef_ps(a, b))
+DVTI_PART2(pf, p_bit_and, pf, pf, _mm512_and_ps(a, b))
+DVTI_PART2(pf, p_bit_or, pf, pf, _mm512_or_ps(a, b))
+DVTI_PART2(pf, p_bit_xor, pf, pf, _mm512_xor_ps(a, b))
+DVTI_PART2(pf, p_bit_andnot, pf, pf, _mm512_andnot_ps(a, b))
+DVTI_PART2(pm, p_lt, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ))
+DVTI_PART2(pm, p_le, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ))
+DVTI_PART2(pm, p_eq, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ))
+DVTI_PART2(pm, p_unord, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q))
+DVTI_PART3(pf, p_select, pm, pf, pf, _mm512_mask_blend_ps(a, c, b))
+DVTI_PART1(pi, p_as_i, pf, _mm512_castps_si512(a))
+DVTI_PART1(pi, p_to_i, pf, _mm512_cvtps_epi32(a))
+DVTI_PART1(pd, p_widen_low, pf, _mm512_cvtps_pd(_mm512_castps512_ps256(a)))
+DVTI_PART1(pd, p_widen_high, pf, _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)))
+DVTI_PART2(pf, p_narrow, pd, pd,
+           _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a)), _mm512_cvtpd_ps(b), 1))
+DVTI_PART_LOAD(pf, p_load_f16, uint16_t, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)))
+DVTI_PART_STORE(pf, p_store_f16, uint16_t,
+                _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))
+DVTI_PART_LOAD(pi, p_load_u16, uint16_t,
+               _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)))
+DVTI_PART_STORE(pi, p_store_u16, uint16_t,
+                _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(a)))
+
+/* int32 */
+DVTI_PART_SET(pi, p_iset, int32_t, _mm512_set1_epi32(x))
+DVTI_PART_LOAD(pi, p_iload, int32_t, _mm512_loadu_si512(p))
+DVTI_PART_STORE(pi, p_istore, int32_t, _mm512_storeu_si512(p, a))
+DVTI_PART_LOAD_N(pi, p_iload_n, int32_t, _mm512_maskz_loadu_epi32(DVTI_MASK16(n), p))
+DVTI_PART_STORE_N(pi, p_istore_n, int32_t, _mm512_mask_storeu_epi32(p, DVTI_MASK16(n), a))
+DVTI_PART2(pi, p_iadd, pi, pi, _mm512_add_epi32(a, b))
+DVTI_PART2(pi, p_isub, pi, pi, _mm512_sub_epi32(a, b))
+DVTI_PART2(pi, p_imul, pi, pi, _mm512_mullo_epi32(a, b))
+DVTI_PART2(pi, p_iand, pi, pi, _mm512_and_si512(a, b))
+DVTI_PART2(pi, p_ior, pi, pi, _mm512_or_si512(a, b))
+DVTI_PART2(pi, p_ixor, pi, pi, _mm512_xor_si512(a, b))
+DVTI_PART_SHIFT(pi, p_ishl, _mm512_slli_epi32(a, (unsigned)n))
+DVTI_PART_SHIFT(pi, p_ishr, _mm512_srli_epi32(a, (unsigned)n))
+DVTI_PART_SHIFT(pi, p_isar, _mm512_srai_epi32(a, (unsigned)n))
+DVTI_PART2(pm, p_ieq, pi, pi, _mm512_cmpeq_epi32_mask(a, b))
+DVTI_PART2(pm, p_igt, pi, pi, _mm512_cmpgt_epi32_mask(a, b))
+DVTI_PART3(pi, p_iselect, pm, pi, pi, _mm512_mask_blend_epi32(a, c, b))
+DVTI_PART1(pf, p_as_f, pi, _mm512_castsi512_ps(a))
+DVTI_PART1(pf, p_to_f, pi, _mm512_cvtepi32_ps(a))
+
+/* masks of 32-bit lanes */
+DVTI_PART2(pm, p_mand, pm, pm, (__mmask16)(a & b))
+DVTI_PART2(pm, p_mor, pm, pm, (__mmask16)(a | b))
+DVTI_PART1(pm, p_mnot, pm, (__mmask16)~a)
+DVTI_PART_BITS(p_mbits, pm, (uint32_t)a)
+
+/* double */
+DVTI_PART_SET(pd, p_dset, double, _mm512_set1_pd(x))
+DVTI_PART_LOAD(pd, p_dload, double, _mm512_loadu_pd(p))
+DVTI_PART_STORE(pd, p_dstore, double, _mm512_storeu_pd(p, a))
+DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm512_maskz_loadu_pd(DVTI_MASK8(n), p))
+DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm512_mask_storeu_pd(p, DVTI_MASK8(n), a))
+DVTI_PART2(pd, p_dadd, pd, pd, _mm512_add_pd(a, b))
+DVTI_PART2(pd, p_dsub, pd, pd, _mm512_sub_pd(a, b))
+DVTI_PART2(pd, p_dmul, pd, pd, _mm512_mul_pd(a, b))
+DVTI_PART2(pd, p_ddiv, pd, pd, _mm512_div_pd(a, b))
+DVTI_PART2(pd, p_dmin, pd, pd, _mm512_min_pd(a, b))
+DVTI_PART2(pd, p_dmax, pd, pd, _mm512_max_pd(a, b))
+DVTI_PART3(pd, p_dfma, pd, pd, pd, _mm512_fmadd_pd(a, b, c))
+DVTI_PART3(pd, p_dfnma, pd, pd, pd, _mm512_fnmadd_pd(a, b, c))
+DVTI_PART1(pd, p_dsqrt, pd, _mm512_sqrt_pd(a))
+DVTI_PART1(pd, p_dround, pd, _mm512_roundscale_pd(a, 8))
+DVTI_PART1(pd, p_dfloor, pd, _mm512_roundscale_pd(a, 9))
+DVTI_PART1(pd, p_dceil, pd, _mm512_roundscale_pd(a, 10))
+DVTI_PART1(pd, p_dtrunc, pd, _mm512_roundscale_pd(a, 11))
+DVTI_PART2(pd, p_dscalef, pd, pd, _mm512_scalef_pd(a, b))
+DVTI_PART2(pd, p_dand, pd, pd, _mm512_and_pd(a, b))
+DVTI_PART2(pd, p_dor, pd, pd, _mm512_or_pd(a, b))
+DVTI_PART2(pd, p_dxor, pd, pd, _mm512_xor_pd(a, b))
+DVTI_PART2(pd, p_dandnot, pd, pd, _mm512_andnot_pd(a, b))
+DVTI_PART2(pn, p_dlt, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ))
+DVTI_PART2(pn, p_dle, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ))
+DVTI_PART2(pn, p_deq, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ))
+DVTI_PART2(pn, p_dunord, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q))
+DVTI_PART3(pd, p_dselect, pn, pd, pd, _mm512_mask_blend_pd(a, c, b))
+DVTI_PART1(pl, p_as_l, pd, _mm512_castpd_si512(a))
+DVTI_PART1(pd, p_as_d, pl, _mm512_castsi512_pd(a))
+
+/* int64, and masks of 64-bit lanes */
+DVTI_PART_SET(pl, p_lset, int64_t, _mm512_set1_epi64(x))
+DVTI_PART2(pl, p_ladd, pl, pl, _mm512_add_epi64(a, b))
+DVTI_PART2(pl, p_lsub, pl, pl, _mm512_sub_epi64(a, b))
+DVTI_PART2(pl, p_land, pl, pl, _mm512_and_si512(a, b))
+DVTI_PART2(pl, p_lor, pl, pl, _mm512_or_si512(a, b))
+DVTI_PART2(pl, p_lxor, pl, pl, _mm512_xor_si512(a, b))
+DVTI_PART_SHIFT(pl, p_lshl, _mm512_slli_epi64(a, (unsigned)n))
+DVTI_PART_SHIFT(pl, p_lshr, _mm512_srli_epi64(a, (unsigned)n))
+DVTI_PART2(pn, p_nand, pn, pn, (__mmask8)(a & b))
+DVTI_PART2(pn, p_nor, pn, pn, (__mmask8)(a | b))
+DVTI_PART1(pn, p_nnot, pn, (__mmask8)~a)
+DVTI_PART_BITS(p_nbits, pn, (uint32_t)a)
+
+#undef DVTI_MASK16
+#undef DVTI_MASK8

@@ -1,0 +1,29 @@
+/* The tier of AVX-512 (F, VL, DQ, BW). */
+#include "3_cpu/simd/dvt_simd.h"
+#if DVTI_X86
+#if defined(__clang__)
+#pragma clang attribute push(                                                                      \
+    __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c"))),                   \
+    apply_to = function)
+#elif defined(__GNUC__)
+#pragma GCC push_options
+#pragma GCC optimize("O2,fp-contract=off")
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")
+#endif
+#define DVTI_TIER avx512
+#define DVTI_TIER_NAME "avx512"
+#include "3_cpu/simd/words_begin.inl"
+#include "3_cpu/simd/part_avx512.inl"
+#include "3_cpu/simd/tier.inl"
+
+DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
+    return &V(table);
+}
+
+#include "3_cpu/simd/words_end.inl"
+#if defined(__clang__)
+#pragma clang attribute pop
+#elif defined(__GNUC__)
+#pragma GCC pop_options
+#endif
+#endif

@@ -1,0 +1,33 @@
+/* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
+#include "3_cpu/simd/dvt_simd.h"
+#if DVTI_PLAIN
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("O2,fp-contract=off")
+#endif
+#if defined(DVTI_NEON)
+#define DVTI_TIER neon
+#define DVTI_TIER_NAME "neon"
+#else
+#define DVTI_TIER plain
+#define DVTI_TIER_NAME "plain"
+#if defined(FP_FAST_FMAF) || defined(DEVTENSOR_PLAIN_TIER)
+#define DVTI_PLAIN_FMA
+#endif
+#endif
+#include "3_cpu/simd/words_begin.inl"
+#include "3_cpu/simd/part_plain.inl"
+#include "3_cpu/simd/tier.inl"
+
+DVTI_FN const dvti_simd *dvti_simd_plain(void) {
+    return &V(table);
+}
+
+#include "3_cpu/simd/words_end.inl"
+#if defined(DVTI_PLAIN_FMA)
+#undef DVTI_PLAIN_FMA
+#endif
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
+#endif

@@ -1,0 +1,408 @@
+/* A vector: 64 bytes on every machine, made of DVTI_PARTS registers. So a kernel is written once, and adds and folds in one order
+   everywhere, whatever the registers' width: that is where equal bits on all tiers come from.
+
+     V(f) 16 floats, V(i) 16 int32, V(d) 8 doubles, V(l) 8 int64, V(m) and V(n) masks of 16 and 8 lanes
+
+   The words are part_plain.inl's without p_; in addition:
+     V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
+     V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
+     V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
+     V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
+     V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. with i + 4, 2, 1 */
+#if DVTI_PARTS == 1
+#define DVTI_EACH_PART(one, x) one(p0, 0, x)
+#elif DVTI_PARTS == 2
+#define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x)
+#else
+#define DVTI_EACH_PART(one, x) one(p0, 0, x) one(p1, 1, x) one(p2, 2, x) one(p3, 3, x)
+#endif
+
+#define DVTI_MEMBER(p, at, T) V(T) p;
+typedef struct V(f) {
+    DVTI_EACH_PART(DVTI_MEMBER, pf)
+} V(f);
+typedef struct V(i) {
+    DVTI_EACH_PART(DVTI_MEMBER, pi)
+} V(i);
+typedef struct V(d) {
+    DVTI_EACH_PART(DVTI_MEMBER, pd)
+} V(d);
+typedef struct V(l) {
+    DVTI_EACH_PART(DVTI_MEMBER, pl)
+} V(l);
+typedef struct V(m) {
+    DVTI_EACH_PART(DVTI_MEMBER, pm)
+} V(m);
+typedef struct V(n) {
+    DVTI_EACH_PART(DVTI_MEMBER, pn)
+} V(n);
+#undef DVTI_MEMBER
+
+/* Words that do the same in every part. */
+#define DVTI_DO1(p, at, name) r.p = V(p_##name)(a.p);
+#define DVTI_DO2(p, at, name) r.p = V(p_##name)(a.p, b.p);
+#define DVTI_DO3(p, at, name) r.p = V(p_##name)(a.p, b.p, c.p);
+#define DVTI_DO_SET(p, at, name) r.p = V(p_##name)(x);
+#define DVTI_DO_SHIFT(p, at, name) r.p = V(p_##name)(a.p, n);
+#define DVTI_DO_LOAD(p, at, name) r.p = V(p_##name)(from + at * lanes);
+#define DVTI_DO_STORE(p, at, name) V(p_##name)(to + at * lanes, a.p);
+#define DVTI_DO_LOAD_N(p, at, name) r.p = V(p_##name)(n > at * lanes ? from + at * lanes : from, n - at * lanes);
+#define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
+#define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
+
+#define DVTI_LIFT1(R, name, A)                                                                     \
+    DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO1, name)                                                             \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT2(R, name, A, B)                                                                  \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO2, name)                                                             \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT3(R, name, A, B, C)                                                               \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO3, name)                                                             \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_SET(R, name, E)                                                                  \
+    DVTI_INLINE V(R) V(name)(E x) {                                                                \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO_SET, name)                                                          \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_SHIFT(R, name)                                                                   \
+    DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO_SHIFT, name)                                                        \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_LOAD(R, name, E, per_part)                                                       \
+    DVTI_INLINE V(R) V(name)(const E *from) {                                                      \
+        const int lanes = per_part;                                                                \
+        V(R) r;                                                                                    \
+        (void)lanes;                                                                               \
+        DVTI_EACH_PART(DVTI_DO_LOAD, name)                                                         \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_STORE(R, name, E, per_part)                                                      \
+    DVTI_INLINE void V(name)(E * to, V(R) a) {                                                     \
+        const int lanes = per_part;                                                                \
+        (void)lanes;                                                                               \
+        DVTI_EACH_PART(DVTI_DO_STORE, name)                                                        \
+    }
+#define DVTI_LIFT_LOAD_N(R, name, E, per_part)                                                     \
+    DVTI_INLINE V(R) V(name)(const E *from, int64_t n) {                                           \
+        const int lanes = per_part;                                                                \
+        V(R) r;                                                                                    \
+        DVTI_EACH_PART(DVTI_DO_LOAD_N, name)                                                       \
+        return r;                                                                                  \
+    }
+#define DVTI_LIFT_STORE_N(R, name, E, per_part)                                                    \
+    DVTI_INLINE void V(name)(E * to, int64_t n, V(R) a) {                                          \
+        const int lanes = per_part;                                                                \
+        DVTI_EACH_PART(DVTI_DO_STORE_N, name)                                                      \
+    }
+#define DVTI_LIFT_BITS(name, A, per_part)                                                          \
+    DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
+        const int lanes = per_part;                                                                \
+        uint32_t r = 0;                                                                            \
+        (void)lanes;                                                                               \
+        DVTI_EACH_PART(DVTI_DO_BITS, name)                                                         \
+        return r;                                                                                  \
+    }
+
+/* float */
+DVTI_LIFT_SET(f, set, float)
+DVTI_LIFT_LOAD(f, load, float, DVTI_PART_F)
+DVTI_LIFT_STORE(f, store, float, DVTI_PART_F)
+DVTI_LIFT_LOAD_N(f, load_n, float, DVTI_PART_F)
+DVTI_LIFT_STORE_N(f, store_n, float, DVTI_PART_F)
+DVTI_LIFT2(f, add, f, f)
+DVTI_LIFT2(f, sub, f, f)
+DVTI_LIFT2(f, mul, f, f)
+DVTI_LIFT2(f, div, f, f)
+DVTI_LIFT2(f, min, f, f)
+DVTI_LIFT2(f, max, f, f)
+DVTI_LIFT3(f, fma, f, f, f)
+DVTI_LIFT3(f, fnma, f, f, f)
+DVTI_LIFT1(f, sqrt, f)
+DVTI_LIFT1(f, round, f)
+DVTI_LIFT1(f, floor, f)
+DVTI_LIFT1(f, ceil, f)
+DVTI_LIFT1(f, trunc, f)
+DVTI_LIFT2(f, bit_and, f, f)
+DVTI_LIFT2(f, bit_or, f, f)
+DVTI_LIFT2(f, bit_xor, f, f)
+DVTI_LIFT2(f, bit_andnot, f, f)
+DVTI_LIFT2(m, lt, f, f)
+DVTI_LIFT2(m, le, f, f)
+DVTI_LIFT2(m, eq, f, f)
+DVTI_LIFT2(m, unord, f, f)
+DVTI_LIFT3(f, select, m, f, f)
+DVTI_LIFT1(i, as_i, f)
+DVTI_LIFT1(i, to_i, f)
+DVTI_LIFT_LOAD(f, load_f16, uint16_t, DVTI_PART_F)
+DVTI_LIFT_STORE(f, store_f16, uint16_t, DVTI_PART_F)
+
+/* int32 */
+DVTI_LIFT_SET(i, iset, int32_t)
+DVTI_LIFT_LOAD(i, iload, int32_t, DVTI_PART_F)
+DVTI_LIFT_STORE(i, istore, int32_t, DVTI_PART_F)
+DVTI_LIFT_LOAD_N(i, iload_n, int32_t, DVTI_PART_F)
+DVTI_LIFT_STORE_N(i, istore_n, int32_t, DVTI_PART_F)
+DVTI_LIFT_LOAD(i, load_u16, uint16_t, DVTI_PART_F)
+DVTI_LIFT_STORE(i, store_u16, uint16_t, DVTI_PART_F)
+DVTI_LIFT2(i, iadd, i, i)
+DVTI_LIFT2(i, isub, i, i)
+DVTI_LIFT2(i, imul, i, i)
+DVTI_LIFT2(i, iand, i, i)
+DVTI_LIFT2(i, ior, i, i)
+DVTI_LIFT2(i, ixor, i, i)
+DVTI_LIFT_SHIFT(i, ishl)
+DVTI_LIFT_SHIFT(i, ishr)
+DVTI_LIFT_SHIFT(i, isar)
+DVTI_LIFT2(m, ieq, i, i)
+DVTI_LIFT2(m, igt, i, i)
+DVTI_LIFT3(i, iselect, m, i, i)
+DVTI_LIFT1(f, as_f, i)
+DVTI_LIFT1(f, to_f, i)
+DVTI_LIFT2(m, mand, m, m)
+DVTI_LIFT2(m, mor, m, m)
+DVTI_LIFT1(m, mnot, m)
+DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
+
+/* double */
+DVTI_LIFT_SET(d, dset, double)
+DVTI_LIFT_LOAD(d, dload, double, DVTI_PART_D)
+DVTI_LIFT_STORE(d, dstore, double, DVTI_PART_D)
+DVTI_LIFT_LOAD_N(d, dload_n, double, DVTI_PART_D)
+DVTI_LIFT_STORE_N(d, dstore_n, double, DVTI_PART_D)
+DVTI_LIFT2(d, dadd, d, d)
+DVTI_LIFT2(d, dsub, d, d)
+DVTI_LIFT2(d, dmul, d, d)
+DVTI_LIFT2(d, ddiv, d, d)
+DVTI_LIFT2(d, dmin, d, d)
+DVTI_LIFT2(d, dmax, d, d)
+DVTI_LIFT3(d, dfma, d, d, d)
+DVTI_LIFT3(d, dfnma, d, d, d)
+DVTI_LIFT1(d, dsqrt, d)
+DVTI_LIFT1(d, dround, d)
+DVTI_LIFT1(d, dfloor, d)
+DVTI_LIFT1(d, dceil, d)
+DVTI_LIFT1(d, dtrunc, d)
+DVTI_LIFT2(d, dand, d, d)
+DVTI_LIFT2(d, dor, d, d)
+DVTI_LIFT2(d, dxor, d, d)
+DVTI_LIFT2(d, dandnot, d, d)
+DVTI_LIFT2(n, dlt, d, d)
+DVTI_LIFT2(n, dle, d, d)
+DVTI_LIFT2(n, deq, d, d)
+DVTI_LIFT2(n, dunord, d, d)
+DVTI_LIFT3(d, dselect, n, d, d)
+DVTI_LIFT1(l, as_l, d)
+DVTI_LIFT1(d, as_d, l)
+DVTI_LIFT_SET(l, lset, int64_t)
+DVTI_LIFT2(l, ladd, l, l)
+DVTI_LIFT2(l, lsub, l, l)
+DVTI_LIFT2(l, land, l, l)
+DVTI_LIFT2(l, lor, l, l)
+DVTI_LIFT2(l, lxor, l, l)
+DVTI_LIFT_SHIFT(l, lshl)
+DVTI_LIFT_SHIFT(l, lshr)
+DVTI_LIFT2(n, nand, n, n)
+DVTI_LIFT2(n, nor, n, n)
+DVTI_LIFT1(n, nnot, n)
+DVTI_LIFT_BITS(nbits, n, DVTI_PART_D)
+
+/* ---- words made of words ---- */
+DVTI_INLINE V(f) V(zero)(void) {
+    return V(set)(0);
+}
+
+DVTI_INLINE V(d) V(dzero)(void) {
+    return V(dset)(0);
+}
+
+DVTI_INLINE V(f) V(abs)(V(f) a) {
+    return V(bit_andnot)(V(set)(-0.f), a);
+}
+
+DVTI_INLINE V(f) V(neg)(V(f) a) {
+    return V(bit_xor)(V(set)(-0.f), a);
+}
+
+DVTI_INLINE V(d) V(dabs)(V(d) a) {
+    return V(dandnot)(V(dset)(-0.), a);
+}
+
+DVTI_INLINE V(d) V(dneg)(V(d) a) {
+    return V(dxor)(V(dset)(-0.), a);
+}
+
+DVTI_INLINE V(m) V(gt)(V(f) a, V(f) b) {
+    return V(lt)(b, a);
+}
+
+DVTI_INLINE V(m) V(ge)(V(f) a, V(f) b) {
+    return V(le)(b, a);
+}
+
+DVTI_INLINE V(m) V(ne)(V(f) a, V(f) b) {
+    return V(mnot)(V(eq)(a, b));
+}
+
+DVTI_INLINE V(n) V(dgt)(V(d) a, V(d) b) {
+    return V(dlt)(b, a);
+}
+
+DVTI_INLINE V(n) V(dge)(V(d) a, V(d) b) {
+    return V(dle)(b, a);
+}
+
+DVTI_INLINE V(n) V(dne)(V(d) a, V(d) b) {
+    return V(nnot)(V(deq)(a, b));
+}
+
+#if defined(DVTI_HAS_SCALEF)
+DVTI_LIFT2(f, scalef, f, f)
+DVTI_LIFT2(d, dscalef, d, d)
+#else
+/* In two steps: the first stays among normal numbers and is exact, the second rounds. */
+DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {
+    V(f) half = V(floor)(V(mul)(n, V(set)(0.5f)));
+    V(i) first = V(iadd)(V(to_i)(half), V(iset)(127));
+    V(i) second = V(iadd)(V(to_i)(V(sub)(n, half)), V(iset)(127));
+    return V(mul)(V(mul)(a, V(as_f)(V(ishl)(first, 23))), V(as_f)(V(ishl)(second, 23)));
+}
+
+/* 1.5 * 2^52 + n has n in its low bits. */
+DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
+    const V(d) magic = V(dset)(6755399441055744.);
+    V(d) half = V(dfloor)(V(dmul)(n, V(dset)(0.5)));
+    V(l) first = V(ladd)(V(as_l)(V(dadd)(half, magic)), V(lset)(1023));
+    V(l) second = V(ladd)(V(as_l)(V(dadd)(V(dsub)(n, half), magic)), V(lset)(1023));
+    return V(dmul)(V(dmul)(a, V(as_d)(V(lshl)(first, 52))), V(as_d)(V(lshl)(second, 52)));
+}
+#endif
+
+DVTI_INLINE V(f) V(load_bf16)(const uint16_t *p) {
+    return V(as_f)(V(ishl)(V(load_u16)(p), 16));
+}
+
+/* To nearest even; NaN stays one. */
+DVTI_INLINE void V(store_bf16)(uint16_t *p, V(f) a) {
+    V(i) bits = V(as_i)(a), odd = V(iand)(V(ishr)(bits, 16), V(iset)(1));
+    V(i) rounded = V(ishr)(V(iadd)(V(iadd)(bits, V(iset)(0x7fff)), odd), 16);
+    V(i) quiet = V(ior)(V(ishr)(bits, 16), V(iset)(0x40));
+    V(store_u16)(p, V(iselect)(V(unord)(a, a), quiet, rounded));
+}
+
+#define DVTI_TAIL16(name)                                                                          \
+    DVTI_INLINE V(f) V(load_##name##_n)(const uint16_t *p, int64_t n) {                            \
+        uint16_t lane[16] = {0};                                                                   \
+        memcpy(lane, p, (size_t)n * sizeof *p);                                                    \
+        return V(load_##name)(lane);                                                               \
+    }                                                                                              \
+    DVTI_INLINE void V(store_##name##_n)(uint16_t * p, int64_t n, V(f) a) {                        \
+        uint16_t lane[16];                                                                         \
+        V(store_##name)(lane, a);                                                                  \
+        memcpy(p, lane, (size_t)n * sizeof *p);                                                    \
+    }
+DVTI_TAIL16(f16)
+DVTI_TAIL16(bf16)
+#undef DVTI_TAIL16
+
+DVTI_INLINE V(d) V(widen_low)(V(f) a) {
+    V(d) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_widen_low)(a.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_widen_low)(a.p0);
+    r.p1 = V(p_widen_high)(a.p0);
+#else
+    r.p0 = V(p_widen_low)(a.p0);
+    r.p1 = V(p_widen_high)(a.p0);
+    r.p2 = V(p_widen_low)(a.p1);
+    r.p3 = V(p_widen_high)(a.p1);
+#endif
+    return r;
+}
+
+DVTI_INLINE V(d) V(widen_high)(V(f) a) {
+    V(d) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_widen_high)(a.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_widen_low)(a.p1);
+    r.p1 = V(p_widen_high)(a.p1);
+#else
+    r.p0 = V(p_widen_low)(a.p2);
+    r.p1 = V(p_widen_high)(a.p2);
+    r.p2 = V(p_widen_low)(a.p3);
+    r.p3 = V(p_widen_high)(a.p3);
+#endif
+    return r;
+}
+
+DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
+    V(f) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_narrow)(low.p0, high.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_narrow)(low.p0, low.p1);
+    r.p1 = V(p_narrow)(high.p0, high.p1);
+#else
+    r.p0 = V(p_narrow)(low.p0, low.p1);
+    r.p1 = V(p_narrow)(low.p2, low.p3);
+    r.p2 = V(p_narrow)(high.p0, high.p1);
+    r.p3 = V(p_narrow)(high.p2, high.p3);
+#endif
+    return r;
+}
+
+/* Once per row of a reduction, so through memory: the order is what counts. */
+#define DVTI_FOLD(name, T, E, all, store, value)                                                   \
+    DVTI_INLINE E V(name)(V(T) v) {                                                                \
+        E lane[all];                                                                               \
+        int half, k;                                                                               \
+        V(store)(lane, v);                                                                         \
+        for (half = all / 2; half; half /= 2)                                                      \
+            for (k = 0; k < half; k++) {                                                           \
+                const E a = lane[k], b = lane[k + half];                                           \
+                lane[k] = value;                                                                   \
+            }                                                                                      \
+        return lane[0];                                                                            \
+    }
+DVTI_FOLD(fold_add, f, float, 16, store, a + b)
+DVTI_FOLD(fold_min, f, float, 16, store, a < b ? a : b)
+DVTI_FOLD(fold_max, f, float, 16, store, a > b ? a : b)
+DVTI_FOLD(dfold_add, d, double, 8, dstore, a + b)
+DVTI_FOLD(dfold_min, d, double, 8, dstore, a < b ? a : b)
+DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
+#undef DVTI_FOLD
+
+#undef DVTI_EACH_PART
+#undef DVTI_DO1
+#undef DVTI_DO2
+#undef DVTI_DO3
+#undef DVTI_DO_SET
+#undef DVTI_DO_SHIFT
+#undef DVTI_DO_LOAD
+#undef DVTI_DO_STORE
+#undef DVTI_DO_LOAD_N
+#undef DVTI_DO_STORE_N
+#undef DVTI_DO_BITS
+#undef DVTI_LIFT1
+#undef DVTI_LIFT2
+#undef DVTI_LIFT3
+#undef DVTI_LIFT_SET
+#undef DVTI_LIFT_SHIFT
+#undef DVTI_LIFT_LOAD
+#undef DVTI_LIFT_STORE
+#undef DVTI_LIFT_LOAD_N
+#undef DVTI_LIFT_STORE_N
+#undef DVTI_LIFT_BITS

@@ -1,0 +1,21 @@
+/* Takes words_begin.inl away, and what the parts have defined. */
+#undef DVTI_PARTS
+#undef DVTI_PART_F
+#undef DVTI_PART_D
+#undef DVTI_HAS_SCALEF
+#undef DVTI_PART1
+#undef DVTI_PART2
+#undef DVTI_PART3
+#undef DVTI_PART_SET
+#undef DVTI_PART_SHIFT
+#undef DVTI_PART_LOAD
+#undef DVTI_PART_LOAD_N
+#undef DVTI_PART_STORE
+#undef DVTI_PART_STORE_N
+#undef DVTI_PART_BITS
+#undef DVTI_V_
+#undef DVTI_V
+#undef DVTI_TIER
+#undef DVTI_TIER_NAME
+#undef V
+#pragma pop_macro("V")

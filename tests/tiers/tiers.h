@@ -1,0 +1,58 @@
+/* For the tests of kernels: every tier of this machine, and memory that ends where reading ends the program. */
+#ifndef TIERS_H
+#define TIERS_H
+#include "3_cpu/simd/dvt_simd.h"
+#include "dvt_test.h"
+#include <sys/mman.h>
+
+/* Runs the statement for each tier; `tier` is a const dvti_simd *. */
+#define FOR_EACH_TIER(statement)                                                                   \
+    do {                                                                                           \
+        const dvti_simd *tiers_of_this_machine[4], *tier;                                          \
+        int n_of_tiers = dvti_simd_tiers(tiers_of_this_machine), at_tier;                          \
+        for (at_tier = 0; at_tier < n_of_tiers; at_tier++) {                                       \
+            tier = tiers_of_this_machine[at_tier];                                                 \
+            (void)tier;                                                                            \
+            statement;                                                                             \
+        }                                                                                          \
+    } while (0)
+
+/* Bytes between two pages that may not be touched. guard_end(g, n) is where n bytes end at the last one; guard_start begins at the first. */
+typedef struct guard {
+    char *pages;
+    size_t bytes, page;
+} guard;
+
+static inline guard guard_new(size_t bytes) {
+    guard g;
+    g.page = (size_t)sysconf(_SC_PAGESIZE);
+    g.bytes = (bytes + g.page - 1) / g.page * g.page;
+    g.pages = (char *)mmap(NULL, g.bytes + 2 * g.page, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(g.pages != (char *)MAP_FAILED);
+    CHECK(mprotect(g.pages, g.page, PROT_NONE) == 0);
+    CHECK(mprotect(g.pages + g.page + g.bytes, g.page, PROT_NONE) == 0);
+    return g;
+}
+
+static inline void guard_free(guard g) {
+    munmap(g.pages, g.bytes + 2 * g.page);
+}
+
+static inline void *guard_start(guard g) {
+    return g.pages + g.page;
+}
+
+static inline void *guard_end(guard g, size_t bytes) {
+    return g.pages + g.page + g.bytes - bytes;
+}
+
+/* The same bits, where every NaN counts as one. */
+static inline bool same_bits_f32(float a, float b) {
+    uint32_t x, y;
+    memcpy(&x, &a, 4);
+    memcpy(&y, &b, 4);
+    return x == y || (a != a && b != b);
+}
+
+#endif
