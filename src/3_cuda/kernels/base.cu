@@ -218,6 +218,7 @@ __device__ inline int64_t dvti_quotient(int64_t n, int64_t d) {
 /* The distance, in elements, of position `at` (C order) from the window's first element. I: int where every position and distance fits. */
 template <class I> __device__ inline I dvti_offset(const dvti_kview &view, I at) {
     I offset = 0;
+#pragma unroll 1 /* most windows have one axis or two, and this is pasted in many times: unrolled, a reduction takes NVRTC three times as long */
     for (int axis = (int)view.ndim - 1; axis > 0; axis--) {
         I extent = (I)view.dim[axis], next = dvti_quotient(at, extent);
         offset += (at - next * extent) * (I)view.stride[axis];

@@ -130,8 +130,8 @@ template <int N, int EXTENT> __device__ inline void dvti_read(const C *slice, in
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const dvti_kconv p) {
-    __shared__ alignas(16) C left_slices[2][BK][PITCH(BM)];
-    __shared__ alignas(16) C right_slices[2][BK][PITCH(BN)];
+    alignas(16) __shared__ C left_slices[2][BK][PITCH(BM)];
+    alignas(16) __shared__ C right_slices[2][BK][PITCH(BN)];
     const int thread_row = (int)threadIdx.x / (BN / TN), thread_column = (int)threadIdx.x % (BN / TN);
     const dvti_work b = dvti_work_of(p);
     C sums[TM][TN] = {}, left[LEFT], right[RIGHT];

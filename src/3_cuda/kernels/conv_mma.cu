@@ -245,8 +245,8 @@ __device__ inline void dvti_multiply(const E (*left)[LEFT_PITCH], const E (*righ
 #endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const dvti_kconv p) {
-    __shared__ alignas(16) E left_slices[2][LEFT_ROWS][LEFT_PITCH];
-    __shared__ alignas(16) E right_slices[2][RIGHT_ROWS][RIGHT_PITCH];
+    alignas(16) __shared__ E left_slices[2][LEFT_ROWS][LEFT_PITCH];
+    alignas(16) __shared__ E right_slices[2][RIGHT_ROWS][RIGHT_PITCH];
     __shared__ dvti_step steps[STEPS]; /* by k: of two slices; WEIGHT: of the tile's columns */
     const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
     const int m = warp / WARPS_N * (BM / WARPS_M), n = warp % WARPS_N * (BN / WARPS_N);

@@ -263,6 +263,10 @@ __device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_posit
     return places;
 }
 
+/* Blocks on a processor, 0: the compiler's choice. It keeps float64 on 10.0 to 40 registers, and what a division or a sine needs besides on
+   the stack; two blocks leave 128. */
+#define RESIDENT (sizeof(T) == 8 && !IS_INT && __CUDA_ARCH__ >= 1000 ? 2 : 0)
+
 #if TILE
 /* An operand that is read across, 32 by 32 elements of it: along its own lines into shared memory, and out of it along the
    result's. The 33rd column keeps the threads of a warp in different banks both times. */
@@ -285,7 +289,7 @@ template <int K, int D> struct dvti_tile {
 };
 
 /* Rows of a block's tile: 8 at a time, a warp for each. */
-extern "C" __global__ void __launch_bounds__(256) dvti_elementwise_tile(const dvti_kelementwise p) {
+extern "C" __global__ void __launch_bounds__(256, RESIDENT) dvti_elementwise_tile(const dvti_kelementwise p) {
     __shared__ dvti_tile<1, ACROSS & 1 ? D1 : DVT_BOOL> ta;
     __shared__ dvti_tile<2, ACROSS & 2 ? D2 : DVT_BOOL> tb;
     __shared__ dvti_tile<3, ACROSS & 4 ? D3 : DVT_BOOL> tc;
@@ -340,7 +344,7 @@ extern "C" __global__ void __launch_bounds__(256) dvti_elementwise_tile(const dv
     }
 }
 #else
-extern "C" __global__ void __launch_bounds__(256) dvti_elementwise(const dvti_kelementwise p) {
+extern "C" __global__ void __launch_bounds__(256, RESIDENT) dvti_elementwise(const dvti_kelementwise p) {
     dvti_operand<1, D1> a;
     dvti_operand<2, D2> b;
     dvti_operand<3, D3> c;

@@ -257,8 +257,8 @@ __device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, in
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, KIND < 2 ? 4 : ASYNC && (V == 4 || DVTI_IS_FLOAT(D)) ? 2 : 1) dvti_matmul_tiles(const dvti_kmatmul p) {
-    __shared__ alignas(16) S tile_a[2][ROWS * DEPTH];
-    __shared__ alignas(16) S tile_b[2][COLS * DEPTH];
+    alignas(16) __shared__ S tile_a[2][ROWS * DEPTH];
+    alignas(16) __shared__ S tile_b[2][COLS * DEPTH];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int row = warp / WARP_COLS * 8 * MINE_ROWS + lane / 4 * V, col = warp % WARP_COLS * 4 * MINE_COLS + lane % 4 * V;
     __shared__ dvti_mm_place at; /* not in registers, of which the sums need all there are */
@@ -313,8 +313,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND < 2 ? 4 : ASYNC && (V
 
 /* Vectors: a is the row (1, k), b the matrix (k, m); the host exchanges the factors when m was 1. */
 #if KIND == 3
-/* Four units of V elements per lane are under way at once. */
-extern "C" __global__ void __launch_bounds__(256) dvti_matmul_rows(const dvti_kmatmul p) {
+/* Four units of V elements per lane are under way at once. Blocks on a processor are the compiler's choice (0): it takes five, 48 registers,
+   which on 12.0 do not hold those of float64. */
+extern "C" __global__ void __launch_bounds__(256, D == DVT_F64 && __CUDA_ARCH__ >= 1200 ? 2 : 0) dvti_matmul_rows(const dvti_kmatmul p) {
     typedef dvti_mm_pack<dvti_mm_element, V> pack;
     __shared__ S part[8];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, team = (int)p.team;
@@ -361,7 +362,7 @@ extern "C" __global__ void __launch_bounds__(256) dvti_matmul_rows(const dvti_km
 /* A block has 32 V columns: neighbours of a lane are V columns that are read at once, or 32 apart. */
 extern "C" __global__ void __launch_bounds__(256) dvti_matmul_columns(const dvti_kmatmul p) {
     typedef dvti_mm_pack<dvti_mm_element, V> pack;
-    __shared__ alignas(16) S part[8][32 * V];
+    alignas(16) __shared__ S part[8][32 * V];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const dvti_mm_place at = dvti_mm_locate(p, dvti_mm_job());
     if (dvti_mm_job() >= p.jobs)

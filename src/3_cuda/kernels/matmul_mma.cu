@@ -231,7 +231,7 @@ __device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mma_place 
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3) dvti_matmul_mma(const dvti_kmatmul p) {
-    __shared__ alignas(128) unsigned char tiles[STAGES][2][SIDE];
+    alignas(128) __shared__ unsigned char tiles[STAGES][2][SIDE];
     const int64_t job = (int64_t)blockIdx.y * gridDim.x + blockIdx.x;
     const int warp = (int)threadIdx.x / 32, row = warp / 2 * MINE, col = warp % 2 * MINE;
     const unsigned shared = (unsigned)__cvta_generic_to_shared(&tiles[0][0][0]);

@@ -209,13 +209,9 @@ __device__ inline void dvti_join_group(dvti_state &s, int lanes) {
         dvti_join_lanes(s, lanes);
 }
 
-/* Left alone, the compiler aims at 64 registers and keeps the rest on the stack, where that is little. Two blocks on a processor leave 128
-   to a thread. */
-#if WIDE
-#define BOUNDS __launch_bounds__(256, 2)
-#else
-#define BOUNDS __launch_bounds__(256)
-#endif
+/* Left alone (0), the compiler aims at 64 registers and keeps the rest on the stack, where that is little: for wide positions, and for
+   bytes on 12.0. Two blocks on a processor leave 128 to a thread. */
+#define RESIDENT (WIDE || (sizeof(dvti_element) == 1 && __CUDA_ARCH__ >= 1200) ? 2 : 0)
 
 #if !COLUMNS
 /* VEC elements from reduced position `at` on. */
@@ -265,7 +261,7 @@ __device__ inline dvti_state dvti_walk(const dvti_kreduce &p, const dvti_element
 }
 
 /* Items are chunks of groups of 256 / lanes results. */
-extern "C" __global__ void BOUNDS dvti_reduce_rows(const dvti_kreduce p) {
+extern "C" __global__ void __launch_bounds__(256, RESIDENT) dvti_reduce_rows(const dvti_kreduce p) {
     const int lanes = (int)p.lanes, lane = threadIdx.x % lanes;
     for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {
         const int64_t group = dvti_quotient(item, p.n_chunks), chunk = item - group * p.n_chunks, begin = chunk * p.chunk;

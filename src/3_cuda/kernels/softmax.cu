@@ -36,6 +36,11 @@ struct dvti_spot {
     bool here; /* it has a row */
 };
 
+/* Where a thread's elements lie is the same in every turn, and kept it would fill the registers. Now it looks new. */
+__device__ inline void dvti_forget(dvti_spot &spot) {
+    asm volatile("mov.u32 %0, %0;" : "+r"(spot.lane));
+}
+
 /* ---- PER elements of a row, from position `base` on; what is not there is minus infinity ---- */
 __device__ inline void dvti_tile_load(const dvti_ksoftmax &p, const dvti_spot &spot, dvti_index base, dvti_real *x) {
     if (p.vector) {
@@ -131,12 +136,17 @@ __device__ inline bool dvti_finite(dvti_real x) {
 }
 
 #if LONG
+/* Between the parts of a long row too, where 12.0 has no register left for wide positions. */
+#define TIGHT (WIDE && __CUDA_ARCH__ >= 1200)
+
 /* The largest and the sum of a row in one reading; a thread rescales its sum when its largest grows. */
-__device__ inline double dvti_measure(const dvti_ksoftmax &p, const dvti_spot &spot, dvti_real &largest) {
+__device__ inline double dvti_measure(const dvti_ksoftmax &p, dvti_spot &spot, dvti_real &largest) {
     double sum = 0;
     dvti_real mine = dvti_lowest();
     for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {
         dvti_real x[PER], before = mine;
+        if (TIGHT)
+            dvti_forget(spot);
         dvti_tile_load(p, spot, base, x);
 #pragma unroll
         for (int k = 0; k < PER; k++)
@@ -173,12 +183,14 @@ __device__ inline dvti_real dvti_value(dvti_real x, const dvti_last_step &last) 
     return LOGARITHM ? (x - last.high) - last.low : x * last.scale;
 }
 
-__device__ inline void dvti_row(const dvti_ksoftmax &p, const dvti_spot &spot) {
+__device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
     dvti_real x[PER], largest = dvti_lowest();
 #if LONG
     const double sum = dvti_measure(p, spot, largest);
     const dvti_last_step last = dvti_prepare(largest, sum);
     for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {
+        if (TIGHT)
+            dvti_forget(spot);
         dvti_tile_load(p, spot, base, x);
 #pragma unroll
         for (int k = 0; k < PER; k++)
@@ -208,23 +220,24 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, const dvti_spot &spot) {
 #endif
 }
 
-/* Wide positions, doubles and long rows of 16-bit floats take more than 64 registers, for which the compiler would rather keep some
-   on the stack. */
+/* Blocks on a processor, 0: the compiler's choice, which is 64 registers to a thread or less. Wide positions, doubles and long rows of 16-bit
+   floats take more, and on 7.5 and 12.0 all rows of 16-bit floats: what is left out would go to the stack. */
 #if WIDE || D == DVT_F64 || !DVTI_IS_FLOAT(D) || (LONG && D != DVT_F32)
-#define BOUNDS __launch_bounds__(512, 1)
+#define RESIDENT 1
+#elif (__CUDA_ARCH__ < 800 || __CUDA_ARCH__ >= 1200) && D != DVT_F32
+#define RESIDENT (PER == 8 ? 2 : 1)
 #else
-#define BOUNDS __launch_bounds__(512)
+#define RESIDENT 0
 #endif
 
-extern "C" __global__ void BOUNDS dvti_softmax(const dvti_ksoftmax p) {
+extern "C" __global__ void __launch_bounds__(512, RESIDENT) dvti_softmax(const dvti_ksoftmax p) {
     const int lanes = (int)p.lanes, rows = (int)blockDim.x / lanes;
     for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {
         const int64_t row = group * rows + (COLUMNS ? threadIdx.x % rows : threadIdx.x / lanes);
         dvti_spot spot;
         spot.lanes = lanes;
         spot.lane = COLUMNS ? threadIdx.x / rows : threadIdx.x % lanes;
-        /* Where its elements lie is the same in every turn, and kept it would fill the registers. Now it looks new each time. */
-        asm volatile("mov.u32 %0, %0;" : "+r"(spot.lane));
+        dvti_forget(spot);
         spot.here = row < p.rows;
         spot.in = (const dvti_element *)p.in.data + (spot.here ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);
         spot.out = (dvti_result *)p.out.data + (spot.here ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);
