@@ -124,6 +124,17 @@ DVT_TEST(card_matmul_around_tiles) {
             check_sizes(n[i], k[j], n[(i + 3) % COUNT_OF(n)], DVT_F32, i & 1, j & 1);
 }
 
+/* k of 1 with extents that are copied in groups: threads whose k does not exist must not form an address between two groups. */
+DVT_TEST(card_matmul_outer_products) {
+    int how;
+    NEEDS_CARD;
+    for (how = PLAIN; how <= TRANSPOSED; how++) {
+        check_sizes(16, 1, 16, DVT_F32, how, how);
+        check_sizes(64, 1, 4, DVT_F32, how, PLAIN);
+        check_sizes(8, 1, 72, DVT_F32, PLAIN, how);
+    }
+}
+
 /* 390 gets large tiles where there are few processors, as on the simulated card; 1300 where there are many. */
 DVT_TEST(card_matmul_large_tiles) {
     int how;
