@@ -79,7 +79,7 @@ static void close_workplace(const workplace *w) {
     rmdir(w->folder);
 }
 
-/* The compiler's words, "gcc -O2" being two, then our flags. -O1 comes first, so that the words can
+/* The compiler's words, "gcc -O2" being two, then our flags. -Og comes first, so that the words can
    change it. */
 static char **command(char *words, const workplace *w) {
     size_t count = 0, room = strlen(words) / 2 + sizeof flags_after / sizeof *flags_after + 8;
@@ -89,7 +89,7 @@ static char **command(char *words, const workplace *w) {
     for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
         argv[count++] = word;
         if (count == 1)
-            argv[count++] = "-O1";
+            argv[count++] = "-Og";
     }
     for (size_t i = 0; flags_after[i]; i++)
         argv[count++] = (char *)flags_after[i];
