@@ -60,6 +60,10 @@ int dvt_test_on_cards(void) {
     return found && info.driver_version != 0;
 }
 
+dvt_ctx dvt_test_ctx(void) {
+    return getenv("DVT_TEST_GPU") ? dvt_gpu(0) : dvt_cpu();
+}
+
 int dvt_test_close(double a, double b, double tolerance) {
     if (isnan(a) || isnan(b))
         return isnan(a) && isnan(b);
@@ -122,7 +126,9 @@ static int run_one(dvt_test *test, int verbose) {
     dvt_clear_error();
     dvt_seed(0);
     before = dvt_get_stats();
-    test->run();
+    DVT_WITH_CTX(dvt_test_ctx()) {
+        test->run();
+    }
     if (dvt_error_code() != DVT_OK)
         dvt_test_check(0, test->file, 0, "%s left an error behind: %s", test->name, dvt_error());
     dvt_clear_error();

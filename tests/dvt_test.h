@@ -23,6 +23,13 @@ void dvt_test_skip(const char *reason);
 /* Whether gpu(i) is a card here, or a simulated one: then GPUs that are called virtual share it, and floats may differ from the CPU's in
    their last places. */
 int dvt_test_on_cards(void);
+/* Where tests of computations run: cpu(), or gpu(0) when the variable DVT_TEST_GPU is set, with which the tests of gradients and blocks are
+   run on a card, or a simulated one. */
+dvt_ctx dvt_test_ctx(void);
+/* On the simulator each program costs a third of a second to compile, so that long products of dtypes and operations are thinned out: every
+   n-th of them runs, unless DVT_TEST_FULL is set. EACH_THERE is for tests that other configurations run in full. */
+#define EACH(i, n) ((i) % (n) == 0 || getenv("DVT_TEST_FULL") != NULL)
+#define EACH_THERE(i, n) (dvt_test_ctx().type == DVT_DEVICE_CPU || EACH(i, n))
 /* |a - b| <= tolerance * max(1, |b|); NaN equals NaN only, infinities equal themselves only. */
 int dvt_test_close(double a, double b, double tolerance);
 /* Random numbers for tests, from the printed seed: uniform on [low, high). */

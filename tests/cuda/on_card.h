@@ -9,10 +9,6 @@
     if (dvt_num_gpus() == 0)                                                                       \
     SKIP(dvt_gpu_reason())
 
-/* On the simulator each program costs a third of a second to compile, so that long products of dtypes and operations are thinned out: every
-   n-th of them runs, unless DVT_TEST_FULL is set. */
-#define EACH(i, n) ((i) % (n) == 0 || getenv("DVT_TEST_FULL") != NULL)
-
 /* Random numbers of a dtype on cpu(), in [low, high); integers are whole, bools are 0 and 1. */
 static __attribute__((__unused__)) dvt_array *random_on_cpu(dvt_shape shape, dvt_dtype dtype,
                                                             double low, double high) {

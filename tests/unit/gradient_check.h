@@ -1,5 +1,7 @@
 /* One problem is checked in every way: first derivatives and derivatives of the derivatives against central differences in
-   float64, and that a value overwritten after recording is either refused or not read. Used by the test_gradients files. */
+   float64, and that a value overwritten after recording is either refused or not read. Used by the test_gradients files.
+
+   On a card (dvt_test_ctx) both derivatives are computed there in float32, and compared with those of cpu() in float64. */
 #ifndef GRADIENT_CHECK_H
 #define GRADIENT_CHECK_H
 #include "dvt_test.h"
@@ -37,12 +39,24 @@ static double *random_values(dvt_shape shape, double low, double high, const dou
     int64_t n = dvt_shape_size(shape), i;
     double *values = (double *)malloc(sizeof(double) * (size_t)(n + 1));
     for (i = 0; i < n; i++)
-        values[i] = fixed ? fixed[i] : dvt_test_random(low, high);
+        values[i] = fixed ? fixed[i] : (double)(float)dvt_test_random(low, high);
     return values;
 }
 
-static dvt_array *leaf_of(const double *values, dvt_shape shape) {
+static bool check_on_cpu; /* the exact values of a problem whose others are computed on a card */
+static dvt_dtype check_dtype = DVT_F64;
+
+static dvt_ctx check_ctx(void) {
+    return check_on_cpu ? dvt_cpu() : dvt_test_ctx();
+}
+
+static dvt_array *constant_of(const double *values, dvt_shape shape) {
     dvt_array *x = dvt_from_host(values, shape, DVT_F64, dvt_cpu());
+    return dvt_as_in_ctx(dvt_astype(x, check_dtype, false), check_ctx());
+}
+
+static dvt_array *leaf_of(const double *values, dvt_shape shape) {
+    dvt_array *x = constant_of(values, shape);
     dvt_attach_grad(x, DVT_GRAD_WRITE);
     return x;
 }
@@ -59,11 +73,13 @@ static double dot(dvt_array *x, const double *weight) {
     return sum;
 }
 
-/* The values of one check: inputs, then the head gradient; and weights of the first gradients. */
+/* The values of one check: inputs, then the head gradient; and weights of the first gradients. For a card, the derivatives of both orders
+   on cpu(), in float64. */
 typedef struct point {
     const problem *p;
     dvt_shape head_shape;
     double *value[MAX_INPUTS + 1], *weight[MAX_INPUTS];
+    double *exact[2][MAX_INPUTS + 1];
 } point;
 
 static void point_arrays(const point *at, dvt_array **x, dvt_array **head) {
@@ -98,32 +114,43 @@ static double objective(const point *at, int order) {
     return result;
 }
 
-static void compare(const point *at, int order, int input, dvt_array *gradient) {
+/* ---- derivatives against differences, or against exact ones ---- */
+static double difference(point *at, int order, int input, int64_t element) {
     const double step = 1e-5;
+    double *place = &at->value[input][element], here = *place, above;
+    *place = here + step;
+    above = objective(at, order - 1);
+    *place = here - step;
+    above -= objective(at, order - 1);
+    *place = here;
+    return above / (2 * step);
+}
+
+static void compare(point *at, int order, int input, dvt_array *gradient) {
     dvt_shape shape = input < at->p->n ? at->p->shape[input] : at->head_shape;
-    double *values;
+    double *values, *exact = at->exact[order - 1][input];
     int64_t i;
     dvt_test_check(gradient && dvt_shape_equal(dvt_shape_of(gradient), shape) &&
-                       dvt_dtype_of(gradient) == DVT_F64,
+                       dvt_dtype_of(gradient) == check_dtype,
                    __FILE__, __LINE__, "%s: the gradient of order %d to input %d has another form",
                    at->p->name, order, input);
     values = dvt_test_values(gradient);
+    if (check_on_cpu) {
+        at->exact[order - 1][input] = values;
+        return;
+    }
     for (i = 0; values && i < dvt_shape_size(shape); i++) {
-        double *place = &at->value[input][i], here = *place, slope;
-        *place = here + step;
-        slope = objective(at, order - 1);
-        *place = here - step;
-        slope = (slope - objective(at, order - 1)) / (2 * step);
-        *place = here;
-        if (!dvt_test_check(dvt_test_close(values[i], slope, 2e-6), __FILE__, __LINE__,
-                            "%s: order %d, input %d, element %lld is %.12g, by differences %.12g",
-                            at->p->name, order, input, (long long)i, values[i], slope))
+        double wanted = exact ? exact[i] : difference(at, order, input, i);
+        if (!dvt_test_check(dvt_test_close(values[i], wanted, exact ? 2e-5 : 2e-6), __FILE__,
+                            __LINE__, "%s: order %d, input %d, element %lld is %.12g, %s %.12g",
+                            at->p->name, order, input, (long long)i, values[i],
+                            exact ? "in float64 on cpu()" : "by differences", wanted))
             break;
     }
     free(values);
 }
 
-static bool check_first(const point *at) {
+static bool check_first(point *at) {
     bool good = false;
     DVT_SCOPE {
         dvt_array *x[MAX_INPUTS], *g[MAX_INPUTS], *head, *y;
@@ -139,7 +166,7 @@ static bool check_first(const point *at) {
 }
 
 /* The first gradients are differentiated again, to the inputs and to the head gradient. */
-static void check_second(const point *at) {
+static void check_second(point *at) {
     DVT_SCOPE {
         dvt_array *x[MAX_INPUTS + 1], *g[MAX_INPUTS], *heads[MAX_INPUTS], *weights[MAX_INPUTS];
         dvt_array *second[MAX_INPUTS + 1] = {NULL, NULL, NULL, NULL}, *head, *y;
@@ -153,7 +180,7 @@ static void check_second(const point *at) {
         for (k = 0; k < inputs; k++)
             if (dvt_has_history(g[k])) { /* a gradient that is 0 everywhere has none */
                 heads[n] = g[k];
-                weights[n++] = dvt_from_host(at->weight[k], at->p->shape[k], DVT_F64, dvt_cpu());
+                weights[n++] = constant_of(at->weight[k], at->p->shape[k]);
             }
         if (n)
             dvt_test_check(dvt_gradients(heads, weights, n, x, inputs + 1, false, false, second) ==
@@ -192,7 +219,17 @@ static void check_overwritten(const point *at, int target) {
     }
 }
 
+/* What a card is to compute, in float64. Its inputs are numbers that float32 holds. */
+static void find_exact(point *at) {
+    check_on_cpu = true;
+    if (check_first(at))
+        check_second(at);
+    check_on_cpu = false;
+    check_dtype = DVT_F32;
+}
+
 static void check_problem(const problem *p) {
+    bool card = dvt_test_ctx().type == DVT_DEVICE_GPU;
     point at;
     int k;
     memset(&at, 0, sizeof at);
@@ -210,13 +247,19 @@ static void check_problem(const problem *p) {
         at.head_shape = dvt_shape_of(y);
     }
     at.value[p->n] = random_values(at.head_shape, 0.5, 1.5, NULL);
+    if (card)
+        find_exact(&at);
     if (check_first(&at)) {
         check_second(&at);
         for (k = 0; k <= p->n; k++)
             check_overwritten(&at, k);
     }
-    for (k = 0; k <= p->n; k++)
+    check_dtype = DVT_F64;
+    for (k = 0; k <= p->n; k++) {
         free(at.value[k]);
+        free(at.exact[0][k]);
+        free(at.exact[1][k]);
+    }
     for (k = 0; k < p->n; k++)
         free(at.weight[k]);
 }

@@ -5,7 +5,7 @@
 #endif
 
 static dvt_array *leaf(double value, dvt_grad_req req) {
-    dvt_array *x = dvt_full(DVT_SHAPE(2), value, DVT_F64, dvt_cpu());
+    dvt_array *x = dvt_full(DVT_SHAPE(2), value, DVT_F64, dvt_test_ctx());
     CHECK_INT(dvt_attach_grad(x, req), DVT_OK);
     return x;
 }
@@ -41,7 +41,7 @@ DVT_TEST(autograd_gradients_live_in_the_callers_scope) {
     DVT_RECORD {
         y = dvt_add_scalar(x, 1);
     }
-    g = dvt_full(DVT_SHAPE(2), 4, DVT_F64, dvt_cpu());
+    g = dvt_full(DVT_SHAPE(2), 4, DVT_F64, dvt_test_ctx());
     DVT_SCOPE {
         CHECK_INT(dvt_gradients(&y, &g, 1, &x, 1, false, false, &out), DVT_OK);
         CHECK(!dvt_shares_memory(out, g)); /* the head gradient went through unchanged */
@@ -63,7 +63,7 @@ DVT_TEST(autograd_gradients_of_a_variable_need_only_its_part) {
 }
 
 DVT_TEST(autograd_errors_of_gradients) {
-    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *c = dvt_ones(DVT_SHAPE(2), DVT_F64, dvt_cpu());
+    dvt_array *x = leaf(3, DVT_GRAD_WRITE), *c = dvt_ones(DVT_SHAPE(2), DVT_F64, dvt_test_ctx());
     dvt_array *y = NULL, *out = NULL, *none = NULL;
     DVT_RECORD {
         y = dvt_mul(x, c);
@@ -285,7 +285,7 @@ DVT_TEST(autograd_every_allocation_fails) {
                 }
                 CHECK_INT(dvt_get_stats().arrays, arrays);
             }
-            CHECK(through && left > 10);
+            CHECK(through && (left > 10 || dvt_test_on_cards())); /* cards may try again */
         }
     dvt_set_allocator(NULL);
 }
@@ -351,8 +351,8 @@ DVT_TEST(autograd_a_long_chain) {
 }
 
 DVT_TEST(autograd_training_steps_in_constant_memory) {
-    dvt_array *x = dvt_full(DVT_SHAPE(4, 3), 0.5, DVT_F32, dvt_cpu());
-    dvt_array *w = dvt_full(DVT_SHAPE(3), 0.1, DVT_F32, dvt_cpu());
+    dvt_array *x = dvt_full(DVT_SHAPE(4, 3), 0.5, DVT_F32, dvt_test_ctx());
+    dvt_array *w = dvt_full(DVT_SHAPE(3), 0.1, DVT_F32, dvt_test_ctx());
     dvt_stats before, after;
     int step;
     dvt_attach_grad(w, DVT_GRAD_WRITE);
@@ -382,7 +382,7 @@ static void *train_in_a_thread(void *result) {
             DVT_SCOPE {
                 dvt_array *y = NULL;
                 DVT_RECORD {
-                    y = dvt_mul(dvt_square(x), dvt_scalar(0.5, DVT_F64, dvt_cpu()));
+                    y = dvt_mul(dvt_square(x), dvt_scalar(0.5, DVT_F64, dvt_test_ctx()));
                 }
                 if (dvt_backward(y) != DVT_OK)
                     break;

@@ -4,11 +4,11 @@
 #if !defined(DEVTENSOR_NO_NN)
 
 static dvt_array *ones(dvt_shape shape) {
-    return dvt_ones(shape, DVT_F32, dvt_cpu());
+    return dvt_ones(shape, DVT_F32, dvt_test_ctx());
 }
 
 static void initialize(dvt_block *net) {
-    CHECK_INT(dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
+    CHECK_INT(dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_test_ctx()), false), DVT_OK);
 }
 
 /* The call fails with all of these texts in its message. */
@@ -32,7 +32,7 @@ static void check_deferred(dvt_block *block, const char *name, dvt_array *x, dvt
     initialize(block);
     check_says(block, x, status, expected, dvt_block_kind(block));
     CHECK(dvt_shape_equal(dvt_param_shape(p), before));
-    CHECK_ERROR(dvt_param_data(p, dvt_cpu()), DVT_ERR_UNINITIALIZED);
+    CHECK_ERROR(dvt_param_data(p, dvt_test_ctx()), DVT_ERR_UNINITIALIZED);
     CHECK(dvt_forward(block, good) != NULL);
     CHECK(dvt_shape_size(dvt_param_shape(p)) > 0);
 }
@@ -46,7 +46,7 @@ static dvt_block *dense_last_axis(void) {
 }
 
 DVT_TEST(block_inputs_refused_by_dense_fix_nothing) {
-    dvt_array *scalar = dvt_scalar(2, DVT_F32, dvt_cpu());
+    dvt_array *scalar = dvt_scalar(2, DVT_F32, dvt_test_ctx());
     dvt_array *good = ones(DVT_SHAPE(2, 4));
     check_deferred(dvt_dense(3, DVT_LINEAR), "weight", scalar, DVT_ERR_SHAPE, "float32 ()", good);
     check_deferred(dvt_dense(3, DVT_LINEAR), "weight", scalar, DVT_ERR_SHAPE,
@@ -74,12 +74,12 @@ DVT_TEST(block_inputs_refused_by_conv_fix_nothing) {
     check_deferred(dvt_conv2d_block(3, 5, DVT_RELU), "weight", ones(DVT_SHAPE(1, 7, 4, 4)),
                    DVT_ERR_SHAPE, "kernel 5", good);
     check_deferred(dvt_conv2d_block(3, 5, DVT_RELU), "weight",
-                   dvt_ones(DVT_SHAPE(1, 7, 6, 6), DVT_I32, dvt_cpu()), DVT_ERR_DTYPE,
+                   dvt_ones(DVT_SHAPE(1, 7, 6, 6), DVT_I32, dvt_test_ctx()), DVT_ERR_DTYPE,
                    "expected floats", good);
 }
 
 DVT_TEST(block_inputs_refused_by_norms_fix_nothing) {
-    dvt_array *scalar = dvt_scalar(2, DVT_F32, dvt_cpu()), *good = ones(DVT_SHAPE(2, 4));
+    dvt_array *scalar = dvt_scalar(2, DVT_F32, dvt_test_ctx()), *good = ones(DVT_SHAPE(2, 4));
     const char *names[] = {"gamma", "beta", "running_mean", "running_var"};
     int i;
     for (i = 0; i < 4; i++) {
@@ -87,8 +87,8 @@ DVT_TEST(block_inputs_refused_by_norms_fix_nothing) {
         check_deferred(dvt_batch_norm_block(), names[i], ones(DVT_SHAPE(3)), DVT_ERR_AXIS, "axis 1",
                        good);
         check_deferred(dvt_batch_norm_block(), names[i],
-                       dvt_ones(DVT_SHAPE(2, 7), DVT_I64, dvt_cpu()), DVT_ERR_DTYPE, "dvt_astype",
-                       good);
+                       dvt_ones(DVT_SHAPE(2, 7), DVT_I64, dvt_test_ctx()), DVT_ERR_DTYPE,
+                       "dvt_astype", good);
     }
     for (i = 0; i < 2; i++) {
         check_deferred(dvt_layer_norm_block(), names[i], scalar, DVT_ERR_SHAPE, "last axis", good);
@@ -101,6 +101,7 @@ DVT_TEST(block_inputs_refused_by_norms_fix_nothing) {
 DVT_TEST(block_inputs_of_an_embedding) {
     dvt_block *e = dvt_embedding_block(4, 3);
     initialize(e);
+    dvt_params_reset_ctx(dvt_collect_params(e, NULL), DVT_CONTEXTS(dvt_cpu()));
     CHECK_INT(dvt_dim(dvt_forward(e, dvt_scalar(2, DVT_I64, dvt_cpu())), 0), 3);
     check_says(e, dvt_scalar(4, DVT_I64, dvt_cpu()), DVT_ERR_RANGE, "Embedding(4 -> 3, float32)",
                "index 4");
@@ -111,7 +112,8 @@ DVT_TEST(block_inputs_out_of_range_on_a_gpu) {
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     DVT_SCOPE {
         dvt_block *e = dvt_embedding_block(3, 2);
-        dvt_array *table = dvt_reshape(dvt_arange(0, 6, 1, DVT_F32, dvt_cpu()), DVT_SHAPE(3, 2));
+        dvt_array *table =
+            dvt_reshape(dvt_arange(0, 6, 1, DVT_F32, dvt_test_ctx()), DVT_SHAPE(3, 2));
         dvt_array *numbers = DVT_ARRAY1(dvt_gpu(0), int64_t, 3, {7, -9, -1}), *p, *hot;
         CHECK_INT(dvt_initialize(e, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0)), false), DVT_OK);
         CHECK_INT(dvt_param_set_data(dvt_block_param(e, "weight"), table), DVT_OK);
@@ -186,8 +188,8 @@ DVT_TEST(block_inputs_errors_name_the_layer) {
     check_names_layer(net, 0, ones(DVT_SHAPE(256, 4, 4)), "expected (batch, 20)");
     check_says(dvt_block_at(net, 1), ones(DVT_SHAPE(256, 80)), DVT_ERR_SHAPE,
                "(Dense(84 -> 10, linear)): x is float32 (256, 80)", "expected (batch, 84)");
-    check_says(dvt_block_at(net, 1), dvt_scalar(1, DVT_F32, dvt_cpu()), DVT_ERR_SHAPE, "float32 ()",
-               "expected (batch, 84)");
+    check_says(dvt_block_at(net, 1), dvt_scalar(1, DVT_F32, dvt_test_ctx()), DVT_ERR_SHAPE,
+               "float32 ()", "expected (batch, 84)");
     check_says(dvt_block_at(net, 2), ones(DVT_SHAPE(2, 3, 8, 8)), DVT_ERR_SHAPE, "Conv2D(1 -> 6",
                "expected (batch, 1, height, width)");
     check_says(dvt_block_at(net, 2), ones(DVT_SHAPE(2, 1, 8)), DVT_ERR_SHAPE, "Conv2D(1 -> 6",
@@ -212,8 +214,8 @@ DVT_TEST(block_inputs_errors_name_norms) {
                "expected an extent of 5 on axis 1");
     check_says(dvt_block_at(net, 1), ones(DVT_SHAPE(5, 4)), DVT_ERR_SHAPE, "LayerNorm(",
                "expected (..., 5)");
-    check_says(dvt_block_at(net, 1), dvt_scalar(1, DVT_F32, dvt_cpu()), DVT_ERR_SHAPE, "LayerNorm(",
-               "float32 ()");
+    check_says(dvt_block_at(net, 1), dvt_scalar(1, DVT_F32, dvt_test_ctx()), DVT_ERR_SHAPE,
+               "LayerNorm(", "float32 ()");
 }
 
 DVT_TEST(block_inputs_errors_name_blocks_of_ones_own) {

@@ -17,7 +17,7 @@ static dvt_ctx_list no_contexts(void) {
 /* Sets a parameter from values given in C order. */
 static void set(dvt_block *block, const char *name, dvt_shape shape, const double *values) {
     CHECK_INT(dvt_param_set_data(dvt_block_param(block, name),
-                                 dvt_from_host(values, shape, DVT_F64, dvt_cpu())),
+                                 dvt_from_host(values, shape, DVT_F64, dvt_test_ctx())),
               DVT_OK);
 }
 
@@ -41,7 +41,7 @@ DVT_TEST(blocks_print_dense) {
     DVT_ADD(net, dvt_dense(1, DVT_LINEAR));
     CHECK_PRINTS(net, "Sequential(\n  (0): Dense(None -> 1, linear)\n)");
     dvt_initialize(net, default_init(), no_contexts(), false);
-    dvt_forward(net, dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu()));
+    dvt_forward(net, dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_test_ctx()));
     CHECK_PRINTS(net, "Sequential(\n  (0): Dense(3 -> 1, linear)\n)");
     memset(&desc, 0, sizeof desc);
     desc.units = 120;
@@ -120,7 +120,7 @@ DVT_TEST(blocks_print_others) {
                  "use_global_stats=False, in_channels=16)");
     CHECK_PRINTS(norm, "LayerNorm(eps=1e-05, axis=-1, center=True, scale=True, in_channels=0)");
     dvt_initialize(norm, default_init(), no_contexts(), false);
-    dvt_forward(norm, dvt_ones(DVT_SHAPE(2, 7), DVT_F32, dvt_cpu()));
+    dvt_forward(norm, dvt_ones(DVT_SHAPE(2, 7), DVT_F32, dvt_test_ctx()));
     CHECK_PRINTS(norm, "LayerNorm(eps=1e-05, axis=-1, center=True, scale=True, in_channels=7)");
 }
 
@@ -150,7 +150,7 @@ DVT_TEST(blocks_print_nested) {
 DVT_TEST(blocks_dense_values) {
     static const double w[] = {1, 2, 3, -1, 0, 1}, b[] = {0.5, -10};
     dvt_block *net = dvt_dense(2, DVT_LINEAR), *rectified = dvt_dense(2, DVT_RELU);
-    dvt_array *x = DVT_ARRAY2(dvt_cpu(), float, 2, 3, {{1, 0, 2}, {0, 1, -1}});
+    dvt_array *x = DVT_ARRAY2(dvt_test_ctx(), float, 2, 3, {{1, 0, 2}, {0, 1, -1}});
     dvt_initialize(net, default_init(), no_contexts(), false);
     dvt_initialize(rectified, default_init(), no_contexts(), false);
     set(net, "weight", DVT_SHAPE(2, 3), w);
@@ -160,8 +160,9 @@ DVT_TEST(blocks_dense_values) {
     CHECK_VALUES(dvt_forward(rectified, x), 1e-6, 7, 1, 0, 0);
     /* all but the first axis collapse */
     CHECK_VALUES(dvt_forward(net, dvt_reshape(x, DVT_SHAPE(2, 1, 3, 1))), 1e-6, 7.5, -9, -0.5, -11);
-    CHECK_ERROR(dvt_forward(net, dvt_ones(DVT_SHAPE(2, 4), DVT_F32, dvt_cpu())), DVT_ERR_SHAPE);
-    CHECK(dvt_forward(net, dvt_ones(DVT_SHAPE(0, 3), DVT_F32, dvt_cpu())) != NULL);
+    CHECK_ERROR(dvt_forward(net, dvt_ones(DVT_SHAPE(2, 4), DVT_F32, dvt_test_ctx())),
+                DVT_ERR_SHAPE);
+    CHECK(dvt_forward(net, dvt_ones(DVT_SHAPE(0, 3), DVT_F32, dvt_test_ctx())) != NULL);
 }
 
 DVT_TEST(blocks_dense_options) {
@@ -176,7 +177,7 @@ DVT_TEST(blocks_dense_options) {
     net = dvt_dense_with(&desc);
     CHECK_INT(dvt_params_len(dvt_collect_params(net, NULL)), 1);
     dvt_initialize(net, default_init(), no_contexts(), false);
-    y = dvt_forward(net, dvt_astype(counting(DVT_SHAPE(1, 2, 3), dvt_cpu()), DVT_F64, false));
+    y = dvt_forward(net, dvt_astype(counting(DVT_SHAPE(1, 2, 3), dvt_test_ctx()), DVT_F64, false));
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(1, 2, 2)));
     CHECK_INT(dvt_dtype_of(y), DVT_F64);
     CHECK_VALUES(y, 0, 3, 3, 12, 12);
@@ -195,8 +196,10 @@ DVT_TEST(blocks_dense_options) {
 DVT_TEST(blocks_deferred_from_nothing) {
     dvt_block *net = dvt_dense(2, DVT_LINEAR);
     dvt_initialize(net, default_init(), no_contexts(), false);
-    CHECK_ERROR(dvt_forward(net, dvt_ones(DVT_SHAPE(2, 0), DVT_F32, dvt_cpu())), DVT_ERR_SHAPE);
-    CHECK(dvt_forward(net, dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu())) != NULL); /* as (2, 1) */
+    CHECK_ERROR(dvt_forward(net, dvt_ones(DVT_SHAPE(2, 0), DVT_F32, dvt_test_ctx())),
+                DVT_ERR_SHAPE);
+    CHECK(dvt_forward(net, dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_test_ctx())) !=
+          NULL); /* as (2, 1) */
     CHECK(dvt_shape_equal(dvt_param_shape(dvt_block_param(net, "weight")), DVT_SHAPE(2, 1)));
 }
 
@@ -204,7 +207,7 @@ DVT_TEST(blocks_conv_values) {
     static const double w[] = {1, 0, 0, -1, 0, 2, 0, 0}, b[] = {0.5, 0};
     dvt_block *net = dvt_conv2d_block(2, 2, DVT_RELU);
     dvt_conv2d_desc desc;
-    dvt_array *x = counting(DVT_SHAPE(1, 1, 3, 3), dvt_cpu());
+    dvt_array *x = counting(DVT_SHAPE(1, 1, 3, 3), dvt_test_ctx());
     dvt_initialize(net, default_init(), no_contexts(), false);
     set(net, "weight", DVT_SHAPE(2, 1, 2, 2), w);
     set(net, "bias", DVT_SHAPE(2), b);
@@ -219,7 +222,7 @@ DVT_TEST(blocks_conv_values) {
     desc.weight_init = dvt_init_constant(3);
     net = dvt_conv2d_with(&desc);
     dvt_initialize(net, default_init(), no_contexts(), false);
-    CHECK_VALUES(dvt_forward(net, counting(DVT_SHAPE(1, 2, 2, 2), dvt_cpu())), 1e-6, 0, 12);
+    CHECK_VALUES(dvt_forward(net, counting(DVT_SHAPE(1, 2, 2, 2), dvt_test_ctx())), 1e-6, 0, 12);
     CHECK(dvt_shape_equal(dvt_param_shape(dvt_block_param(net, "weight")), DVT_SHAPE(2, 1, 1, 1)));
 }
 
@@ -228,7 +231,8 @@ DVT_TEST(blocks_conv_errors) {
     dvt_conv2d_desc desc;
     memset(&desc, 0, sizeof desc);
     dvt_initialize(net, default_init(), no_contexts(), false);
-    CHECK_ERROR(dvt_forward(net, dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu())), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_forward(net, dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_test_ctx())),
+                DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_conv2d_block(0, 2, DVT_LINEAR), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_conv2d_block(2, 0, DVT_LINEAR), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_conv2d_block(2, -1, DVT_LINEAR), DVT_ERR_RANGE);
@@ -252,7 +256,7 @@ DVT_TEST(blocks_conv_errors) {
 }
 
 DVT_TEST(blocks_pool_values) {
-    dvt_array *x = counting(DVT_SHAPE(1, 1, 4, 4), dvt_cpu());
+    dvt_array *x = counting(DVT_SHAPE(1, 1, 4, 4), dvt_test_ctx());
     CHECK_VALUES(dvt_forward(dvt_max_pool2d_block(2, 0), x), 0, 5, 7, 13, 15);
     CHECK_VALUES(dvt_forward(dvt_max_pool2d_block(3, 1), x), 0, 10, 11, 14, 15);
     CHECK_VALUES(dvt_forward(dvt_avg_pool2d_block(2, 2), x), 1e-6, 2.5, 4.5, 10.5, 12.5);
@@ -260,7 +264,7 @@ DVT_TEST(blocks_pool_values) {
 }
 
 DVT_TEST(blocks_simple_values) {
-    dvt_array *x = DVT_ARRAY1(dvt_cpu(), float, 3, {-1, 0, 2}), *y;
+    dvt_array *x = DVT_ARRAY1(dvt_test_ctx(), float, 3, {-1, 0, 2}), *y;
     CHECK_VALUES(dvt_forward(dvt_activation_block(DVT_RELU), x), 0, 0, 0, 2);
     CHECK_VALUES(dvt_forward(dvt_activation_block(DVT_TANH), x), 1e-6, tanh(-1), 0, tanh(2));
     CHECK_VALUES(dvt_forward(dvt_activation_block(DVT_SIGMOID), x), 1e-6, 1 / (1 + exp(1)), 0.5,
@@ -270,13 +274,13 @@ DVT_TEST(blocks_simple_values) {
     CHECK_VALUES(dvt_forward(dvt_activation_block(DVT_GELU), x), 1e-6,
                  -0.5 * (1 + erf(-1 / sqrt(2))), 0, 1 + erf(2 / sqrt(2)));
     CHECK(dvt_forward(dvt_activation_block(DVT_LINEAR), x) == x);
-    y = dvt_forward(dvt_flatten_block(), counting(DVT_SHAPE(2, 3, 4), dvt_cpu()));
+    y = dvt_forward(dvt_flatten_block(), counting(DVT_SHAPE(2, 3, 4), dvt_test_ctx()));
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(2, 12)));
-    y = dvt_flatten(dvt_zeros(DVT_SHAPE(0, 3, 4), DVT_F32, dvt_cpu()));
+    y = dvt_flatten(dvt_zeros(DVT_SHAPE(0, 3, 4), DVT_F32, dvt_test_ctx()));
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(0, 12)));
-    y = dvt_flatten(dvt_zeros(DVT_SHAPE(3, 0, 4), DVT_F32, dvt_cpu()));
+    y = dvt_flatten(dvt_zeros(DVT_SHAPE(3, 0, 4), DVT_F32, dvt_test_ctx()));
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(3, 0)));
-    y = dvt_flatten(dvt_scalar(3, DVT_F32, dvt_cpu()));
+    y = dvt_flatten(dvt_scalar(3, DVT_F32, dvt_test_ctx()));
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(1, 1)));
     CHECK_ERROR(dvt_activation_block((dvt_activation)-1), DVT_ERR_RANGE);
 }
@@ -287,12 +291,12 @@ DVT_TEST(blocks_empty_batch) {
     dvt_array *y = NULL, *w;
     DVT_ADD(net, dvt_conv2d_block(2, 3, DVT_RELU), dvt_max_pool2d_block(2, 2),
             dvt_dense(4, DVT_LINEAR));
-    CHECK_INT(dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()), false), DVT_OK);
-    CHECK(dvt_forward(net, dvt_ones(DVT_SHAPE(2, 1, 6, 6), DVT_F32, dvt_cpu())) != NULL);
-    w = dvt_block_data(dvt_block_at(net, 2), "weight", dvt_cpu());
+    CHECK_INT(dvt_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_test_ctx()), false), DVT_OK);
+    CHECK(dvt_forward(net, dvt_ones(DVT_SHAPE(2, 1, 6, 6), DVT_F32, dvt_test_ctx())) != NULL);
+    w = dvt_block_data(dvt_block_at(net, 2), "weight", dvt_test_ctx());
     CHECK(w && dvt_fill(dvt_grad(w), 7) != NULL);
     DVT_RECORD {
-        y = dvt_forward(net, dvt_ones(DVT_SHAPE(0, 1, 6, 6), DVT_F32, dvt_cpu()));
+        y = dvt_forward(net, dvt_ones(DVT_SHAPE(0, 1, 6, 6), DVT_F32, dvt_test_ctx()));
     }
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(0, 4)));
     CHECK_INT(dvt_backward(y), DVT_OK);
@@ -301,7 +305,7 @@ DVT_TEST(blocks_empty_batch) {
 
 DVT_TEST(blocks_dropout) {
     dvt_block *net = dvt_dropout_block(0.25);
-    dvt_array *x = dvt_ones(DVT_SHAPE(4000), DVT_F32, dvt_cpu()), *y = NULL;
+    dvt_array *x = dvt_ones(DVT_SHAPE(4000), DVT_F32, dvt_test_ctx()), *y = NULL;
     double *values;
     int i, zeros = 0;
     CHECK(dvt_forward(net, x) == x);
@@ -341,7 +345,7 @@ DVT_TEST(blocks_batch_norm) {
     CHECK_ERROR(dvt_forward(dvt_batch_norm_block(), dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu())),
                 DVT_ERR_UNINITIALIZED);
     net = dvt_batch_norm_block();
-    dvt_initialize(net, default_init(), no_contexts(), false);
+    dvt_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()), false);
     CHECK_ERROR(dvt_forward(net, dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu())), DVT_ERR_AXIS);
     CHECK_ERROR(dvt_forward(net, dvt_ones(DVT_SHAPE(3, 0), DVT_F32, dvt_cpu())), DVT_ERR_SHAPE);
     dvt_release_all();
@@ -357,10 +361,10 @@ DVT_TEST(blocks_batch_norm_without) {
     desc.no_scale = desc.no_center = true;
     net = dvt_batch_norm_with(&desc);
     dvt_initialize(net, default_init(), no_contexts(), false);
-    dvt_forward(net, dvt_ones(DVT_SHAPE(3, 2), DVT_F32, dvt_cpu()));
+    dvt_forward(net, dvt_ones(DVT_SHAPE(3, 2), DVT_F32, dvt_test_ctx()));
     set(net, "gamma", DVT_SHAPE(2), sevens); /* what a file may hold does not count */
     set(net, "beta", DVT_SHAPE(2), sevens);
-    CHECK_VALUES(dvt_forward(net, DVT_ARRAY2(dvt_cpu(), float, 1, 2, {{1, -2}})), 1e-4, 1, -2);
+    CHECK_VALUES(dvt_forward(net, DVT_ARRAY2(dvt_test_ctx(), float, 1, 2, {{1, -2}})), 1e-4, 1, -2);
     desc.momentum = 2;
     CHECK_ERROR(dvt_batch_norm_with(&desc), DVT_ERR_RANGE);
     desc.momentum = 0.5;
@@ -376,14 +380,14 @@ DVT_TEST(blocks_layer_norm) {
     static const double gamma[] = {1, 2}, beta[] = {0, 10};
     dvt_block *net = dvt_layer_norm_block();
     dvt_initialize(net, default_init(), no_contexts(), false);
-    CHECK_VALUES(dvt_forward(net, DVT_ARRAY2(dvt_cpu(), float, 2, 2, {{1, 3}, {10, 30}})), 1e-4, -1,
-                 1, -1, 1);
+    CHECK_VALUES(dvt_forward(net, DVT_ARRAY2(dvt_test_ctx(), float, 2, 2, {{1, 3}, {10, 30}})),
+                 1e-4, -1, 1, -1, 1);
     set(net, "gamma", DVT_SHAPE(2), gamma);
     set(net, "beta", DVT_SHAPE(2), beta);
-    CHECK_VALUES(dvt_forward(net, DVT_ARRAY2(dvt_cpu(), float, 1, 2, {{1, 3}})), 1e-4, -1, 12);
+    CHECK_VALUES(dvt_forward(net, DVT_ARRAY2(dvt_test_ctx(), float, 1, 2, {{1, 3}})), 1e-4, -1, 12);
     net = dvt_layer_norm_block();
     dvt_initialize(net, default_init(), no_contexts(), false);
-    CHECK_ERROR(dvt_forward(net, dvt_scalar(1, DVT_F32, dvt_cpu())), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_forward(net, dvt_scalar(1, DVT_F32, dvt_test_ctx())), DVT_ERR_SHAPE);
 }
 
 DVT_TEST(blocks_embedding) {
@@ -393,13 +397,14 @@ DVT_TEST(blocks_embedding) {
     dvt_initialize(net, default_init(), no_contexts(), false);
     set(net, "weight", DVT_SHAPE(3, 2), rows);
     DVT_RECORD {
-        y = dvt_forward(net, DVT_ARRAY2(dvt_cpu(), int32_t, 1, 3, {{2, 0, 2}}));
+        y = dvt_forward(net, DVT_ARRAY2(dvt_test_ctx(), int32_t, 1, 3, {{2, 0, 2}}));
     }
     CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(1, 3, 2)));
     CHECK_VALUES(y, 0, 20, 21, 0, 1, 20, 21);
     CHECK_INT(dvt_backward(y), DVT_OK);
-    CHECK_VALUES(dvt_param_grad(dvt_block_param(net, "weight"), dvt_cpu()), 0, 1, 1, 0, 0, 2, 2);
-    CHECK_VALUES(dvt_forward(net, DVT_ARRAY1(dvt_cpu(), float, 1, {1})), 0, 10, 11);
+    CHECK_VALUES(dvt_param_grad(dvt_block_param(net, "weight"), dvt_test_ctx()), 0, 1, 1, 0, 0, 2,
+                 2);
+    CHECK_VALUES(dvt_forward(net, DVT_ARRAY1(dvt_test_ctx(), float, 1, {1})), 0, 10, 11);
     CHECK_ERROR(dvt_embedding_block(0, 2), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_embedding_block(2, 0), DVT_ERR_RANGE);
 }
@@ -417,10 +422,10 @@ DVT_TEST(blocks_without_bias_under_an_old_error) {
     conv.no_bias = dense.no_bias = true;
     DVT_ADD(net, dvt_conv2d_with(&conv), dvt_dense_with(&dense));
     CHECK_INT(dvt_initialize(net, dvt_init_one(), no_contexts(), false), DVT_OK);
-    CHECK(dvt_ones(DVT_SHAPE(-1), DVT_F32, dvt_cpu()) == NULL);
+    CHECK(dvt_ones(DVT_SHAPE(-1), DVT_F32, dvt_test_ctx()) == NULL);
     CHECK_INT(dvt_error_code(), DVT_ERR_SHAPE);
-    CHECK_VALUES(dvt_forward(net, dvt_ones(DVT_SHAPE(1, 1, 2, 2), DVT_F32, dvt_cpu())), 1e-6, 8, 8,
-                 8);
+    CHECK_VALUES(dvt_forward(net, dvt_ones(DVT_SHAPE(1, 1, 2, 2), DVT_F32, dvt_test_ctx())), 1e-6,
+                 8, 8, 8);
     dvt_clear_error();
 }
 

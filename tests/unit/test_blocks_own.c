@@ -75,7 +75,7 @@ DVT_TEST(blocks_of_ones_own) {
         dvt_block_desc desc = scale_desc(&state);
         dvt_block *net = dvt_sequential(), *own = dvt_block_new(&desc);
         dvt_param *gain;
-        dvt_array *x = DVT_ARRAY2(dvt_cpu(), float, 1, 3, {{1, -2, 3}}), *y = NULL;
+        dvt_array *x = DVT_ARRAY2(dvt_test_ctx(), float, 1, 3, {{1, -2, 3}}), *y = NULL;
         desc.kind = "changed"; /* the description was copied */
         gain = dvt_block_add_param(own, "gain", DVT_SHAPE(0), DVT_F32, dvt_init_constant(10));
         CHECK(gain != NULL && dvt_block_param(own, "gain") == gain);
@@ -90,7 +90,7 @@ DVT_TEST(blocks_of_ones_own) {
         }
         CHECK_VALUES(y, 1e-6, 20, 0, 60);
         CHECK_INT(dvt_backward(y), DVT_OK);
-        CHECK_VALUES(dvt_param_grad(gain, dvt_cpu()), 1e-6, 2, 0, 6);
+        CHECK_VALUES(dvt_param_grad(gain, dvt_test_ctx()), 1e-6, 2, 0, 6);
         dvt_forward(net, x);
         CHECK_INT(state.inferred, 1);
         CHECK_INT(state.released, 0);
@@ -115,7 +115,7 @@ static dvt_status failing_infer(dvt_block *self, void *user, dvt_array *x) {
 DVT_TEST(blocks_of_ones_own_errors) {
     static scale_state state = {0, 0, 1};
     dvt_block_desc desc = scale_desc(&state);
-    dvt_array *x = dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu());
+    dvt_array *x = dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_test_ctx());
     dvt_block *own = dvt_block_new(&desc);
     CHECK_ERROR(dvt_block_new(NULL), DVT_ERR_NULL_ARGUMENT);
     desc.kind = "";
@@ -161,10 +161,10 @@ DVT_TEST(blocks_integer_parameters) {
     dvt_block *own = dvt_block_new(&desc);
     dvt_param *count = dvt_block_add_param(own, "count", DVT_SHAPE(2), DVT_I32, default_init());
     CHECK_INT(dvt_initialize(own, default_init(), no_contexts(), false), DVT_OK);
-    CHECK_VALUES(dvt_param_data(count, dvt_cpu()), 0, 0, 0);
-    CHECK_ERROR(dvt_param_grad(count, dvt_cpu()), DVT_ERR_GRAD);
+    CHECK_VALUES(dvt_param_data(count, dvt_test_ctx()), 0, 0, 0);
+    CHECK_ERROR(dvt_param_grad(count, dvt_test_ctx()), DVT_ERR_GRAD);
     CHECK_INT(dvt_param_set_grad_req(count, DVT_GRAD_WRITE), DVT_OK);
-    CHECK_ERROR(dvt_param_grad(count, dvt_cpu()), DVT_ERR_GRAD);
+    CHECK_ERROR(dvt_param_grad(count, dvt_test_ctx()), DVT_ERR_GRAD);
 }
 
 /* More kinds than the table of names holds still get names of their own. */
@@ -242,7 +242,7 @@ static bool a_life(dvt_ctx_list ctxs) {
                    dvt_params_reset_ctx(params, DVT_CONTEXTS(dvt_cpu_id(3))) == DVT_OK &&
                    dvt_params_initialize(params, dvt_init_one(), ctxs, true) == DVT_OK &&
                    dvt_param_set_data(dvt_params_at(params, 0),
-                                      dvt_ones(DVT_SHAPE(4, 5), DVT_F64, dvt_cpu())) == DVT_OK;
+                                      dvt_ones(DVT_SHAPE(4, 5), DVT_F64, dvt_test_ctx())) == DVT_OK;
             dvt_block_format(net, text, sizeof text);
         }
     }
@@ -298,7 +298,7 @@ static void fail_each_allocation(dvt_ctx_list ctxs) {
 }
 
 DVT_TEST(blocks_every_allocation_fails) {
-    fail_each_allocation(DVT_CONTEXTS(dvt_cpu(), dvt_cpu_id(1)));
+    fail_each_allocation(DVT_CONTEXTS(dvt_test_ctx(), dvt_cpu_id(1)));
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     fail_each_allocation(DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)));
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);

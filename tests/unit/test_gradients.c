@@ -60,7 +60,8 @@ DVT_TEST(gradients_of_unary_rows) {
     for (i = 0; i < COUNT(unary_rows); i++) {
         const unary_row *row = &unary_rows[i];
         check_one(row->name, apply_unary, row, DVT_SHAPE(2, 3), row->low, row->high);
-        check_one(row->name, apply_unary_to_view, row, DVT_SHAPE(2, 3), row->low, row->high);
+        if (EACH_THERE(i, 4))
+            check_one(row->name, apply_unary_to_view, row, DVT_SHAPE(2, 3), row->low, row->high);
     }
     CHECK(COUNT(unary_rows) >= 32);
 }
@@ -100,14 +101,16 @@ DVT_TEST(gradients_of_binary_rows_with_mixed_dtypes) {
     int i, a, b;
     for (i = 0; i < COUNT(binary_rows); i++)
         for (a = 0; a < 4; a++)
-            for (b = 0; b < COUNT(dtypes); b++)
+            for (b = 0; b < COUNT(dtypes); b++) {
+                if (!EACH_THERE(i + 7 * a + 5 * b, 31))
+                    continue;
                 DVT_SCOPE {
                     const binary_row *row = &binary_rows[i];
                     double middle = 0.5 * (row->low_a + row->high_a);
                     dvt_array *x[2], *wide[2], *y = NULL, *exact = NULL, *g[2];
                     int n = b < 4 ? 2 : 1;
-                    x[0] = dvt_full(DVT_SHAPE(2, 1), middle, dtypes[a], dvt_cpu());
-                    x[1] = dvt_full(DVT_SHAPE(3), 1.0, dtypes[b], dvt_cpu());
+                    x[0] = dvt_full(DVT_SHAPE(2, 1), middle, dtypes[a], dvt_test_ctx());
+                    x[1] = dvt_full(DVT_SHAPE(3), 1.0, dtypes[b], dvt_test_ctx());
                     wide[0] = dvt_astype(x[0], DVT_F64, true);
                     wide[1] = dvt_astype(x[1], DVT_F64, true);
                     dvt_attach_grad(x[0], DVT_GRAD_WRITE);
@@ -135,12 +138,13 @@ DVT_TEST(gradients_of_binary_rows_with_mixed_dtypes) {
                         free(far);
                     }
                 }
+            }
 }
 
 /* Squares of a narrow operand must not be formed in its own dtype. */
 DVT_TEST(gradients_are_computed_in_the_dtype_of_the_result) {
-    dvt_array *a = dvt_full(DVT_SHAPE(1), 100, DVT_U8, dvt_cpu());
-    dvt_array *b = dvt_full(DVT_SHAPE(1), 100, DVT_F32, dvt_cpu()), *y = NULL;
+    dvt_array *a = dvt_full(DVT_SHAPE(1), 100, DVT_U8, dvt_test_ctx());
+    dvt_array *b = dvt_full(DVT_SHAPE(1), 100, DVT_F32, dvt_test_ctx()), *y = NULL;
     dvt_attach_grad(b, DVT_GRAD_WRITE);
     DVT_RECORD {
         y = dvt_atan2(a, b);
@@ -237,7 +241,7 @@ DVT_TEST(gradients_pass_nan_on) {
     DVT_RECORD { /* the branch that was not taken gets 0, not NaN */
         y = dvt_where(dvt_equal_scalar(x, 1), x, dvt_zeros_like(x));
     }
-    g = dvt_from_host(wide, DVT_SHAPE(2), DVT_F64, dvt_cpu());
+    g = dvt_from_host(wide, DVT_SHAPE(2), DVT_F64, dvt_test_ctx());
     CHECK_INT(dvt_backward_from(&y, &g, 1, false, false), DVT_OK);
     CHECK_VALUES(dvt_grad(x), 0, 0, 0);
 }
@@ -246,7 +250,7 @@ DVT_TEST(gradients_pass_nan_on) {
 static dvt_array *select_by_pattern(dvt_array *const *x, const void *user) {
     static const double pattern[] = {1, 0, 0, -3, 0, 0.5};
     (void)user;
-    return dvt_where(dvt_from_host(pattern, DVT_SHAPE(2, 3), DVT_F64, dvt_cpu()), x[0], x[1]);
+    return dvt_where(constant_of(pattern, DVT_SHAPE(2, 3)), x[0], x[1]);
 }
 
 static dvt_array *select_by_value(dvt_array *const *x, const void *user) {
@@ -271,11 +275,11 @@ static dvt_array *copy_of(dvt_array *const *x, const void *user) {
 
 static dvt_array *copy_to_cpu1_and_back(dvt_array *const *x, const void *user) {
     (void)user;
-    return dvt_as_in_ctx(dvt_exp(dvt_copyto(x[0], dvt_cpu_id(1))), dvt_cpu());
+    return dvt_as_in_ctx(dvt_exp(dvt_copyto(x[0], dvt_cpu_id(1))), check_ctx());
 }
 
 static dvt_array *copy_into_buffer(dvt_array *const *x, const void *user) {
-    dvt_array *buffer = dvt_zeros(DVT_SHAPE(2, 3), DVT_F64, dvt_cpu());
+    dvt_array *buffer = dvt_zeros(DVT_SHAPE(2, 3), check_dtype, check_ctx());
     (void)user;
     return dvt_mul(dvt_copy_into(buffer, x[0]), x[0]);
 }
@@ -298,7 +302,7 @@ DVT_TEST(gradients_of_select_and_copies) {
 }
 
 DVT_TEST(gradients_cross_dtypes) {
-    dvt_array *x = dvt_full(DVT_SHAPE(3), 0.5, DVT_F16, dvt_cpu()), *y = NULL;
+    dvt_array *x = dvt_full(DVT_SHAPE(3), 0.5, DVT_F16, dvt_test_ctx()), *y = NULL;
     dvt_attach_grad(x, DVT_GRAD_WRITE);
     DVT_RECORD {
         y = dvt_square(dvt_astype(x, DVT_F64, false));
@@ -365,7 +369,7 @@ static dvt_array *overlapping_windows(dvt_array *const *x, const void *user) {
 static dvt_array *broadcasts(dvt_array *const *x, const void *user) {
     dvt_array *y = dvt_broadcast_to(x[0], DVT_SHAPE(2, 3, 4));
     (void)user;
-    return dvt_mul(dvt_square(y), dvt_arange(0, 4, 1, DVT_F64, dvt_cpu()));
+    return dvt_mul(dvt_square(y), dvt_arange(0, 4, 1, check_dtype, check_ctx()));
 }
 
 static dvt_array *only_broadcast(dvt_array *const *x, const void *user) {
@@ -414,7 +418,7 @@ static dvt_array *stack_two(dvt_array *const *x, const void *user) {
 }
 
 static dvt_array *indices_of(const int64_t *values, dvt_shape shape) {
-    return dvt_from_host(values, shape, DVT_I64, dvt_cpu());
+    return dvt_from_host(values, shape, DVT_I64, check_ctx());
 }
 
 static dvt_array *take_rows(dvt_array *const *x, const void *user) {

@@ -97,8 +97,9 @@ static dvt_array *layer_norm(dvt_array *const *x, const void *user) {
 /* The running statistics are made anew, so that every call computes the same. */
 static dvt_array *batch_norm(dvt_array *const *x, const void *user) {
     bool training = user != NULL;
-    dvt_array *mean = dvt_full(DVT_SHAPE(2), 0.5, DVT_F64, dvt_cpu());
-    dvt_array *variance = dvt_full(DVT_SHAPE(2), 2, DVT_F64, dvt_cpu()), *y = NULL;
+    dvt_array *mean = dvt_full(DVT_SHAPE(2), 0.5, dvt_dtype_of(x[0]), dvt_ctx_of(x[0]));
+    dvt_array *variance = dvt_full(DVT_SHAPE(2), 2, dvt_dtype_of(x[0]), dvt_ctx_of(x[0])),
+              *y = NULL;
     DVT_RECORD_SCOPE(-1, training) {
         y = dvt_batch_norm(x[0], x[1], x[2], mean, variance, 1, 0.9, 1e-3);
     }
@@ -140,7 +141,7 @@ DVT_TEST(gradients_of_layers) {
 
 /* The gradient goes exactly where values went, by the same factor. */
 DVT_TEST(gradients_of_dropout) {
-    dvt_array *x = dvt_full(DVT_SHAPE(100), 3, DVT_F64, dvt_cpu()), *y = NULL;
+    dvt_array *x = dvt_full(DVT_SHAPE(100), 3, DVT_F64, dvt_test_ctx()), *y = NULL;
     double *kept, *gradient;
     int i, ones = 0;
     dvt_attach_grad(x, DVT_GRAD_WRITE);

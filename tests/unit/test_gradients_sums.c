@@ -55,6 +55,8 @@ DVT_TEST(gradients_of_reductions) {
     int i;
     for (i = 0; i < (int)(sizeof r / sizeof r[0]); i++) {
         for (r[i].axes = 0; r[i].axes < 5; r[i].axes++) {
+            if (!EACH_THERE(i + r[i].axes, 4))
+                continue;
             r[i].keepdims = r[i].axes % 2 != 0;
             check_one(r[i].name, reduce, &r[i], DVT_SHAPE(3, 2, 2), -2, 2);
             check_one(r[i].name, reduce_view, &r[i], DVT_SHAPE(2, 3, 2), -2, 2);
@@ -136,7 +138,9 @@ DVT_TEST(gradients_of_reductions_in_narrow_dtypes) {
     const double values[] = {0.5, -1, 1.5, 2, 0.25, -0.75};
     int i, k;
     for (i = 0; i < 3; i++)
-        for (k = 0; k < 7; k++)
+        for (k = 0; k < 7; k++) {
+            if (!EACH_THERE(i + 2 * k, 5))
+                continue;
             DVT_SCOPE {
                 dvt_array *wide = leaf_of(values, DVT_SHAPE(2, 3)), *y = NULL, *z = NULL;
                 dvt_array *x = dvt_astype(wide, dtypes[i], true);
@@ -153,6 +157,7 @@ DVT_TEST(gradients_of_reductions_in_narrow_dtypes) {
                 dvt_test_equal(dvt_grad(x), expected, 6, 0.02, __FILE__, __LINE__);
                 free(expected);
             }
+        }
 }
 
 /* ---- products ---- */
@@ -209,9 +214,9 @@ DVT_TEST(gradients_of_other_products) {
 }
 
 DVT_TEST(gradients_of_matmul_with_mixed_dtypes) {
-    dvt_array *a = dvt_full(DVT_SHAPE(2, 3), 2, DVT_F16, dvt_cpu());
-    dvt_array *b = dvt_full(DVT_SHAPE(3, 2), 0.5, DVT_F32, dvt_cpu());
-    dvt_array *k = dvt_full(DVT_SHAPE(2, 2), 3, DVT_I32, dvt_cpu()), *y = NULL;
+    dvt_array *a = dvt_full(DVT_SHAPE(2, 3), 2, DVT_F16, dvt_test_ctx());
+    dvt_array *b = dvt_full(DVT_SHAPE(3, 2), 0.5, DVT_F32, dvt_test_ctx());
+    dvt_array *k = dvt_full(DVT_SHAPE(2, 2), 3, DVT_I32, dvt_test_ctx()), *y = NULL;
     dvt_attach_grad(a, DVT_GRAD_WRITE);
     dvt_attach_grad(b, DVT_GRAD_WRITE);
     DVT_RECORD {
@@ -226,7 +231,7 @@ DVT_TEST(gradients_of_matmul_with_mixed_dtypes) {
 
 /* Beside a huge value the logarithm of the sum must not be lost. */
 DVT_TEST(log_softmax_of_huge_values) {
-    dvt_array *x = DVT_ARRAY1(dvt_cpu(), double, 4, {-3e38, 3e38, 0, 3e38});
+    dvt_array *x = DVT_ARRAY1(dvt_test_ctx(), double, 4, {-3e38, 3e38, 0, 3e38});
     CHECK_VALUES(dvt_log_softmax(x, 0), 1e-12, -6e38, -0.69314718055994531, -3e38,
                  -0.69314718055994531);
     CHECK_VALUES(dvt_softmax(x, 0), 1e-12, 0, 0.5, 0, 0.5);

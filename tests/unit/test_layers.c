@@ -7,7 +7,7 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype) {
     dvt_array *x;
     for (i = 0; i < n; i++)
         values[i] = dvt_test_random(-2, 2);
-    x = dvt_astype(dvt_from_host(values, shape, DVT_F64, dvt_cpu()), dtype, false);
+    x = dvt_astype(dvt_from_host(values, shape, DVT_F64, dvt_test_ctx()), dtype, false);
     free(values);
     return x;
 }
@@ -56,15 +56,15 @@ DVT_TEST(layers_linear) {
             check_linear(DVT_SHAPE(1, 30), 20, bias, how);
             check_linear(DVT_SHAPE(0, 3), 2, bias, how);
         }
-    CHECK_VALUES(dvt_linear(dvt_zeros(DVT_SHAPE(2, 0), DVT_F32, dvt_cpu()),
-                            dvt_zeros(DVT_SHAPE(3, 0), DVT_F32, dvt_cpu()),
-                            DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3})),
+    CHECK_VALUES(dvt_linear(dvt_zeros(DVT_SHAPE(2, 0), DVT_F32, dvt_test_ctx()),
+                            dvt_zeros(DVT_SHAPE(3, 0), DVT_F32, dvt_test_ctx()),
+                            DVT_ARRAY1(dvt_test_ctx(), float, 3, {1, 2, 3})),
                  0, 1, 2, 3, 1, 2, 3);
 }
 
 /* An optional array whose making failed is not "none": the result would be complete, and wrong. */
 DVT_TEST(layers_failed_options) {
-    dvt_ctx cpu = dvt_cpu();
+    dvt_ctx cpu = dvt_test_ctx();
     dvt_array *x = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, cpu), *y = NULL;
     dvt_array *w = dvt_ones(DVT_SHAPE(4, 3), DVT_F32, cpu),
               *g = dvt_ones(DVT_SHAPE(3), DVT_F32, cpu);
@@ -110,8 +110,8 @@ DVT_TEST(layers_linear_errors) {
 
 /* ---- dropout ---- */
 DVT_TEST(layers_dropout) {
-    dvt_array *x = dvt_full(DVT_SHAPE(100, 100), 3, DVT_F32, dvt_cpu()), *y = NULL;
-    dvt_array *wild = dvt_full(DVT_SHAPE(1000), INFINITY, DVT_F32, dvt_cpu());
+    dvt_array *x = dvt_full(DVT_SHAPE(100, 100), 3, DVT_F32, dvt_test_ctx()), *y = NULL;
+    dvt_array *wild = dvt_full(DVT_SHAPE(1000), INFINITY, DVT_F32, dvt_test_ctx());
     double *v, *g;
     int64_t i, dropped = 0;
     CHECK(dvt_dropout(x, 0.5) == x);
@@ -137,11 +137,12 @@ DVT_TEST(layers_dropout) {
         sum = dvt_item(dvt_sum(dvt_astype(dvt_isnan(y), DVT_I32, false), DVT_ALL, false));
         CHECK_CLOSE(sum, 0, 0);
         CHECK_INT(dvt_dtype_of(dvt_dropout(dvt_ones_like(wild), 0.5)), DVT_F32);
-        CHECK_INT(dvt_dtype_of(dvt_dropout(dvt_ones(DVT_SHAPE(3), DVT_I32, dvt_cpu()), 0.5)),
+        CHECK_INT(dvt_dtype_of(dvt_dropout(dvt_ones(DVT_SHAPE(3), DVT_I32, dvt_test_ctx()), 0.5)),
                   DVT_F32);
-        CHECK_INT(dvt_dtype_of(dvt_dropout(dvt_ones(DVT_SHAPE(3), DVT_F16, dvt_cpu()), 0.5)),
+        CHECK_INT(dvt_dtype_of(dvt_dropout(dvt_ones(DVT_SHAPE(3), DVT_F16, dvt_test_ctx()), 0.5)),
                   DVT_F16);
-        CHECK_INT(dvt_size(dvt_dropout(dvt_ones(DVT_SHAPE(0, 3), DVT_F32, dvt_cpu()), 0.5)), 0);
+        CHECK_INT(dvt_size(dvt_dropout(dvt_ones(DVT_SHAPE(0, 3), DVT_F32, dvt_test_ctx()), 0.5)),
+                  0);
         CHECK_ERROR(dvt_dropout(x, 1), DVT_ERR_RANGE);
         CHECK_ERROR(dvt_dropout(x, -0.1), DVT_ERR_RANGE);
         CHECK_ERROR(dvt_dropout(x, NAN), DVT_ERR_RANGE);
@@ -243,14 +244,14 @@ DVT_TEST(layers_batch_norm) {
 }
 
 DVT_TEST(layers_batch_norm_corners) {
-    dvt_array *ones = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
-    dvt_array *zeros = dvt_zeros(DVT_SHAPE(2), DVT_F32, dvt_cpu());
-    dvt_array *mean = dvt_zeros(DVT_SHAPE(2), DVT_F32, dvt_cpu());
-    dvt_array *variance = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu()), *y = NULL;
-    dvt_array *x = DVT_ARRAY2(dvt_cpu(), float, 2, 2, {{1, 5}, {3, 5}});
+    dvt_array *ones = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_test_ctx());
+    dvt_array *zeros = dvt_zeros(DVT_SHAPE(2), DVT_F32, dvt_test_ctx());
+    dvt_array *mean = dvt_zeros(DVT_SHAPE(2), DVT_F32, dvt_test_ctx());
+    dvt_array *variance = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_test_ctx()), *y = NULL;
+    dvt_array *x = DVT_ARRAY2(dvt_test_ctx(), float, 2, 2, {{1, 5}, {3, 5}});
     DVT_TRAIN_MODE {
         /* An empty batch has no statistics to move. */
-        y = dvt_batch_norm(dvt_zeros(DVT_SHAPE(0, 2), DVT_F32, dvt_cpu()), ones, zeros, mean,
+        y = dvt_batch_norm(dvt_zeros(DVT_SHAPE(0, 2), DVT_F32, dvt_test_ctx()), ones, zeros, mean,
                            variance, 1, 0.5, 1e-5);
         CHECK(dvt_shape_equal(dvt_shape_of(y), DVT_SHAPE(0, 2)));
         CHECK_VALUES(mean, 0, 0, 0);
@@ -274,10 +275,11 @@ DVT_TEST(layers_batch_norm_corners) {
 }
 
 DVT_TEST(layers_batch_norm_errors) {
-    dvt_array *x = dvt_ones(DVT_SHAPE(4, 2), DVT_F32, dvt_cpu());
-    dvt_array *two = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
-    dvt_array *three = dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu());
-    dvt_array *spread = dvt_broadcast_to(dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu()), DVT_SHAPE(2));
+    dvt_array *x = dvt_ones(DVT_SHAPE(4, 2), DVT_F32, dvt_test_ctx());
+    dvt_array *two = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_test_ctx());
+    dvt_array *three = dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_test_ctx());
+    dvt_array *spread =
+        dvt_broadcast_to(dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_test_ctx()), DVT_SHAPE(2));
     DVT_TRAIN_MODE {
         CHECK_ERROR(dvt_batch_norm(NULL, two, two, two, two, 1, 0.9, 1e-5), DVT_ERR_NULL_ARGUMENT);
         CHECK_ERROR(dvt_batch_norm(x, two, two, NULL, two, 1, 0.9, 1e-5), DVT_ERR_NULL_ARGUMENT);
@@ -317,14 +319,16 @@ DVT_TEST(layers_layer_norm) {
     free(vx);
     free(vg);
     free(vb);
-    CHECK_VALUES(dvt_layer_norm(dvt_full(DVT_SHAPE(3), 7, DVT_F32, dvt_cpu()), NULL, NULL, 1e-5), 0,
-                 0, 0, 0);
-    CHECK_INT(
-        dvt_size(dvt_layer_norm(dvt_zeros(DVT_SHAPE(0, 3), DVT_F32, dvt_cpu()), NULL, NULL, 1e-5)),
-        0);
+    CHECK_VALUES(
+        dvt_layer_norm(dvt_full(DVT_SHAPE(3), 7, DVT_F32, dvt_test_ctx()), NULL, NULL, 1e-5), 0, 0,
+        0, 0);
+    CHECK_INT(dvt_size(dvt_layer_norm(dvt_zeros(DVT_SHAPE(0, 3), DVT_F32, dvt_test_ctx()), NULL,
+                                      NULL, 1e-5)),
+              0);
     CHECK_ERROR(dvt_layer_norm(NULL, NULL, NULL, 1e-5), DVT_ERR_NULL_ARGUMENT);
-    CHECK_ERROR(dvt_layer_norm(dvt_scalar(1, DVT_F32, dvt_cpu()), NULL, NULL, 1e-5), DVT_ERR_SHAPE);
-    CHECK_ERROR(dvt_layer_norm(x, dvt_ones(DVT_SHAPE(3), DVT_F64, dvt_cpu()), NULL, 1e-5),
+    CHECK_ERROR(dvt_layer_norm(dvt_scalar(1, DVT_F32, dvt_test_ctx()), NULL, NULL, 1e-5),
+                DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_layer_norm(x, dvt_ones(DVT_SHAPE(3), DVT_F64, dvt_test_ctx()), NULL, 1e-5),
                 DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_layer_norm(x, NULL, x, 1e-5), DVT_ERR_SHAPE);
     CHECK_ERROR(dvt_layer_norm(x, NULL, NULL, -1), DVT_ERR_RANGE);

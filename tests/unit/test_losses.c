@@ -85,17 +85,17 @@ DVT_TEST(losses_formulas) {
 }
 
 DVT_TEST(losses_one_value_per_sample) {
-    dvt_array *p = DVT_ARRAY1(dvt_cpu(), float, 3, {1, 2, 3});
+    dvt_array *p = DVT_ARRAY1(dvt_test_ctx(), float, 3, {1, 2, 3});
     dvt_array *column = dvt_reshape(p, DVT_SHAPE(3, 1));
-    dvt_array *l = DVT_ARRAY1(dvt_cpu(), int32_t, 3, {1, 0, 6});
+    dvt_array *l = DVT_ARRAY1(dvt_test_ctx(), int32_t, 3, {1, 0, 6});
     CHECK_VALUES(dvt_l1_loss(p, l), 0, 0, 2, 3);
     CHECK_VALUES(dvt_l2_loss(column, l), 0, 0, 2, 4.5); /* (3, 1) with (3): not (3, 3) */
     CHECK_VALUES(dvt_huber_loss(column, l, 1), 1e-6, 0, 1.5, 2.5);
-    CHECK_VALUES(dvt_l2_loss(DVT_ARRAY1(dvt_cpu(), uint8_t, 2, {1, 9}),
-                             DVT_ARRAY1(dvt_cpu(), uint8_t, 2, {3, 9})),
+    CHECK_VALUES(dvt_l2_loss(DVT_ARRAY1(dvt_test_ctx(), uint8_t, 2, {1, 9}),
+                             DVT_ARRAY1(dvt_test_ctx(), uint8_t, 2, {3, 9})),
                  0, 2, 0); /* 1 - 3 does not wrap */
-    CHECK_INT(dvt_size(dvt_l2_loss(dvt_zeros(DVT_SHAPE(0, 4), DVT_F32, dvt_cpu()),
-                                   dvt_zeros(DVT_SHAPE(0, 4), DVT_F32, dvt_cpu()))),
+    CHECK_INT(dvt_size(dvt_l2_loss(dvt_zeros(DVT_SHAPE(0, 4), DVT_F32, dvt_test_ctx()),
+                                   dvt_zeros(DVT_SHAPE(0, 4), DVT_F32, dvt_test_ctx()))),
               0);
 }
 
@@ -131,10 +131,10 @@ DVT_TEST(losses_gradients) {
 
 /* The formula with |p| has no derivative at 0; the loss has: sigmoid(0) - l. */
 DVT_TEST(losses_sigmoid_bce_at_zero_and_far_out) {
-    dvt_array *p = DVT_ARRAY1(dvt_cpu(), double, 4, {0, 0, 800, -800}), *loss = NULL;
+    dvt_array *p = DVT_ARRAY1(dvt_test_ctx(), double, 4, {0, 0, 800, -800}), *loss = NULL;
     dvt_attach_grad(p, DVT_GRAD_WRITE);
     DVT_RECORD {
-        loss = dvt_sigmoid_bce_loss(p, DVT_ARRAY1(dvt_cpu(), float, 4, {0, 1, 0, 0}));
+        loss = dvt_sigmoid_bce_loss(p, DVT_ARRAY1(dvt_test_ctx(), float, 4, {0, 1, 0, 0}));
     }
     CHECK_VALUES(loss, 1e-12, log(2), log(2), 800, 0);
     CHECK_INT(dvt_backward(loss), DVT_OK);
@@ -178,8 +178,8 @@ DVT_TEST(losses_softmax_cross_entropy) {
 /* With more axes: the mean over all but the first. */
 DVT_TEST(losses_softmax_cross_entropy_positions) {
     static const double rows[] = {1, 2, 3, 4, -1, 5, 0, 0};
-    dvt_array *p = dvt_from_host(rows, DVT_SHAPE(2, 2, 2), DVT_F64, dvt_cpu());
-    dvt_array *l = DVT_ARRAY2(dvt_cpu(), int32_t, 2, 2, {{0, 1}, {1, 0}});
+    dvt_array *p = dvt_from_host(rows, DVT_SHAPE(2, 2, 2), DVT_F64, dvt_test_ctx());
+    dvt_array *l = DVT_ARRAY2(dvt_test_ctx(), int32_t, 2, 2, {{0, 1}, {1, 0}});
     CHECK_VALUES(dvt_softmax_cross_entropy(p, l), 1e-12,
                  (cross_entropy(rows, 2, 0) + cross_entropy(rows + 2, 2, 1)) / 2,
                  (cross_entropy(rows + 4, 2, 1) + cross_entropy(rows + 6, 2, 0)) / 2);
@@ -187,8 +187,8 @@ DVT_TEST(losses_softmax_cross_entropy_positions) {
 
 /* The gradient is softmax - one-hot, and large logits do not overflow. */
 DVT_TEST(losses_softmax_cross_entropy_gradient) {
-    dvt_array *p = DVT_ARRAY2(dvt_cpu(), float, 2, 2, {{1000, 0}, {0, 0}}), *loss = NULL;
-    dvt_array *l = DVT_ARRAY1(dvt_cpu(), int32_t, 2, {1, 0});
+    dvt_array *p = DVT_ARRAY2(dvt_test_ctx(), float, 2, 2, {{1000, 0}, {0, 0}}), *loss = NULL;
+    dvt_array *l = DVT_ARRAY1(dvt_test_ctx(), int32_t, 2, {1, 0});
     dvt_attach_grad(p, DVT_GRAD_WRITE);
     DVT_RECORD {
         loss = dvt_softmax_cross_entropy(p, l);
@@ -199,8 +199,8 @@ DVT_TEST(losses_softmax_cross_entropy_gradient) {
 }
 
 DVT_TEST(losses_labels_get_no_gradient) {
-    dvt_array *p = dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_cpu()), *loss = NULL;
-    dvt_array *l = DVT_ARRAY2(dvt_cpu(), float, 1, 2, {{0.5, 0.5}});
+    dvt_array *p = dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_test_ctx()), *loss = NULL;
+    dvt_array *l = DVT_ARRAY2(dvt_test_ctx(), float, 1, 2, {{0.5, 0.5}});
     dvt_attach_grad(l, DVT_GRAD_WRITE);
     DVT_RECORD {
         loss = dvt_softmax_cross_entropy(p, dvt_mul_scalar(l, 1));

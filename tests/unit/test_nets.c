@@ -42,7 +42,7 @@ static dvt_block *lenet(void) {
 /* ---- nets ---- */
 DVT_TEST(nets_sequential) {
     dvt_block *net = dvt_sequential(), *a = dvt_flatten_block(), *b = dvt_dropout_block(0);
-    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_test_ctx());
     CHECK(dvt_forward(net, x) == x); /* nothing does nothing */
     CHECK_INT(dvt_block_len(net), 0);
     CHECK_INT(DVT_ADD(net, a, b), DVT_OK);
@@ -85,12 +85,13 @@ DVT_TEST(nets_shared) {
     dvt_param_set_init(dvt_block_param(shared, "weight"), dvt_init_one());
     dvt_initialize(net, default_init(), no_contexts(), false);
     DVT_RECORD {
-        y = dvt_forward(net, DVT_ARRAY2(dvt_cpu(), float, 1, 2, {{1, 2}}));
+        y = dvt_forward(net, DVT_ARRAY2(dvt_test_ctx(), float, 1, 2, {{1, 2}}));
     }
     CHECK_VALUES(y, 1e-6, 6, 6);
     CHECK_INT(dvt_backward(y), DVT_OK);
     /* dy/dW: the second use sees (3, 3), the first (1, 2) twice over */
-    CHECK_VALUES(dvt_param_grad(dvt_block_param(shared, "weight"), dvt_cpu()), 1e-6, 5, 7, 5, 7);
+    CHECK_VALUES(dvt_param_grad(dvt_block_param(shared, "weight"), dvt_test_ctx()), 1e-6, 5, 7, 5,
+                 7);
 }
 
 /* What a net made outlives the scope of its layers, and goes when the net goes. */
@@ -99,10 +100,10 @@ DVT_TEST(nets_ownership) {
     DVT_SCOPE {
         DVT_ADD(net, dvt_dense(2, DVT_LINEAR));
         dvt_initialize(net, default_init(), no_contexts(), false);
-        dvt_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_cpu()));
+        dvt_forward(net, dvt_ones(DVT_SHAPE(1, 2), DVT_F32, dvt_test_ctx()));
     }
     CHECK_INT(dvt_get_stats().arrays, 4);
-    CHECK(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_cpu()) != NULL);
+    CHECK(dvt_block_data(dvt_block_at(net, 0), "weight", dvt_test_ctx()) != NULL);
 }
 
 /* Without a tape, what lies between layers is freed on the way. */
@@ -234,7 +235,7 @@ DVT_TEST(nets_parameter_gradients) {
     desc.activation = DVT_LINEAR;
     desc.units = 2;
     DVT_ADD(net, dvt_dense_with(&desc));
-    dvt_initialize(net, default_init(), no_contexts(), false);
+    dvt_initialize(net, default_init(), DVT_CONTEXTS(dvt_cpu()), false);
     x = dvt_uniform(-1, 1, DVT_SHAPE(4, 3), DVT_F64, dvt_cpu());
     y = dvt_uniform(-1, 1, DVT_SHAPE(4, 2), DVT_F64, dvt_cpu());
     DVT_RECORD {
@@ -400,7 +401,7 @@ DVT_TEST(nets_summary) {
     DVT_TRAIN_MODE {
         CHECK_INT(captured_summary(norm, DVT_SHAPE(2, 3), text, sizeof text), DVT_OK);
     }
-    mean = dvt_block_data(norm, "running_var", dvt_cpu());
+    mean = dvt_block_data(norm, "running_var", dvt_test_ctx());
     CHECK_VALUES(mean, 0, 1, 1, 1);
     CHECK_STR(line_of(text, "BatchNorm"), "BatchNorm (2, 3) 12");
     CHECK_STR(line_of(text, "  trained:"), "trained: 6");
