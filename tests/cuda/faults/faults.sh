@@ -1,9 +1,10 @@
 #!/bin/sh
-# Every call to the driver and to NVRTC fails once (faults.c). A sample of the thousands by default; FULL=1 runs all, SEED=n draws another.
+# Every call to the driver and to NVRTC that a scenario makes fails once (faults.c). The scenario is short by default; FULL=1 runs the long one,
+# with a network of two layers and more than one step.
 # Environment: BUILD, CC, LIBRARY, SIM (the folder of the simulated driver).
 here=$(dirname "$0")
 . "$here/../../lib.sh"
-: "${BUILD:=build/debug}" "${CC:=cc}" "${LIBRARY:=$BUILD/devtensor.o}" "${SIM:=build/simcuda/lib}" "${SEED:=1}" "${LIBS:=-lm -ldl -lpthread}"
+: "${BUILD:=build/debug}" "${CC:=cc}" "${LIBRARY:=$BUILD/devtensor.o}" "${SIM:=build/simcuda/lib}" "${LIBS:=-lm -ldl -lpthread}"
 if [ ! -f "$SIM/libcuda.so.1" ]; then skip "failing calls" "no simulated driver in $SIM"; finish; exit; fi
 work=$BUILD/cuda-faults
 mkdir -p "$work"
@@ -18,9 +19,12 @@ fi
 of() { # TABLE: the functions of a table in src/3_cuda/driver/dvt_cuda_api.h
     sed -n "s/^    X(\($1[A-Za-z0-9_]*\),.*/\1/p" src/3_cuda/driver/dvt_cuda_api.h
 }
-every=12
-[ -z "$FULL" ] || every=1
-script "driver" "$work/faults" --every $every --seed "$SEED" $(of cu)
+if [ -n "$FULL" ]; then
+    script "driver" "$work/faults" $(of cu)
+else
+    script "driver" "$work/faults" --short $(of cu)
+    script "driver, copies in several chunks" "$work/faults" --step 2 $(of cu)
+fi
 # Nothing comes from the disk here, so that the compiler is asked for each program.
 script "compiler" env DEVTENSOR_CACHE=0 "$work/faults" --steps 1 $(of nvrtc)
 script "compiler for a card that it does not know" env DEVTENSOR_CACHE=0 SIMCUDA_CC=130 "$work/faults" --steps 1 $(of nvrtcGetPTX)

@@ -20,6 +20,8 @@ extern const int scenario_steps;
 /* The steps that need one card only, each on this one. */
 extern const int scenario_single;
 extern int scenario_card;
+/* As short as the calls that differ allow: one layer trained for one step, and no large copies, which have a step of their own. */
+extern int scenario_short;
 
 /* Runs steps [first, last), each in a scope of its own, and takes their errors away. Returns how many failed. */
 int scenario_run(step_result *results, int first, int last);
