@@ -23600,6 +23600,9 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
     dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
     plan->program.variant =
         dvti_cuda_mm_variant(dtype, kind, a_along_k, b_along_k, a_wide && b_wide);
+    /* Where nothing is to be copied the address must be aligned all the same; a stride that nobody takes may be anything. */
+    if (plan->args.k == 1)
+        plan->args.a_k = plan->args.b_k = 0;
     plan->entry = "dvti_matmul_tiles";
     plan->threads = kind == DVTI_MM_SMALL ? 64 : kind == DVTI_MM_MEDIUM ? 128 : 256;
 }

@@ -5,12 +5,13 @@
 # usage: gpu_check.sh [PART...]      build suite units sanitizer-memcheck sanitizer-racecheck sanitizer-synccheck sanitizer-initcheck
 #                                    run report; without a name, all of them
 # SUITE: parts of tests/cuda/run.sh instead of all; UNITS: unit tests whose names contain one of these words, likewise.
-# REHEARSE=1 uses the simulated driver (tests/simcuda), has no sanitizer, and writes its report below build/ only.
+# RUN: arguments of examples/run. WORK: the folder for what the parts leave, build/gpu-check.
+# REHEARSE=1 uses the simulated driver (tests/simcuda), has no sanitizer, and writes its report into WORK.
 # Environment: BUILD, CC, LIBRARY, LIBS, MAKE, CONFIGS, as the Makefile sets them.
 . tests/lib.sh
 : "${BUILD:=build/release}" "${CC:=cc}" "${CXX:=c++}" "${MAKE:=make}" "${LIBRARY:=$BUILD/devtensor.o}" "${LIBS:=-lm -ldl -lpthread}"
 export BUILD CC CXX MAKE LIBRARY LIBS
-R=build/gpu-check
+R=${WORK:-build/gpu-check}
 LIBRARY_BUILD=$BUILD
 mkdir -p "$R"
 BUILD=$R # what the functions of lib.sh write
@@ -71,10 +72,10 @@ build() {
         "$LIBRARY_BUILD/examples/run" examples
 }
 suite() { # parts that are about the simulated driver say so and are skipped
-    measure suite env BUILD="$LIBRARY_BUILD" CARD="$CARD" JOBS=1 sh tests/cuda/run.sh $SUITE
+    measure suite env BUILD="$LIBRARY_BUILD" CUDA_WORK="$R/cuda" CARD="$CARD" JOBS=1 sh tests/cuda/run.sh $SUITE
 }
 units() { measure units "$LIBRARY_BUILD/unit/tests" -v $UNITS; }
-run() { measure run counted "$LIBRARY_BUILD/examples/run" --epochs 1; }
+run() { measure run counted "$LIBRARY_BUILD/examples/run" ${RUN:---epochs 1}; }
 
 report() {
     card=$("$R/which_card")

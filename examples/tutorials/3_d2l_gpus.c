@@ -165,8 +165,8 @@ int main(void) {
     DVT_ADD(same, dvt_dense(1, DVT_LINEAR));
     exercise_parameters(net, same, dvt_try_gpu(0), "tutorial3.params");
     block("exercise 3", "1000 products of 100 x 100 and their norms");
-    exercise_thousand_products(dvt_try_gpu(0), 1000);
+    exercise_thousand_products(dvt_try_gpu(0), 1000 / SHARE);
     block("exercise 4", "two products on two GPUs, or in sequence on one");
-    exercise_two_devices(dvt_try_gpu(0), dvt_try_gpu(1), 384);
+    exercise_two_devices(dvt_try_gpu(0), dvt_try_gpu(1), SHARE > 1 ? 96 : 384);
     return finish();
 }

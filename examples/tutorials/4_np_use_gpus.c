@@ -30,7 +30,7 @@ int main(void) {
     dvt_block *net = lenet();
     dvt_loader *train_data, *valid_data;
     dvt_trainer *trainer;
-    int64_t batch_size = 256;
+    int64_t batch_size = 256 / SHARE;
     double loss = 0, first = 0, accuracy;
     int epoch;
 
@@ -76,8 +76,8 @@ int main(void) {
            dvt_ctx_name(dvt_ctx_of(y)));
 
     block("23", "train_data, valid_data");
-    train_data = loader(drawn(4000, 1), batch_size, true);
-    valid_data = loader(drawn(1000, 2), batch_size, false);
+    train_data = loader(drawn(4000 / SHARE, 1), batch_size, true);
+    valid_data = loader(drawn(1000 / SHARE, 2), batch_size, false);
     printf("%lld and %lld batches\n", (long long)dvt_loader_len(train_data),
            (long long)dvt_loader_len(valid_data));
 

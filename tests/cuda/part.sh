@@ -3,7 +3,7 @@
 # usage: part.sh NAME
 . tests/lib.sh
 part=$1
-D=$BUILD/cuda
+D=${CUDA_WORK:-$BUILD/cuda}
 W=$D/parts/$part.work # what the functions of lib.sh write; parts run side by side
 mkdir -p "$W/build"
 LIBRARY_BUILD=$BUILD
@@ -18,7 +18,7 @@ needs_simulator() {
 # A folder's own script. Its BUILD is not ours, because both would write script.log there.
 folder() {
     if [ -f "tests/cuda/$1/$1.sh" ]; then
-        script "cuda/$1" env BUILD="$W/build" sh "tests/cuda/$1/$1.sh"
+        script "cuda/$1" env BUILD="$W/build" LIBRARY_BUILD="$LIBRARY_BUILD" sh "tests/cuda/$1/$1.sh"
     else
         fail "cuda/$1" "there is no tests/cuda/$1/$1.sh"
     fi
@@ -66,6 +66,26 @@ units() { # the unit tests whose behaviour depends on what a GPU is
     script "cuda/unit tests" "$LIBRARY_BUILD/unit/tests" "$@"
 }
 
+# Gradients and blocks compute on gpu(0), and are compared with cpu() in float64 or with the values that the tests expect there.
+computed_on_gpu() { # FILE...
+    script "cuda/$part" env DVT_TEST_GPU=1 "$LIBRARY_BUILD/unit/tests" "$@"
+}
+
+# All five, and what they print must be what they print on GPUs made of main memory. The third multiplies a thousand matrices and the fourth
+# trains LeNet on thousands of pictures: on the simulator a sixteenth of that.
+tutorials() {
+    set -- "$LIBRARY_BUILD/examples/tutorials"
+    if [ -z "$CARD$DVT_TEST_FULL" ]; then
+        set -- "$W/tutorials"
+        mkdir -p "$1"
+        for tutorial in examples/tutorials/*.c; do
+            try "$tutorial compiles" $CC -std=gnu11 -O1 -I. -D_GNU_SOURCE -DDEVTENSOR_IMPLEMENTED -DSHARE=16 \
+                "$tutorial" $LIBRARY -o "$1/$(basename "$tutorial" .c)" $LIBS
+        done
+    fi
+    script "cuda/tutorials" env BUILD="$LIBRARY_BUILD" GPUS=2 sh tests/tutorials/run.sh "$1"
+}
+
 case $part in
 simcuda-*)
     # check/ tests what is already built; the driver's suite builds copies of its own.
@@ -76,18 +96,15 @@ simcuda-*)
     ;;
 card-*) card "${part#card-}" ;;
 headers | cache | compile | units) $part ;;
-tutorials) # The third multiplies a thousand matrices and the fourth trains LeNet for an epoch, which takes minutes on the simulator.
-    tutorials="1_gluon_use_gpu 2_gluon_use_gpu_zh 5_gpus_and_tpus"
-    if [ -n "$CARD$DVT_TEST_FULL" ]; then tutorials=; fi
-    script "cuda/$part" env BUILD="$LIBRARY_BUILD" GPUS=2 TUTORIALS="$tutorials" sh "tests/$part/run.sh"
-    ;;
+gradients) computed_on_gpu test_gradients.c test_gradients_conv.c test_gradients_sums.c test_autograd.c test_autograd_orders.c ;;
+blocks) computed_on_gpu test_blocks.c test_blocks_own.c test_block_inputs.c test_layers.c test_nets.c test_losses.c ;;
+tutorials) tutorials ;;
 examples)
     programs="hello residual cplusplus"
     if [ -n "$CARD" ]; then programs="$programs run"; fi
     script "cuda/$part" env BUILD="$LIBRARY_BUILD" GPUS=2 PROGRAMS="$programs" sh "tests/$part/run.sh"
     ;;
-orders) needs_simulator && { [ -n "$DVT_TEST_FULL" ] || export SEEDS=3; folder orders; } ;;
-faults | drivers | exit) needs_simulator && folder "$part" ;;
+orders | faults | drivers | exit | rehearsal) needs_simulator && folder "$part" ;;
 *) fail "cuda/$part" "there is no such part" ;;
 esac
 # The processor's time, which a busy machine does not change.

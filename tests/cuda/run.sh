@@ -8,7 +8,7 @@
 : "${LIBRARY:=$BUILD/devtensor.o}"
 O=build/simcuda # whatever the configuration
 SIM=$PWD/$O/lib
-D=$BUILD/cuda
+D=${CUDA_WORK:-$BUILD/cuda}
 . tests/cuda/parts.sh
 
 # ---- what a machine needs ----
@@ -57,7 +57,8 @@ if [ -z "$CARD" ]; then
     export LD_LIBRARY_PATH SIMCUDA_CACHE DEVTENSOR_CACHE_DIR
 fi
 [ -z "$DVT_TEST_FULL" ] || FULL=1
-export SIM BUILD CC CXX LIBRARY LIBS MAKE CUDA_HOME CARD FULL DVT_TEST_FULL
+CUDA_WORK=$D
+export CUDA_WORK SIM BUILD CC CXX LIBRARY LIBS MAKE CUDA_HOME CARD FULL DVT_TEST_FULL
 
 # ---- the parts, side by side; each leaves its log ----
 [ $# -gt 0 ] || set -- $CUDA_PARTS
