@@ -82,6 +82,7 @@ help:
 	@echo 'make header           regenerate devtensor.h after a change in src/'
 	@echo 'make docs             regenerate the tables in README.md and docs/'
 	@echo 'make bench            budgets: bytes, compile times, sizes; make bench-accuracy: LeNet'
+	@echo 'make bench-jit        what compiling the CUDA kernels costs when nothing is cached'
 	@echo 'make bench-fork-join  what starting a job on all threads costs, beside OpenMP'
 	@echo 'make examples         build the example programs, and say where they are'
 	@echo 'make install          header, pkg-config file and CMake package, under PREFIX=$(PREFIX)'
@@ -125,6 +126,9 @@ docs: $(LIBRARY)
 
 bench: $(LIBRARY)
 	@$(ENVIRONMENT) sh bench/budgets.sh
+
+bench-jit:
+	@$(ENVIRONMENT) sh bench/jit.sh $(ARGS)
 
 bench-accuracy: $B/bench/lenet_accuracy
 	@$B/bench/lenet_accuracy $(ARGS)
@@ -202,4 +206,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -name '*.d' 2>/dev/null)
 
-.PHONY: help run test gpu-check unit unit-quiet tiers test-long check header docs bench bench-accuracy bench-fork-join examples install format clean
+.PHONY: help run test gpu-check unit unit-quiet tiers test-long check header docs bench bench-jit bench-accuracy bench-fork-join examples install format clean

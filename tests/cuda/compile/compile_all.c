@@ -1,19 +1,26 @@
 /* Compiles the CUDA kernels for real architectures, with no card: which programs there are comes from the library itself.
 
-     compile_all [-v] [--full] [--only=SUBJECT] [--forms=FILE] [--ptx] [ARCHITECTURE...]
+     compile_all [OPTION...] [ARCHITECTURE...]     75 90 120 when none is named, 90a is one; "all": every one that NVRTC knows
 
-   Architectures: 75 90 120 when none is named; "all": every one that NVRTC knows.
-
-   The calls below run on cpu(). Every launch that reaches cpu() also goes to the CUDA backend of cards that do not exist, one for each
+   Some calls run on cpu(). Every launch that reaches cpu() also goes to the CUDA backend of cards that do not exist, one for each
    architecture: their driver accepts all and does nothing. The programs that these launches ask for are compiled by NVRTC to a CUBIN, and
    what ptxas says is read: registers, shared memory, spills. It fails on an error, a warning, a spill, a kernel whose arguments are not as
-   large as the structure that its launch brings, a family that no call reached, or PTX that the translator of tests/simcuda refuses.
-   -v: a line for each kernel. --full: every row of the op table in every class. --only: the calls of one subject (compile_calls.h has
-   their names). --forms: writes the forms of PTX instructions of all programs (forms.h). --ptx: no CUBINs, which takes half the time. */
+   large as the structure that its launch brings (the CUBIN has both), a family that no call reached, or PTX that the translator of tests/simcuda refuses.
+
+   Which calls (compile_calls.h):
+     --base           every family once, as float32 uses it (float16 for tensor cores)
+     none             every family in what chooses its program, a part of the operations and dtypes
+     --full           every row of the op table in every class, every dtype, positions of 64 bits
+     --only=SUBJECT   of those, the calls of one subject
+     --three          an addition, a product and a sum; fails when they ask for any other family
+     --prewarm        those of dvt_prewarm
+   -v: a line for each kernel. --times: a line for each program, with the processor's time that NVRTC took.
+   --forms=FILE: writes the forms of PTX instructions of all programs (forms.h). --ptx: no CUBINs, which takes half the time. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
 #include <limits.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "cubin.h"
 #include "forms.h"
@@ -24,141 +31,22 @@ typedef struct card {
     dvti_cuda_card card;
     dvti_cuda_gpu gpu;
     dvti_device device;
+    const char *suffix; /* of its architecture: "a", or nothing */
 } card;
 
+/* Which calls are made; see above. */
+typedef enum selection { SOME, BASE, FULL, THREE, PREWARM } selection;
+
 static card cards[MOST_ARCHS];
-static int n_cards, verbose, full, ptx_only, passed, failed, skipped;
+static int n_cards, passed, failed, skipped;
+static bool verbose, times, full, ptx_only;
+static selection selected;
 static const char *only;       /* the subject; NULL: all */
 static const char *forms_path; /* NULL: not wanted */
 static int reached[DVTI_CUDA_FAMILY_COUNT];
 static int compared; /* launches whose arguments were compared with the CUBIN's */
 
-/* ---- the compiler, listened to ---- */
-typedef struct usage {
-    int kernels, registers, shared, stack;
-} usage;
-
-static int(DVTI_CUDA_CALL *real_compile)(dvti_nvrtc_program program, int n,
-                                         const char *const *options);
-static int(DVTI_CUDA_CALL *real_create)(dvti_nvrtc_program *program, const char *source,
-                                        const char *name, int n, const char *const *headers,
-                                        const char *const *names);
-static const dvti_nvrtc *rtc;
-static usage most[DVTI_CUDA_FAMILY_COUNT];
-static int now;               /* the family of the program that is being compiled */
-static char definitions[600]; /* of its variant */
-
-static const char *family_name(int family) {
-#define FAMILY_NAME(name, fuse) #name,
-    static const char *const names[] = {DVTI_CUDA_FAMILY_TABLE(FAMILY_NAME)};
-#undef FAMILY_NAME
-    return names[family];
-}
-
-static void fail(const char *what, const char *text) {
-    failed++;
-    printf("FAIL %s (%s): %s: %s\n", family_name(now), definitions, what, text);
-}
-
-/* A program's source says which family it is of, and its variant: the file behind the lines of #define. */
-static int DVTI_CUDA_CALL listening_create(dvti_nvrtc_program *program, const char *source,
-                                           const char *name, int n, const char *const *headers,
-                                           const char *const *names) {
-    const char *variant = strstr(source, "#line 1 \"variant\"\n"), *file;
-    size_t length = 0;
-    char marker[64];
-    variant = variant ? strchr(variant, '\n') + 1 : source;
-    file = strstr(variant, "#line 1 ");
-    for (now = 0; now < DVTI_CUDA_FAMILY_COUNT && file; now++) {
-        snprintf(marker, sizeof marker, "#line 1 \"%s.cu\"\n", family_name(now));
-        if (strstr(file, marker)) /* not always the first: families share files */
-            break;
-    }
-    for (; variant < file && length + 2 < sizeof definitions; variant++) {
-        if (strncmp(variant, "#define ", 8) == 0)
-            variant += 8;
-        definitions[length++] = *variant == '\n' ? ';' : *variant;
-    }
-    definitions[length] = 0;
-    reached[now]++;
-    return real_create(program, source, name, n, headers, names);
-}
-
-/* The number that stands before `unit` in a line; 0 when there is none. */
-static int number_before(const char *line, const char *unit) {
-    const char *at = strstr(line, unit);
-    while (at && at > line && (at[-1] < '0' || at[-1] > '9'))
-        at--;
-    while (at && at > line && at[-1] >= '0' && at[-1] <= '9')
-        at--;
-    return at ? atoi(at) : 0;
-}
-
-static void read_line(const char *line, char *entry) {
-    static int stack; /* told a line before the registers */
-    usage *u = &most[now];
-    int registers = number_before(line, " registers"), shared = number_before(line, " bytes smem");
-    if (strstr(line, "warning") || strstr(line, "error"))
-        fail("said", line);
-    if (strstr(line, "Compiling entry function"))
-        snprintf(entry, 200, "%.199s", strchr(line, '\'') ? strchr(line, '\'') : line);
-    if (number_before(line, " bytes spill stores") || number_before(line, " bytes spill loads"))
-        fail(entry, line);
-    if (strstr(line, " bytes stack frame"))
-        stack = number_before(line, " bytes stack frame");
-    if (!strstr(line, " registers"))
-        return;
-    u->stack = DVTI_MAX(u->stack, stack);
-    u->kernels++;
-    u->registers = DVTI_MAX(u->registers, registers);
-    u->shared = DVTI_MAX(u->shared, shared);
-    if (verbose)
-        printf("%-12s %-44s %3d registers %6d bytes shared %5d of stack (%s)\n", family_name(now),
-               entry, registers, shared, stack, definitions);
-}
-
-/* The same architecture without its machine code. */
-static void want_ptx(const char **option, char text[64]) {
-    const char *number = strstr(*option, "=sm_");
-    if (!number)
-        return;
-    snprintf(text, 64, "--gpu-architecture=compute_%s", number + 4);
-    *option = text;
-}
-
-static void read_ptx(dvti_nvrtc_program program) {
-    size_t size = 0;
-    char *text, *log = NULL;
-    if (rtc->nvrtcGetPTXSize(program, &size) != 0 || !(text = (char *)calloc(1, size + 1)))
-        fail("its PTX", "NVRTC does not give it");
-    else if (rtc->nvrtcGetPTX(program, text) != 0 || !forms_of(text, &log))
-        fail("its PTX", log ? log : "it cannot be read");
-    free(log);
-    free(text);
-}
-
-/* As nvrtcCompileProgram, and asks ptxas what it did. */
-static int DVTI_CUDA_CALL listening_compile(dvti_nvrtc_program program, int n,
-                                            const char *const *options) {
-    const char *more[16];
-    char entry[200] = "?", arch[64], *log, *line;
-    size_t size = 0;
-    int result, i;
-    memcpy(more, options, (size_t)n * sizeof *more);
-    for (i = 0; i < n && ptx_only; i++)
-        want_ptx(&more[i], arch);
-    more[n] = "--ptxas-options=-v";
-    result = real_compile(program, n + !ptx_only, more);
-    if (result == 0)
-        read_ptx(program);
-    if (rtc->nvrtcGetProgramLogSize(program, &size) != 0 || !(log = (char *)calloc(1, size + 1)))
-        return result;
-    rtc->nvrtcGetProgramLog(program, log);
-    for (line = strtok(log, "\n"); line; line = strtok(NULL, "\n"))
-        read_line(line, entry);
-    free(log);
-    return result;
-}
+#include "compile_nvrtc.h"
 
 /* ---- cards that do not exist ---- */
 /* A module is its image, which the library keeps; a function is one of these. */
@@ -214,8 +102,9 @@ static dvti_cu_result DVTI_CUDA_CALL accept_launch(dvti_cu_function function, un
     return DVTI_CU_OK;
 }
 
-static void make_card(int arch) {
+static void make_card(int arch, const char *suffix) {
     card *c = &cards[n_cards++];
+    c->suffix = suffix;
     c->card.open = true;
     c->card.cc = arch;
     c->card.processors = 132;
@@ -246,6 +135,7 @@ static void launch_on_cards(dvti_launch copy) {
     char text[400];
     int i;
     for (i = 0; i < n_cards; i++) {
+        arch_suffix = cards[i].suffix;
         copy.workspace_bytes = dvti_cuda_workspace(&cards[i].device, &copy);
         copy.workspace = copy.workspace_bytes > 0 ? (void *)&cards : NULL;
         status = dvti_cuda_run(&cards[i].gpu, &copy);
@@ -283,8 +173,9 @@ static void compile_program(dvti_cuda_family family, uint64_t variant, const cha
     program.family = family;
     program.variant = variant;
     for (i = 0; i < n_cards; i++) {
-        bool ok =
-            dvti_cuda_function(&cards[i].card, "compile_all", program, entry, &function) == DVT_OK;
+        bool ok;
+        arch_suffix = cards[i].suffix;
+        ok = dvti_cuda_function(&cards[i].card, "compile_all", program, entry, &function) == DVT_OK;
         passed += ok;
         failed += !ok;
         if (ok)
@@ -301,21 +192,6 @@ static void listen_to_cpu(void) {
         both = *cpu_backend;
         both.launch = both_launch;
         cpu->backend = &both;
-    }
-}
-
-static void listen_to_nvrtc(void) {
-    dvti_nvrtc *table = (dvti_nvrtc *)dvti_nvrtc_open("compile_all"); /* ours: no card is open */
-    if (!table)
-        return;
-    rtc = table;
-    real_create = table->nvrtcCreateProgram;
-    real_compile = table->nvrtcCompileProgram;
-    table->nvrtcCreateProgram = listening_create;
-    table->nvrtcCompileProgram = listening_compile;
-    if (ptx_only) { /* the image is PTX, then */
-        table->nvrtcGetCUBINSize = table->nvrtcGetPTXSize;
-        table->nvrtcGetCUBIN = table->nvrtcGetPTX;
     }
 }
 
@@ -345,6 +221,16 @@ static bool is_for_these_cards(int family) {
            (family != DVTI_CUDA_FAMILY_matmul_mma && family != DVTI_CUDA_FAMILY_conv_mma);
 }
 
+/* Whether calls of these families are missing, or were made although nobody asked for them. */
+static bool is_as_expected(int family) {
+    bool of_three = family == DVTI_CUDA_FAMILY_elementwise || family == DVTI_CUDA_FAMILY_matmul ||
+                    family == DVTI_CUDA_FAMILY_reduce;
+    if (selected == THREE)
+        return (reached[family] > 0) == of_three;
+    return reached[family] > 0 || only || selected == PREWARM || !is_for_these_cards(family) ||
+           !is_written(family);
+}
+
 /* NVRTC knows one of the architectures, so that it makes machine code for it. */
 static bool makes_cubins(void) {
     int i;
@@ -361,10 +247,16 @@ static void report(void) {
                "bytes of stack\n",
                family_name(i), reached[i], most[i].kernels, most[i].registers, most[i].shared,
                most[i].stack);
-        if (reached[i] == 0 && !only && is_for_these_cards(i) && is_written(i)) {
+        if (!is_as_expected(i)) {
             failed++;
-            printf("FAIL %s: no call has reached it\n", family_name(i));
+            printf("FAIL %s: %s\n", family_name(i),
+                   selected == THREE ? "three operations should ask for theirs, and no other"
+                                     : "no call has reached it");
         }
+    }
+    if (selected == THREE && dvt_get_jit_stats().compiled != 3 * n_cards) {
+        failed++;
+        printf("FAIL three operations: %d programs\n", (int)dvt_get_jit_stats().compiled);
     }
     printf("the arguments of %d launches were compared with the CUBINs\n", compared);
     if (compared == 0 && makes_cubins()) {
@@ -374,47 +266,70 @@ static void report(void) {
     printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
 }
 
-static void read_options(int argc, char **argv) {
-    int i;
-    for (i = 1; i < argc; i++) {
-        verbose = verbose || strcmp(argv[i], "-v") == 0;
-        full = full || strcmp(argv[i], "--full") == 0;
-        ptx_only = ptx_only || strcmp(argv[i], "--ptx") == 0;
-        if (strncmp(argv[i], "--only=", 7) == 0)
-            only = argv[i] + 7;
-        if (strncmp(argv[i], "--forms=", 8) == 0)
-            forms_path = argv[i] + 8;
-    }
+/* A number, with what stands behind it. */
+static void choose_arch(const char *text) {
+    int archs[64], n = 0, arch = atoi(text), i;
+    for (i = 0; i < n_cards && arch > 0; i++)
+        if (cards[i].card.cc == arch) { /* one process keeps one image for both */
+            failed++;
+            printf("FAIL %s: 90 and 90a want a process each\n", text);
+            return;
+        }
+    if (arch > 0 && n_cards < MOST_ARCHS)
+        make_card(arch, text + strspn(text, "0123456789"));
+    if (strcmp(text, "all") == 0 && rtc->nvrtcGetNumSupportedArchs(&n) == 0 && n <= 64 &&
+        rtc->nvrtcGetSupportedArchs(archs) == 0)
+        for (; n > 0 && n_cards < MOST_ARCHS; n--)
+            make_card(archs[n - 1], "");
 }
 
-static void choose_archs(int argc, char **argv) {
-    int archs[64], n = 0, i;
-    for (i = 1; i < argc; i++) {
-        if (atoi(argv[i]) > 0 && n_cards < MOST_ARCHS)
-            make_card(atoi(argv[i]));
-        if (strcmp(argv[i], "all") == 0 && rtc->nvrtcGetNumSupportedArchs(&n) == 0 && n <= 64 &&
-            rtc->nvrtcGetSupportedArchs(archs) == 0)
-            for (; n > 0 && n_cards < MOST_ARCHS; n--)
-                make_card(archs[n - 1]);
+static bool choose_option(const char *text) {
+    static const char *const names[] = {"", "--base", "--full", "--three", "--prewarm"};
+    int i;
+    if (strncmp(text, "--only=", 7) == 0)
+        only = text + 7;
+    else if (strncmp(text, "--forms=", 8) == 0)
+        forms_path = text + 8;
+    else if (strcmp(text, "--ptx") == 0)
+        ptx_only = true;
+    else if (strcmp(text, "-v") == 0)
+        verbose = true;
+    else if (strcmp(text, "--times") == 0)
+        times = true;
+    else {
+        for (i = 1; i < DVTI_LENGTH(names) && strcmp(text, names[i]) != 0; i++)
+            continue;
+        if (i == DVTI_LENGTH(names))
+            return false;
+        selected = (selection)i;
+        full = selected == FULL;
     }
-    if (n_cards == 0) {
-        make_card(75);
-        make_card(90);
-        make_card(120);
-    }
+    return true;
 }
 
 int main(int argc, char **argv) {
+    int i;
     setvbuf(stdout, NULL, _IOLBF, 0);
     setenv("DEVTENSOR_CACHE", "0", 1);
-    read_options(argc, argv);
+    for (i = 1; i < argc; i++)
+        if (argv[i][0] == '-' && !choose_option(argv[i])) {
+            fprintf(stderr, "compile_all: %s: there is no such option\n", argv[i]);
+            return 2;
+        }
     make_driver(); /* first: NVRTC is chosen by its version */
     listen_to_nvrtc();
     if (!rtc) {
         printf("SKIP compile_all: %s\n0 passed, 0 failed, 1 skipped\n", dvt_error());
         return 0;
     }
-    choose_archs(argc, argv);
+    for (i = 1; i < argc; i++)
+        if (argv[i][0] != '-')
+            choose_arch(argv[i]);
+    if (n_cards == 0) {
+        make_card(75, "");
+        make_card(90, "");
+        make_card(120, "");
+    }
     listen_to_cpu();
     compute_everything();
     if (forms_path && !forms_write(forms_path, rtc)) {

@@ -309,7 +309,7 @@ static void once(const char *subject, void (*call)(void)) {
         }
 }
 
-static void compute_everything(void) {
+static void compute_some(void) {
     static const dvt_dtype others[] = {DVT_I32, DVT_I64, DVT_U8, DVT_BOOL};
     static const dvt_dtype tensor_core[] = {DVT_F32, DVT_F16, DVT_F64, DVT_BF16};
     int n = full ? 4 : 1, products_of = full ? 4 : 2;
@@ -330,4 +330,61 @@ static void compute_everything(void) {
     once("random", keyed_numbers);
     dvt_set_rng_engine(DVT_RNG_PHILOX);
     once("optimizer", optimizers);
+}
+
+/* ---- the families, each once ---- */
+/* Zeros, by no kernel; at most 32768 elements. */
+static dvt_array *given(dvt_shape shape, dvt_dtype dtype) {
+    static const double zeros[32768]; /* as large as those elements of any dtype */
+    return dvt_from_host(zeros, shape, dtype, dvt_cpu());
+}
+
+static void of_tensor_cores(dvt_dtype dtype) {
+    dvt_matmul(given(DVT_SHAPE(128, 128), dtype), given(DVT_SHAPE(128, 256), dtype));
+    plain_conv(given(DVT_SHAPE(2, 16, 16, 16), dtype), given(DVT_SHAPE(32, 16, 3, 3), dtype));
+}
+
+static void every_family(void) {
+    dvt_array *x = given(DVT_SHAPE(64, 64), DVT_F32);
+    dvt_pool2d_params p;
+    memset(&p, 0, sizeof p);
+    p.size[0] = 2;
+    filled(DVT_SHAPE(64, 64), DVT_F32);
+    dvt_add(x, x);
+    dvt_sum(x, DVT_AXES(1), false);
+    dvt_softmax(x, 1);
+    of_tensor_cores(DVT_F32); /* whose tiles are sums of float32 */
+    of_tensor_cores(DVT_F16);
+    dvt_max_pool2d(given(DVT_SHAPE(2, 3, 8, 8), DVT_F32), &p);
+    dvti_take_add(x, given(DVT_SHAPE(64), DVT_I64), 0, 10); /* index, sort */
+    dvt_uniform(0, 1, DVT_SHAPE(64), DVT_F32, dvt_cpu());
+    dvti_warm_step("compile_all", dvt_cpu(), DVTI_OP_sgd, 0, 0);
+    compile_program(DVTI_CUDA_FAMILY_all_reduce, DVT_F32, "dvti_all_sum", sizeof(dvti_kall));
+}
+
+static void three_operations(void) {
+    dvt_array *x = given(DVT_SHAPE(64, 64), DVT_F32);
+    dvt_sum(dvt_matmul(dvt_add(x, x), x), DVT_AXES(1), false);
+}
+
+static void prewarm(void) {
+    dvti_warm_all("compile_all", dvt_cpu());
+}
+
+static void compute_everything(void) {
+    switch (selected) {
+    case BASE:
+        once("base", every_family);
+        break;
+    case THREE:
+        once("three", three_operations);
+        break;
+    case PREWARM:
+        once("prewarm", prewarm);
+        break;
+    case SOME:
+    case FULL:
+        compute_some();
+        break;
+    }
 }

@@ -1,13 +1,22 @@
 #!/bin/sh
-# The CUDA kernels compiled for real architectures, with no card; see compile_all.c. A process for each architecture, because NVRTC
-# compiles one program at a time. Then the forms of PTX instructions in what was compiled are compared with the list of those that the
-# unit tests of the translator must cover (tests/simcuda/README.md): there may be none that the list lacks, and after --full for all
-# architectures of the list none too many in it. Arguments: as of compile_all; --list writes the list anew:
+# The CUDA kernels compiled for real architectures, with no card (see compile_all.c), and by a second compiler. A process for each
+# architecture, because NVRTC compiles one program at a time; as many at once as there are processors.
+# usage: run.sh [--list] [OPTION...] [ARCHITECTURE...]     the others are those of compile_all
+#   no argument: what `make test` does. Every family's usual program for all eight architectures, with its spills and the size of its
+#     arguments; for 9.0 besides, every family in what chooses its program, and that three operations compile three programs;
+#     clang's CUDA front end on every family's usual program.
+#   --full: what DVT_TEST_FULL=1 does. All operations, dtypes and layouts for all eight architectures, and all of them by clang.
+# Then the forms of PTX instructions in what was compiled are compared with the list of those that the unit tests of the translator must
+# cover (tests/simcuda/README.md): there may be none that the list lacks, and after --full for all architectures of the list none too many
+# in it. --list writes the list anew:
 #   sh tests/cuda/compile/run.sh --full --ptx --list 75 80 90 120
-# Environment: BUILD, CC, LIBS, MAKE, as the Makefile sets them.
+# Environment: BUILD, CC, LIBS, MAKE, as the Makefile sets them; CLANG, when clang++ has another name.
 . tests/lib.sh
 BUILD=${BUILD:-build/release}
 D=$BUILD/cuda/compile
+JOBS=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+CLANG=${CLANG:-clang++}
+ALL="75 80 86 89 90 90a 100 120"
 O=build/simcuda # the translator, whatever the configuration
 LIST=tests/simcuda/check/kernel_forms.txt
 LIST_ARCHS="75 80 90 120"
@@ -22,7 +31,7 @@ for argument in "$@"; do
     *) archs="$archs $argument" ;;
     esac
 done
-: "${archs:=75 90 120}"
+rm -rf "$D"
 mkdir -p "$D"
 if ! MAKEFLAGS= ${MAKE:-make} -s -f tests/simcuda/Makefile O=$O CC="${CC:-cc}" $O/lib/libptx.a >"$D/make.log" 2>&1; then
     tail -n 25 "$D/make.log"
@@ -35,15 +44,62 @@ ${CC:-cc} -std=gnu11 -O0 -I. tests/cuda/compile/compile_all.c $O/lib/libptx.a -o
     finish
     exit 1
 }
-rm -f "$D"/*.forms
-for arch in $archs; do
-    "$D/compile_all" $options --forms="$D/$arch.forms" "$arch" >"$D/$arch.log" 2>"$D/$arch.errors" &
-done
-wait
-for arch in $archs; do
-    echo "sm_$arch"
-    script "compile_all $arch" cat "$D/$arch.log"
-done
+
+# ---- NVRTC: a line for each process, the longest first ----
+[ -n "$archs$options" ] || default=1
+: "${archs:=$ALL}"
+if [ -n "$default" ]; then
+    echo "90"
+    for arch in $ALL; do echo "$arch --base"; done
+    echo "90 --three"
+else
+    for arch in $archs; do echo "$arch$options"; done
+fi >"$D/runs"
+# The sources are kept for the second compiler where it knows the architecture.
+awk '{ print NR, $0 }' "$D/runs" | xargs -P "$JOBS" -L 1 sh -c '
+    at=$0/$1
+    shift
+    unset DEVTENSOR_JIT_DUMP
+    case $1 in 75 | 80) mkdir "$at.sources" && export DEVTENSOR_JIT_DUMP="$at.sources" ;; esac
+    "$0/compile_all" --forms="$at.forms" "$@" >"$at.log" 2>"$at.errors"
+    echo $? >"$at.code"' "$D"
+run=0
+while read -r arguments; do
+    run=$((run + 1))
+    echo "compile_all $arguments"
+    script "compile_all $arguments" sh -c 'cat "$0.log"; exit "$(cat "$0.code")"' "$D/$run"
+done <"$D/runs"
+
+# ---- clang ----
+# Warnings left out: about what we write otherwise than it likes, parameters that an architecture or an operation has no use for, comparisons
+# of integers with themselves where a template asks for NaN, and parentheses that a macro brings to `#pragma unroll`.
+cat >"$D/second.sh" <<'END'
+"$CLANG" -x cuda --cuda-device-only --cuda-gpu-arch="$1" -std=c++17 -nocudainc -nocudalib -Xclang -target-feature -Xclang +ptx70 \
+    -Wall -Wextra -Werror -Wno-unknown-cuda-version -Wno-parentheses -Wno-unused-parameter -Wno-sign-compare \
+    -Wno-tautological-compare -Wno-cuda-compat -include tests/cuda/compile/second.h -S "$2" -o /dev/null >"$2.said" 2>&1 || echo "$2" >>"$3"
+END
+export CLANG
+echo '__global__ void nothing() {}' >"$D/nothing.cu"
+sources=$(ls -d "$D"/*.sources 2>/dev/null)
+if [ -z "$sources" ]; then
+    [ -z "$default" ] || skip "clang on the kernels" "NVRTC has compiled nothing"
+elif ! has "$CLANG"; then
+    skip "clang on the kernels" "$CLANG is not installed"
+elif ! sh "$D/second.sh" sm_80 "$D/nothing.cu" "$D/refused" || [ -s "$D/refused" ]; then
+    skip "clang on the kernels" "$CLANG has no CUDA front end that works: $(head -n 1 "$D/nothing.cu.said")"
+else
+    for folder in $sources; do
+        arch=$(sed -n "$(basename "$folder" .sources)s/ .*//p" "$D/runs")
+        : >"$D/refused"
+        ls "$folder"/*.cu | xargs -P "$JOBS" -I{} sh "$D/second.sh" "sm_$arch" {} "$D/refused"
+        while read -r file; do
+            fail "clang, sm_$arch: $(sed -n '/^#line 1 "variant"/,/^#line 1 "[a-z_]*.cu"/p' "$file" | tr '\n' ' ')" "$(head -n 12 "$file.said")"
+        done <"$D/refused"
+        accepted=$(($(ls "$folder"/*.cu | wc -l) - $(wc -l <"$D/refused")))
+        passed=$((passed + accepted))
+        echo "clang accepts $accepted programs for sm_$arch"
+    done
+fi
 
 # ---- the forms ----
 # Is this all that the list is made of?
