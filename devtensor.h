@@ -870,8 +870,8 @@ DVT_API dvt_array *dvt_clip(dvt_array *x, double low, double high);
 DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high);
 
 /* ---- reductions: over the named axes, or DVT_ALL. keepdims leaves axes of extent 1.
-   Sums are formed in float64 (int64 for integers) in a fixed order: the same bits for any number of
-   threads. ---- */
+   Sums are formed in float64 (int64 for integers; four floats may meet in float32 before) in a fixed
+   order: the same bits for any number of threads. ---- */
 DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes, bool keepdims); /* integers give int64 */
 DVT_API dvt_array *dvt_prod(dvt_array *x, dvt_axes axes, bool keepdims);
 DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes,
@@ -4493,8 +4493,8 @@ typedef enum dvti_kernel {
        same strides, never overlap otherwise. */
     DVTI_K_ELEMENTWISE,
     /* op: sum, mean, prod, min, max, any, all, norm, logsumexp, argmin, argmax. in[0]'s first i[0] axes are kept, in order, and are
-       out[0]'s axes; the others are reduced. f[0]: the count, for mean. Sums in float64 or int64, in index order with a fixed
-       tree. Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf. */
+       out[0]'s axes; the others are reduced. f[0]: the count, for mean. Sums in float64 or int64, in a fixed tree that the
+       shape and the strides decide; four floats of up to 32 bits may meet in float32 before (squares never). Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf. */
     DVTI_K_REDUCE,
     /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape. */
     DVTI_K_SOFTMAX,
@@ -6498,12 +6498,26 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
 #ifdef DEVTENSOR_LINES
 #line 32 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/3_cpu/dvt_cpu.c ==== */
-/* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
-   which virtual GPUs share. */
+/* ==== begin src/3_cpu/cpu_reduce.c ==== */
+/* Reductions of floats of up to 32 bits by a tier's loops: sum, mean, norm, min, max, argmin, argmax. As in ref/ref_reduce.c, chunks of a result
+   are cut by the shape alone and combined as a balanced tree, so the bits do not depend on the number of threads; where kept positions
+   lie closer in memory than reduced ones, neighbouring results are formed side by side. What lies neither way, and 16-bit floats, go
+   through blocks in the first-level cache. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/dvt_cpu.c"
+#line 4 "src/3_cpu/cpu_reduce.c"
 #endif
+/* ==== begin src/3_cpu/simd/dvt_simd.h ==== */
+/* Kernels for one instruction set each: a *tier*. The text of a kernel stands once, in an .inl of this folder, and is pasted for every
+   tier (tier_*.c), where V(word) means that tier's word. The best tier that the machine has is chosen at first use; DEVTENSOR_ISA or
+   dvt_set_cpu_isa choose another one. Tier "reference" has no kernels: then ref/ computes, which is what tests compare with.
+
+   What a tier must keep: the same bits as all the others where the machine multiplies and adds in one step (AVX2, AVX-512, NEON); it
+   reads and writes no byte outside its operands; it never allocates. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/3_cpu/simd/dvt_simd.h"
+#endif
+#ifndef DVTI_SIMD_H
+#define DVTI_SIMD_H
 /* ==== begin src/3_cpu/dvt_cpu.h ==== */
 /* The CPU backend's rooms and what they offer each other. Kernels run a whole launch in the calling thread, helped by the pool
    where that pays; they never allocate (dvti_cpu_workspace says what they need) and never fail. */
@@ -6635,10 +6649,385 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 #endif
 /* ==== end src/3_cpu/dvt_cpu.h ==== */
 #ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/simd/dvt_simd.h"
+#endif
+
+#if defined(__x86_64__) || defined(_M_X64)
+#define DVTI_X86 1
+#else
+#define DVTI_X86 0
+#endif
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_INLINE static inline __attribute__((__always_inline__, __unused__))
+#else
+#define DVTI_INLINE static __forceinline
+#endif
+/* The tier of processors that have no file of their own needs the compiler's vector types. x86 processors without AVX2 are too old to pay
+   for it with two seconds of everybody's compile time: there the reference computes, and the tests ask for this tier. */
+#if (defined(__GNUC__) || defined(__clang__)) && (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TIER))
+#define DVTI_PLAIN 1
+#else
+#define DVTI_PLAIN 0
+#endif
+#if defined(__aarch64__) && DVTI_PLAIN
+#define DVTI_NEON 1
+#endif
+
+/* One run of elements. An operand with step 0 is one value for all of them; else the step is 1. out may be an operand. */
+typedef struct dvti_loop {
+    const void *in[3];
+    int step[3];
+    void *out;
+    int64_t n;
+    double low, high; /* clip */
+} dvti_loop;
+
+typedef void (*dvti_loop_fn)(const dvti_loop *loop);
+
+/* Reduces float elements to sums, sums of squares or extremes. `at` of an extreme is where the first one stands; it may be NULL. */
+typedef struct dvti_fold {
+    /* n > 0 elements in one run. */
+    void (*row)(const float *x, int64_t n, double *value, int64_t *at);
+    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart: sums are added to value, extremes replace it. value and at
+       have room for DVTI_BLOCK. */
+    void (*columns)(const float *x, int64_t step, int64_t rows, int64_t n, double *value,
+                    int64_t *at);
+} dvti_fold;
+
+typedef struct dvti_simd {
+    const char *name;
+    /* NULL for an operation that this tier has no loop for. */
+    dvti_loop_fn (*loop_f32)(dvti_op op);
+    dvti_fold (*fold)(dvti_op op);
+} dvti_simd;
+
+/* NULL: the reference computes. */
+DVTI_FN const dvti_simd *dvti_simd_now(void);
+
+/* The tiers of this build, best first, and how many there are; those that the machine has not are left out. */
+DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
+
+/* Whole launches by a tier's kernels. False: not one that they are made for, nothing is done. */
+DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
+DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
+
+#if DVTI_X86
+DVTI_FN const dvti_simd *dvti_simd_avx512(void);
+DVTI_FN const dvti_simd *dvti_simd_avx2(void);
+#endif
+#if DVTI_PLAIN
+DVTI_FN const dvti_simd *dvti_simd_plain(void);
+#endif
+
+#endif
+/* ==== end src/3_cpu/simd/dvt_simd.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/cpu_reduce.c"
+#endif
+
+#define DVTI_FOLD_CHUNK 32768       /* reduced positions per chunk of one result */
+#define DVTI_FOLD_COLUMN_CHUNK 1024 /* the same for neighbouring results */
+#define DVTI_FOLD_RUN 32            /* shorter runs in memory are gathered into blocks */
+#define DVTI_FOLD_ROWS 8            /* rows of a block of columns */
+
+typedef struct dvti_folded {
+    double f;
+    int64_t at;
+} dvti_folded;
+
+typedef struct dvti_fold_plan {
+    const dvti_launch *launch;
+    dvti_fold fold;
+    bool arg, extreme, smallest;
+    dvti_view kept, reduced, out;
+    int64_t n_kept, n_reduced, chunk, n_chunks;
+    int64_t tile, across,
+        n_tiles; /* results per work item, items per row of kept positions, in all */
+} dvti_fold_plan;
+
+/* ---- combining ---- */
+/* Is b to be preferred? NaN before everything, then the extreme, then the first. */
+static bool dvti_fold_prefers(const dvti_fold_plan *plan, dvti_folded b, dvti_folded a) {
+    if (a.f != a.f || b.f != b.f)
+        return b.f != b.f && (a.f == a.f || b.at < a.at);
+    if (a.f == b.f)
+        return b.at < a.at;
+    return plan->smallest ? b.f < a.f : b.f > a.f;
+}
+
+static void dvti_fold_combine(const dvti_fold_plan *plan, dvti_folded *a, dvti_folded b) {
+    if (!plan->extreme)
+        a->f += b.f;
+    else if (dvti_fold_prefers(plan, b, *a))
+        *a = b;
+}
+
+/* n > 0; the result is in p[0]. */
+static void dvti_fold_tree(const dvti_fold_plan *plan, dvti_folded *p, int64_t n) {
+    int64_t step, i;
+    for (step = 1; step < n; step *= 2)
+        for (i = 0; i + step < n; i += 2 * step)
+            dvti_fold_combine(plan, &p[i], p[i + step]);
+}
+
+static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t result, dvti_folded p) {
+    const dvti_view *out = &plan->out;
+    int64_t at = out->ndim == 1 ? result * out->stride[0] : dvti_cursor_at(out, result).at;
+    if (plan->arg) {
+        dvti_store_i64(out->data, out->dtype, at, p.at);
+        return;
+    }
+    if (plan->launch->op == DVTI_OP_mean)
+        p.f /= plan->launch->f[0];
+    else if (plan->launch->op == DVTI_OP_norm)
+        p.f = sqrt(p.f);
+    dvti_store_f64(out->data, out->dtype, at, p.f);
+}
+
+/* ---- chunks ---- */
+/* Reduced positions begin..end of the result whose first element is element number `base`. */
+static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t base, int64_t begin,
+                                 int64_t end) {
+    dvti_view row = plan->reduced;
+    const int last = row.ndim - 1;
+    bool direct = row.dtype == DVT_F32 && (row.stride[last] == 1 || row.dim[last] == 1) &&
+                  (last == 0 || row.dim[last] >= DVTI_FOLD_RUN);
+    dvti_cursor cursor;
+    dvti_folded all, one;
+    float block[DVTI_BLOCK];
+    int64_t at, n;
+    all.f = 0;
+    all.at = 0;
+    row.data = (char *)row.data + base * dvt_dtype_size(row.dtype);
+    cursor = dvti_cursor_at(&row, begin);
+    for (at = begin; at < end; at += n) {
+        const float *x = block;
+        if (direct) {
+            n = DVTI_MIN(end - at, row.dim[last] - cursor.index[last]);
+            x = (const float *)row.data + cursor.at;
+            if (at + n < end)
+                dvti_cursor_advance(&cursor, &row, n);
+        } else {
+            n = DVTI_MIN(end - at, DVTI_BLOCK);
+            dvti_load_block(&row, at, n, DVTI_F32, block);
+        }
+        one.at = 0;
+        plan->fold.row(x, n, &one.f, plan->arg ? &one.at : NULL);
+        one.at += at;
+        if (at == begin)
+            all = one;
+        else
+            dvti_fold_combine(plan, &all, one);
+    }
+    return all;
+}
+
+typedef struct dvti_fold_lanes {
+    double f[DVTI_BLOCK];
+    int64_t at[DVTI_BLOCK];
+} dvti_fold_lanes;
+
+/* `rows` runs of n columns, the first of which is reduced position `at`. */
+static void dvti_fold_panel(const dvti_fold_plan *plan, const float *x, int64_t step, int64_t rows,
+                            int64_t n, int64_t at, bool first, dvti_fold_lanes *to) {
+    dvti_fold_lanes some;
+    dvti_folded a, b;
+    int64_t j;
+    if (!plan->extreme) {
+        plan->fold.columns(x, step, rows, n, to->f, NULL);
+        return;
+    }
+    plan->fold.columns(x, step, rows, n, some.f, plan->arg ? some.at : NULL);
+    for (j = 0; j < n; j++) {
+        a.f = to->f[j];
+        a.at = plan->arg ? to->at[j] : 0;
+        b.f = some.f[j];
+        b.at = at + (plan->arg ? some.at[j] : 0);
+        if (first)
+            a = b;
+        else
+            dvti_fold_combine(plan, &a, b);
+        to->f[j] = a.f;
+        to->at[j] = a.at;
+    }
+}
+
+/* Reduced positions begin..end of n neighbouring results. */
+static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_t n, int64_t begin,
+                              int64_t end, dvti_fold_lanes *to) {
+    const dvti_view *reduced = &plan->reduced;
+    const int last = reduced->ndim - 1;
+    dvti_cursor cursor = dvti_cursor_at(reduced, begin),
+                start = dvti_cursor_at(&plan->kept, result);
+    const int kept = plan->kept.ndim - 1;
+    dvti_view row = plan->kept;
+    bool direct = row.dtype == DVT_F32 && row.stride[kept] == 1;
+    float block[DVTI_FOLD_ROWS * DVTI_BLOCK];
+    int64_t at, rows, r;
+    memset(to->f, 0, sizeof to->f);
+    for (at = begin; at < end; at += rows) {
+        const float *x = block;
+        rows = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
+        if (direct) {
+            x = (const float *)row.data + start.at + cursor.at;
+        } else {
+            rows = DVTI_MIN(rows, DVTI_FOLD_ROWS);
+            for (r = 0; r < rows; r++) {
+                row.data = (char *)plan->kept.data +
+                           (cursor.at + r * reduced->stride[last]) * dvt_dtype_size(row.dtype);
+                dvti_load_block(&row, result, n, DVTI_F32, block + r * DVTI_BLOCK);
+            }
+        }
+        dvti_fold_panel(plan, x, direct ? reduced->stride[last] : DVTI_BLOCK, rows, n, at,
+                        at == begin, to);
+        if (at + rows < end)
+            dvti_cursor_advance(&cursor, reduced, rows);
+    }
+}
+
+/* ---- the launch ---- */
+static void dvti_fold_store(const dvti_fold_plan *plan, int64_t result, int64_t chunk,
+                            dvti_folded one) {
+    if (plan->n_chunks == 1)
+        dvti_fold_finish(plan, result, one);
+    else
+        ((dvti_folded *)plan->launch->workspace)[result * plan->n_chunks + chunk] = one;
+}
+
+static void dvti_fold_column_items(void *user, int64_t begin, int64_t end) {
+    const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
+    dvti_fold_lanes lanes;
+    dvti_folded one;
+    int64_t item, j;
+    for (item = begin; item < end; item++) {
+        int64_t chunk = item % plan->n_chunks, tile = item / plan->n_chunks;
+        int64_t from = chunk * plan->chunk, to = DVTI_MIN(from + plan->chunk, plan->n_reduced);
+        int64_t width = plan->kept.dim[plan->kept.ndim - 1];
+        int64_t column = tile % plan->across * plan->tile, n = DVTI_MIN(plan->tile, width - column);
+        int64_t result = tile / plan->across * width + column;
+        dvti_fold_columns(plan, result, n, from, to, &lanes);
+        for (j = 0; j < n; j++) {
+            one.f = lanes.f[j];
+            one.at = plan->arg ? lanes.at[j] : 0;
+            dvti_fold_store(plan, result + j, chunk, one);
+        }
+    }
+}
+
+static void dvti_fold_row_items(void *user, int64_t begin, int64_t end) {
+    const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
+    int64_t result = begin / plan->n_chunks, chunk = begin % plan->n_chunks, item;
+    dvti_cursor cursor = dvti_cursor_at(&plan->kept, result);
+    for (item = begin; item < end; item++) {
+        int64_t from = chunk * plan->chunk, to = DVTI_MIN(from + plan->chunk, plan->n_reduced);
+        dvti_fold_store(plan, result, chunk, dvti_fold_row(plan, cursor.at, from, to));
+        if (++chunk == plan->n_chunks && item + 1 < end) {
+            chunk = 0;
+            result++;
+            dvti_cursor_advance(&cursor, &plan->kept, 1);
+        }
+    }
+}
+
+static void dvti_fold_trees(void *user, int64_t begin, int64_t end) {
+    const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
+    int64_t result;
+    for (result = begin; result < end; result++) {
+        dvti_folded *mine = (dvti_folded *)plan->launch->workspace + result * plan->n_chunks;
+        dvti_fold_tree(plan, mine, plan->n_chunks);
+        dvti_fold_finish(plan, result, mine[0]);
+    }
+}
+
+static void dvti_fold_plan_of(const dvti_launch *launch, dvti_fold_plan *plan) {
+    int kept = (int)launch->i[0], i;
+    dvti_view *reduced = &plan->reduced;
+    int64_t width;
+    plan->launch = launch;
+    plan->kept = plan->reduced = launch->in[0];
+    plan->out = launch->out[0];
+    plan->kept.ndim = kept;
+    reduced->ndim = launch->in[0].ndim - kept;
+    for (i = 0; i < reduced->ndim; i++) {
+        reduced->dim[i] = launch->in[0].dim[kept + i];
+        reduced->stride[i] = launch->in[0].stride[kept + i];
+    }
+    plan->n_kept = dvti_view_size(&plan->kept);
+    plan->n_reduced = dvti_view_size(reduced);
+    dvti_merge_axes(&plan->kept);
+    dvti_merge_axes(reduced);
+    dvti_merge_axes(&plan->out);
+    plan->tile = 1;
+    plan->chunk = DVTI_FOLD_CHUNK;
+    width = plan->kept.dim[plan->kept.ndim - 1];
+    if (plan->n_reduced > 1 && width >= 16 &&
+        plan->kept.stride[plan->kept.ndim - 1] < reduced->stride[reduced->ndim - 1]) {
+        plan->tile = DVTI_MIN(DVTI_BLOCK, width);
+        plan->chunk = DVTI_FOLD_COLUMN_CHUNK;
+    }
+    plan->across = (width + plan->tile - 1) / plan->tile;
+    plan->n_tiles = width ? plan->n_kept / width * plan->across : 0;
+    plan->n_chunks = DVTI_MAX((plan->n_reduced + plan->chunk - 1) / plan->chunk, 1);
+}
+
+DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch) {
+    dvti_fold_plan plan;
+    dvti_fold_plan_of(launch, &plan);
+    return plan.n_chunks > 1 ? plan.n_kept * plan.n_chunks * (int64_t)sizeof(dvti_folded) : 0;
+}
+
+DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) {
+    dvt_dtype dtype = launch->in[0].dtype;
+    dvti_fold_plan plan;
+    double item, element = dtype == DVT_F32 ? 0.06 : 0.6;
+    plan.fold = simd->fold(launch->op);
+    if (!plan.fold.row || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16))
+        return false;
+    dvti_fold_plan_of(launch, &plan);
+    if (plan.n_reduced == 0)
+        return false;
+    plan.arg = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_argmax;
+    plan.smallest = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_min;
+    plan.extreme = plan.arg || plan.smallest || launch->op == DVTI_OP_max;
+    item = 20 + element * (double)(plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced));
+    dvti_parallel_for(plan.n_tiles * plan.n_chunks, item,
+                      plan.tile > 1 ? dvti_fold_column_items : dvti_fold_row_items, &plan);
+    if (plan.n_chunks > 1)
+        dvti_parallel_for(plan.n_kept, 2.5 * (double)plan.n_chunks, dvti_fold_trees, &plan);
+    return true;
+}
+
+#undef DVTI_FOLD_CHUNK
+#undef DVTI_FOLD_COLUMN_CHUNK
+#undef DVTI_FOLD_RUN
+#undef DVTI_FOLD_ROWS
+/* ==== end src/3_cpu/cpu_reduce.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 33 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/dvt_cpu.c ==== */
+/* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
+   which virtual GPUs share. */
+#ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/dvt_cpu.c"
 #endif
 
+/* What a tier of instructions has made for launches like this one. */
+static bool dvti_cpu_run_fast(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now();
+    if (!simd)
+        return false;
+    switch ((int)launch->kernel) {
+    case DVTI_K_REDUCE:
+        return dvti_fast_reduce(launch, simd);
+    default:
+        return false;
+    }
+}
+
 DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
+    if (dvti_cpu_run_fast(launch))
+        return;
     switch (launch->kernel) {
     case DVTI_K_FILL:
     case DVTI_K_ARANGE:
@@ -6684,10 +7073,11 @@ static int dvti_cpu_threads(const dvti_device *device) {
     return device->ctx.type == DVT_DEVICE_GPU ? 1 : dvti_parallel_width();
 }
 
+/* The tier may change between this question and the launch, so the answer is right for all. */
 DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch) {
     switch (launch->kernel) {
     case DVTI_K_REDUCE:
-        return dvti_ref_reduce_workspace(launch);
+        return DVTI_MAX(dvti_ref_reduce_workspace(launch), dvti_fast_reduce_workspace(launch));
     case DVTI_K_MATMUL:
         return dvti_ref_matmul_workspace(launch, dvti_cpu_threads(device));
     case DVTI_K_TAKE:
@@ -6779,7 +7169,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/devtensor_spine.h"
+#line 34 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -7239,7 +7629,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
+#line 35 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -7366,7 +7756,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
+#line 36 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -8103,7 +8493,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 37 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -8262,85 +8652,12 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
    one already, in memory), one loop per row of the op table runs over it, and the result is stored. The loops are a tier's, or those
    expanded from the table here; dtypes and strides are ref_block.c's. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/ref/ref_elementwise.c"
-#endif
-/* ==== begin src/3_cpu/simd/dvt_simd.h ==== */
-/* Kernels for one instruction set each: a *tier*. The text of a kernel stands once, in an .inl of this folder, and is pasted for every
-   tier (tier_*.c), where V(word) means that tier's word. The best tier that the machine has is chosen at first use; DEVTENSOR_ISA or
-   dvt_set_cpu_isa choose another one. Tier "reference" has no kernels: then ref/ computes, which is what tests compare with.
-
-   What a tier must keep: the same bits as all the others where the machine multiplies and adds in one step (AVX2, AVX-512, NEON); it
-   reads and writes no byte outside its operands; it never allocates. */
-#ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/dvt_simd.h"
-#endif
-#ifndef DVTI_SIMD_H
-#define DVTI_SIMD_H
-#ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/dvt_simd.h"
-#endif
-
-#if defined(__x86_64__) || defined(_M_X64)
-#define DVTI_X86 1
-#else
-#define DVTI_X86 0
-#endif
-#if defined(__GNUC__) || defined(__clang__)
-#define DVTI_INLINE static inline __attribute__((__always_inline__, __unused__))
-#else
-#define DVTI_INLINE static __forceinline
-#endif
-/* The tier of processors that have no file of their own needs the compiler's vector types. x86 processors without AVX2 are too old to pay
-   for it with two seconds of everybody's compile time: there the reference computes, and the tests ask for this tier. */
-#if (defined(__GNUC__) || defined(__clang__)) && (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TIER))
-#define DVTI_PLAIN 1
-#else
-#define DVTI_PLAIN 0
-#endif
-#if defined(__aarch64__) && DVTI_PLAIN
-#define DVTI_NEON 1
-#endif
-
-/* One run of elements. An operand with step 0 is one value for all of them; else the step is 1. out may be an operand. */
-typedef struct dvti_loop {
-    const void *in[3];
-    int step[3];
-    void *out;
-    int64_t n;
-    double low, high; /* clip */
-} dvti_loop;
-
-typedef void (*dvti_loop_fn)(const dvti_loop *loop);
-
-typedef struct dvti_simd {
-    const char *name;
-    /* NULL for an operation that this tier has no loop for. */
-    dvti_loop_fn (*loop_f32)(dvti_op op);
-} dvti_simd;
-
-/* NULL: the reference computes. */
-DVTI_FN const dvti_simd *dvti_simd_now(void);
-
-/* The tiers of this build, best first, and how many there are; those that the machine has not are left out. */
-DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
-
-#if DVTI_X86
-DVTI_FN const dvti_simd *dvti_simd_avx512(void);
-DVTI_FN const dvti_simd *dvti_simd_avx2(void);
-#endif
-#if DVTI_PLAIN
-DVTI_FN const dvti_simd *dvti_simd_plain(void);
-#endif
-
-#endif
-/* ==== end src/3_cpu/simd/dvt_simd.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/ref/ref_elementwise.c"
 #endif
@@ -8784,7 +9101,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -8870,7 +9187,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -9695,7 +10012,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -9912,7 +10229,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -10128,7 +10445,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -10220,7 +10537,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -10576,7 +10893,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -10904,7 +11221,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -11350,7 +11667,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -11431,7 +11748,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -11576,7 +11893,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -12376,8 +12693,259 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/reduce.inl ==== */
+/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
+   those in double: as fast as float alone, and the error does not grow with the length. Squares are double at once, because they overflow. */
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32)};
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/reduce.inl"
+#endif
+#define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
+
+/* x, x + step, x + 2 step, x + 3 step. */
+DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step) {
+    V(f) a = V(add)(V(load)(x), V(load)(x + step));
+    V(f) b = V(add)(V(load)(x + 2 * step), V(load)(x + 3 * step));
+    return V(add)(a, b);
+}
+
+DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
+    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
+}
+
+static void V(fold_sum)(const float *x, int64_t n, double *value, int64_t *at) {
+    V(d) low = V(dzero)(), high = V(dzero)();
+    V(f) s;
+    (void)at;
+    for (; n >= 64; n -= 64, x += 64) {
+        s = V(sum4)(x, 16);
+        low = V(dadd)(low, V(widen_low)(s));
+        high = V(dadd)(high, V(widen_high)(s));
+    }
+    for (; n > 0; n -= 16, x += 16) {
+        s = V(load_upto)(x, n);
+        low = V(dadd)(low, V(widen_low)(s));
+        high = V(dadd)(high, V(widen_high)(s));
+    }
+    *value = V(dfold_add)(V(dadd)(low, high));
+}
+
+static void V(fold_squares)(const float *x, int64_t n, double *value, int64_t *at) {
+    V(d) low = V(dzero)(), high = V(dzero)(), a, b;
+    V(f) s;
+    (void)at;
+    for (; n > 0; n -= 16, x += 16) {
+        s = V(load_upto)(x, n);
+        a = V(widen_low)(s);
+        b = V(widen_high)(s);
+        low = V(dfma)(a, a, low);
+        high = V(dfma)(b, b, high);
+    }
+    *value = V(dfold_add)(V(dadd)(low, high));
+}
+
+/* ---- extremes: the largest of x or, `smallest`, of -x. NaN is larger than all; of equals the first one. ---- */
+/* The first of n elements that is `best`, or that is NaN. n when none is. */
+static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
+    const V(f) wanted = V(set)(best);
+    int64_t at;
+    int k;
+    for (at = 0; at < n; at += 16) {
+        V(f) v = V(load_upto)(x + at, n - at);
+        uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
+        for (k = 0; bits; k++, bits >>= 1)
+            if (bits & 1)
+                return DVTI_MIN(at + k, n);
+    }
+    return n;
+}
+
+/* 1 to DVTI_FOLD_BLOCK elements; false when there is a NaN. */
+DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, V(f) flip, V(f) * most) {
+    V(f) least = V(set)(-INFINITY), m0 = least, m1 = least, m2 = least, m3 = least, a, b, c, d;
+    V(m) nan = V(unord)(least, least);
+    float few[16];
+    int k;
+    if (n < 16) {
+        for (k = 0; k < 16; k++)
+            few[k] = x[k < n ? k : 0];
+        x = few;
+        n = 16;
+    }
+    for (; n >= 64; n -= 64, x += 64) {
+        a = V(load)(x);
+        b = V(load)(x + 16);
+        c = V(load)(x + 32);
+        d = V(load)(x + 48);
+        nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
+        m0 = V(max)(V(bit_xor)(a, flip), m0);
+        m1 = V(max)(V(bit_xor)(b, flip), m1);
+        m2 = V(max)(V(bit_xor)(c, flip), m2);
+        m3 = V(max)(V(bit_xor)(d, flip), m3);
+    }
+    for (; n > 0; n -= 16, x += 16) {
+        if (n < 16) /* again what has been seen already */
+            x -= 16 - n;
+        a = V(load)(x);
+        nan = V(mor)(nan, V(unord)(a, a));
+        m0 = V(max)(V(bit_xor)(a, flip), m0);
+    }
+    *most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
+    return !V(mbits)(nan);
+}
+
+/* n > 0. at may be NULL. */
+static void V(fold_extreme)(const float *x, int64_t n, bool smallest, double *value, int64_t *at) {
+    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
+    float best = -INFINITY;
+    int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
+    bool numbers = true;
+    V(f) most;
+    for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
+        int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
+        numbers = V(fold_block)(x + block, length, flips, &most);
+        if (numbers && !V(mbits)(V(gt)(most, V(set)(best))) && block)
+            continue;
+        best = V(fold_max)(most);
+        where = block;
+        size = length;
+    }
+    best = smallest ? -best : best;
+    *value = numbers ? (double)best : (double)NAN;
+    if (at)
+        *at = where + V(fold_find)(x + where, size, best, !numbers);
+}
+
+static void V(fold_largest)(const float *x, int64_t n, double *value, int64_t *at) {
+    V(fold_extreme)(x, n, false, value, at);
+}
+
+static void V(fold_smallest)(const float *x, int64_t n, double *value, int64_t *at) {
+    V(fold_extreme)(x, n, true, value, at);
+}
+
+/* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
+DVTI_INLINE void V(fold_add_to)(double *value, V(f) s) {
+    V(dstore)(value, V(dadd)(V(dload)(value), V(widen_low)(s)));
+    V(dstore)(value + 8, V(dadd)(V(dload)(value + 8), V(widen_high)(s)));
+}
+
+/* Adds to value. */
+static void V(fold_sum_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                double *value, int64_t *at) {
+    float last[4 * 16];
+    int64_t j;
+    int k;
+    (void)at;
+    for (; rows >= 4; rows -= 4, x += 4 * step) {
+        for (j = 0; j + 16 <= n; j += 16)
+            V(fold_add_to)(value + j, V(sum4)(x + j, step));
+        for (k = 0; j < n && k < 4; k++)
+            V(store)(last + 16 * k, V(load_n)(x + k * step + j, n - j));
+        if (j < n)
+            V(fold_add_to)(value + j, V(sum4)(last, 16));
+    }
+    for (; rows > 0; rows--, x += step)
+        for (j = 0; j < n; j += 16)
+            V(fold_add_to)(value + j, V(load_upto)(x + j, n - j));
+}
+
+static void V(fold_square_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                   double *value, int64_t *at) {
+    int64_t j, r, some;
+    (void)at;
+    for (; rows > 0; rows -= some, x += some * step) {
+        some = DVTI_MIN(rows, 4);
+        for (j = 0; j < n; j += 16) {
+            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8), a, b;
+            for (r = 0; r < some; r++) {
+                V(f) v = V(load_upto)(x + r * step + j, n - j);
+                a = V(widen_low)(v);
+                b = V(widen_high)(v);
+                low = V(dfma)(a, a, low);
+                high = V(dfma)(b, b, high);
+            }
+            V(dstore)(value + j, low);
+            V(dstore)(value + j + 8, high);
+        }
+    }
+}
+
+/* Sets value and, where it is wanted, at: the row. rows > 0. */
+static void V(fold_extreme_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                    bool smallest, double *value, int64_t *at) {
+    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
+    float best[DVTI_BLOCK];
+    int32_t place[DVTI_BLOCK];
+    int64_t j, r, row, some;
+    V(m) better;
+    V(f) most, v;
+    V(i) where;
+    for (j = 0; j < n; j += 16) {
+        V(store)(best + j, V(bit_xor)(V(load_upto)(x + j, n - j), flips));
+        V(istore)(place + j, V(iset)(0));
+    }
+    for (row = 1; row < rows; row += some) {
+        some = DVTI_MIN(rows - row, 8);
+        for (j = 0; j < n; j += 16) {
+            most = V(load)(best + j);
+            where = V(iload)(place + j);
+            for (r = row; r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
+                better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
+                most = V(select)(better, v, most);
+                where = V(iselect)(better, V(iset)((int32_t)r), where);
+            }
+            V(store)(best + j, most);
+            V(istore)(place + j, where);
+        }
+    }
+    for (j = 0; j < n; j++)
+        value[j] = smallest ? -best[j] : best[j];
+    for (j = 0; at && j < n; j++)
+        at[j] = place[j];
+}
+
+static void V(fold_largest_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                    double *value, int64_t *at) {
+    V(fold_extreme_columns)(x, step, rows, n, false, value, at);
+}
+
+static void V(fold_smallest_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                     double *value, int64_t *at) {
+    V(fold_extreme_columns)(x, step, rows, n, true, value, at);
+}
+
+static dvti_fold V(fold)(dvti_op op) {
+    static const dvti_fold sum = {V(fold_sum), V(fold_sum_columns)};
+    static const dvti_fold squares = {V(fold_squares), V(fold_square_columns)};
+    static const dvti_fold largest = {V(fold_largest), V(fold_largest_columns)};
+    static const dvti_fold smallest = {V(fold_smallest), V(fold_smallest_columns)};
+    static const dvti_fold none = {NULL, NULL};
+    switch ((int)op) {
+    case DVTI_OP_sum:
+    case DVTI_OP_mean:
+        return sum;
+    case DVTI_OP_norm:
+        return squares;
+    case DVTI_OP_max:
+    case DVTI_OP_argmax:
+        return largest;
+    case DVTI_OP_min:
+    case DVTI_OP_argmin:
+        return smallest;
+    default:
+        return none;
+    }
+}
+
+#undef DVTI_FOLD_BLOCK
+/* ==== end src/3_cpu/simd/reduce.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/simd/tier_avx2.c"
@@ -12424,7 +12992,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -13217,8 +13785,259 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/reduce.inl ==== */
+/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
+   those in double: as fast as float alone, and the error does not grow with the length. Squares are double at once, because they overflow. */
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32)};
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/reduce.inl"
+#endif
+#define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
+
+/* x, x + step, x + 2 step, x + 3 step. */
+DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step) {
+    V(f) a = V(add)(V(load)(x), V(load)(x + step));
+    V(f) b = V(add)(V(load)(x + 2 * step), V(load)(x + 3 * step));
+    return V(add)(a, b);
+}
+
+DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
+    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
+}
+
+static void V(fold_sum)(const float *x, int64_t n, double *value, int64_t *at) {
+    V(d) low = V(dzero)(), high = V(dzero)();
+    V(f) s;
+    (void)at;
+    for (; n >= 64; n -= 64, x += 64) {
+        s = V(sum4)(x, 16);
+        low = V(dadd)(low, V(widen_low)(s));
+        high = V(dadd)(high, V(widen_high)(s));
+    }
+    for (; n > 0; n -= 16, x += 16) {
+        s = V(load_upto)(x, n);
+        low = V(dadd)(low, V(widen_low)(s));
+        high = V(dadd)(high, V(widen_high)(s));
+    }
+    *value = V(dfold_add)(V(dadd)(low, high));
+}
+
+static void V(fold_squares)(const float *x, int64_t n, double *value, int64_t *at) {
+    V(d) low = V(dzero)(), high = V(dzero)(), a, b;
+    V(f) s;
+    (void)at;
+    for (; n > 0; n -= 16, x += 16) {
+        s = V(load_upto)(x, n);
+        a = V(widen_low)(s);
+        b = V(widen_high)(s);
+        low = V(dfma)(a, a, low);
+        high = V(dfma)(b, b, high);
+    }
+    *value = V(dfold_add)(V(dadd)(low, high));
+}
+
+/* ---- extremes: the largest of x or, `smallest`, of -x. NaN is larger than all; of equals the first one. ---- */
+/* The first of n elements that is `best`, or that is NaN. n when none is. */
+static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
+    const V(f) wanted = V(set)(best);
+    int64_t at;
+    int k;
+    for (at = 0; at < n; at += 16) {
+        V(f) v = V(load_upto)(x + at, n - at);
+        uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
+        for (k = 0; bits; k++, bits >>= 1)
+            if (bits & 1)
+                return DVTI_MIN(at + k, n);
+    }
+    return n;
+}
+
+/* 1 to DVTI_FOLD_BLOCK elements; false when there is a NaN. */
+DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, V(f) flip, V(f) * most) {
+    V(f) least = V(set)(-INFINITY), m0 = least, m1 = least, m2 = least, m3 = least, a, b, c, d;
+    V(m) nan = V(unord)(least, least);
+    float few[16];
+    int k;
+    if (n < 16) {
+        for (k = 0; k < 16; k++)
+            few[k] = x[k < n ? k : 0];
+        x = few;
+        n = 16;
+    }
+    for (; n >= 64; n -= 64, x += 64) {
+        a = V(load)(x);
+        b = V(load)(x + 16);
+        c = V(load)(x + 32);
+        d = V(load)(x + 48);
+        nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
+        m0 = V(max)(V(bit_xor)(a, flip), m0);
+        m1 = V(max)(V(bit_xor)(b, flip), m1);
+        m2 = V(max)(V(bit_xor)(c, flip), m2);
+        m3 = V(max)(V(bit_xor)(d, flip), m3);
+    }
+    for (; n > 0; n -= 16, x += 16) {
+        if (n < 16) /* again what has been seen already */
+            x -= 16 - n;
+        a = V(load)(x);
+        nan = V(mor)(nan, V(unord)(a, a));
+        m0 = V(max)(V(bit_xor)(a, flip), m0);
+    }
+    *most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
+    return !V(mbits)(nan);
+}
+
+/* n > 0. at may be NULL. */
+static void V(fold_extreme)(const float *x, int64_t n, bool smallest, double *value, int64_t *at) {
+    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
+    float best = -INFINITY;
+    int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
+    bool numbers = true;
+    V(f) most;
+    for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
+        int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
+        numbers = V(fold_block)(x + block, length, flips, &most);
+        if (numbers && !V(mbits)(V(gt)(most, V(set)(best))) && block)
+            continue;
+        best = V(fold_max)(most);
+        where = block;
+        size = length;
+    }
+    best = smallest ? -best : best;
+    *value = numbers ? (double)best : (double)NAN;
+    if (at)
+        *at = where + V(fold_find)(x + where, size, best, !numbers);
+}
+
+static void V(fold_largest)(const float *x, int64_t n, double *value, int64_t *at) {
+    V(fold_extreme)(x, n, false, value, at);
+}
+
+static void V(fold_smallest)(const float *x, int64_t n, double *value, int64_t *at) {
+    V(fold_extreme)(x, n, true, value, at);
+}
+
+/* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
+DVTI_INLINE void V(fold_add_to)(double *value, V(f) s) {
+    V(dstore)(value, V(dadd)(V(dload)(value), V(widen_low)(s)));
+    V(dstore)(value + 8, V(dadd)(V(dload)(value + 8), V(widen_high)(s)));
+}
+
+/* Adds to value. */
+static void V(fold_sum_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                double *value, int64_t *at) {
+    float last[4 * 16];
+    int64_t j;
+    int k;
+    (void)at;
+    for (; rows >= 4; rows -= 4, x += 4 * step) {
+        for (j = 0; j + 16 <= n; j += 16)
+            V(fold_add_to)(value + j, V(sum4)(x + j, step));
+        for (k = 0; j < n && k < 4; k++)
+            V(store)(last + 16 * k, V(load_n)(x + k * step + j, n - j));
+        if (j < n)
+            V(fold_add_to)(value + j, V(sum4)(last, 16));
+    }
+    for (; rows > 0; rows--, x += step)
+        for (j = 0; j < n; j += 16)
+            V(fold_add_to)(value + j, V(load_upto)(x + j, n - j));
+}
+
+static void V(fold_square_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                   double *value, int64_t *at) {
+    int64_t j, r, some;
+    (void)at;
+    for (; rows > 0; rows -= some, x += some * step) {
+        some = DVTI_MIN(rows, 4);
+        for (j = 0; j < n; j += 16) {
+            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8), a, b;
+            for (r = 0; r < some; r++) {
+                V(f) v = V(load_upto)(x + r * step + j, n - j);
+                a = V(widen_low)(v);
+                b = V(widen_high)(v);
+                low = V(dfma)(a, a, low);
+                high = V(dfma)(b, b, high);
+            }
+            V(dstore)(value + j, low);
+            V(dstore)(value + j + 8, high);
+        }
+    }
+}
+
+/* Sets value and, where it is wanted, at: the row. rows > 0. */
+static void V(fold_extreme_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                    bool smallest, double *value, int64_t *at) {
+    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
+    float best[DVTI_BLOCK];
+    int32_t place[DVTI_BLOCK];
+    int64_t j, r, row, some;
+    V(m) better;
+    V(f) most, v;
+    V(i) where;
+    for (j = 0; j < n; j += 16) {
+        V(store)(best + j, V(bit_xor)(V(load_upto)(x + j, n - j), flips));
+        V(istore)(place + j, V(iset)(0));
+    }
+    for (row = 1; row < rows; row += some) {
+        some = DVTI_MIN(rows - row, 8);
+        for (j = 0; j < n; j += 16) {
+            most = V(load)(best + j);
+            where = V(iload)(place + j);
+            for (r = row; r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
+                better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
+                most = V(select)(better, v, most);
+                where = V(iselect)(better, V(iset)((int32_t)r), where);
+            }
+            V(store)(best + j, most);
+            V(istore)(place + j, where);
+        }
+    }
+    for (j = 0; j < n; j++)
+        value[j] = smallest ? -best[j] : best[j];
+    for (j = 0; at && j < n; j++)
+        at[j] = place[j];
+}
+
+static void V(fold_largest_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                    double *value, int64_t *at) {
+    V(fold_extreme_columns)(x, step, rows, n, false, value, at);
+}
+
+static void V(fold_smallest_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                     double *value, int64_t *at) {
+    V(fold_extreme_columns)(x, step, rows, n, true, value, at);
+}
+
+static dvti_fold V(fold)(dvti_op op) {
+    static const dvti_fold sum = {V(fold_sum), V(fold_sum_columns)};
+    static const dvti_fold squares = {V(fold_squares), V(fold_square_columns)};
+    static const dvti_fold largest = {V(fold_largest), V(fold_largest_columns)};
+    static const dvti_fold smallest = {V(fold_smallest), V(fold_smallest_columns)};
+    static const dvti_fold none = {NULL, NULL};
+    switch ((int)op) {
+    case DVTI_OP_sum:
+    case DVTI_OP_mean:
+        return sum;
+    case DVTI_OP_norm:
+        return squares;
+    case DVTI_OP_max:
+    case DVTI_OP_argmax:
+        return largest;
+    case DVTI_OP_min:
+    case DVTI_OP_argmin:
+        return smallest;
+    default:
+        return none;
+    }
+}
+
+#undef DVTI_FOLD_BLOCK
+/* ==== end src/3_cpu/simd/reduce.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 17 "src/3_cpu/simd/tier_avx512.c"
@@ -13265,7 +14084,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -14208,8 +15027,259 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/reduce.inl ==== */
+/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
+   those in double: as fast as float alone, and the error does not grow with the length. Squares are double at once, because they overflow. */
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32)};
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/reduce.inl"
+#endif
+#define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
+
+/* x, x + step, x + 2 step, x + 3 step. */
+DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step) {
+    V(f) a = V(add)(V(load)(x), V(load)(x + step));
+    V(f) b = V(add)(V(load)(x + 2 * step), V(load)(x + 3 * step));
+    return V(add)(a, b);
+}
+
+DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
+    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
+}
+
+static void V(fold_sum)(const float *x, int64_t n, double *value, int64_t *at) {
+    V(d) low = V(dzero)(), high = V(dzero)();
+    V(f) s;
+    (void)at;
+    for (; n >= 64; n -= 64, x += 64) {
+        s = V(sum4)(x, 16);
+        low = V(dadd)(low, V(widen_low)(s));
+        high = V(dadd)(high, V(widen_high)(s));
+    }
+    for (; n > 0; n -= 16, x += 16) {
+        s = V(load_upto)(x, n);
+        low = V(dadd)(low, V(widen_low)(s));
+        high = V(dadd)(high, V(widen_high)(s));
+    }
+    *value = V(dfold_add)(V(dadd)(low, high));
+}
+
+static void V(fold_squares)(const float *x, int64_t n, double *value, int64_t *at) {
+    V(d) low = V(dzero)(), high = V(dzero)(), a, b;
+    V(f) s;
+    (void)at;
+    for (; n > 0; n -= 16, x += 16) {
+        s = V(load_upto)(x, n);
+        a = V(widen_low)(s);
+        b = V(widen_high)(s);
+        low = V(dfma)(a, a, low);
+        high = V(dfma)(b, b, high);
+    }
+    *value = V(dfold_add)(V(dadd)(low, high));
+}
+
+/* ---- extremes: the largest of x or, `smallest`, of -x. NaN is larger than all; of equals the first one. ---- */
+/* The first of n elements that is `best`, or that is NaN. n when none is. */
+static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
+    const V(f) wanted = V(set)(best);
+    int64_t at;
+    int k;
+    for (at = 0; at < n; at += 16) {
+        V(f) v = V(load_upto)(x + at, n - at);
+        uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
+        for (k = 0; bits; k++, bits >>= 1)
+            if (bits & 1)
+                return DVTI_MIN(at + k, n);
+    }
+    return n;
+}
+
+/* 1 to DVTI_FOLD_BLOCK elements; false when there is a NaN. */
+DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, V(f) flip, V(f) * most) {
+    V(f) least = V(set)(-INFINITY), m0 = least, m1 = least, m2 = least, m3 = least, a, b, c, d;
+    V(m) nan = V(unord)(least, least);
+    float few[16];
+    int k;
+    if (n < 16) {
+        for (k = 0; k < 16; k++)
+            few[k] = x[k < n ? k : 0];
+        x = few;
+        n = 16;
+    }
+    for (; n >= 64; n -= 64, x += 64) {
+        a = V(load)(x);
+        b = V(load)(x + 16);
+        c = V(load)(x + 32);
+        d = V(load)(x + 48);
+        nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
+        m0 = V(max)(V(bit_xor)(a, flip), m0);
+        m1 = V(max)(V(bit_xor)(b, flip), m1);
+        m2 = V(max)(V(bit_xor)(c, flip), m2);
+        m3 = V(max)(V(bit_xor)(d, flip), m3);
+    }
+    for (; n > 0; n -= 16, x += 16) {
+        if (n < 16) /* again what has been seen already */
+            x -= 16 - n;
+        a = V(load)(x);
+        nan = V(mor)(nan, V(unord)(a, a));
+        m0 = V(max)(V(bit_xor)(a, flip), m0);
+    }
+    *most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
+    return !V(mbits)(nan);
+}
+
+/* n > 0. at may be NULL. */
+static void V(fold_extreme)(const float *x, int64_t n, bool smallest, double *value, int64_t *at) {
+    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
+    float best = -INFINITY;
+    int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
+    bool numbers = true;
+    V(f) most;
+    for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
+        int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
+        numbers = V(fold_block)(x + block, length, flips, &most);
+        if (numbers && !V(mbits)(V(gt)(most, V(set)(best))) && block)
+            continue;
+        best = V(fold_max)(most);
+        where = block;
+        size = length;
+    }
+    best = smallest ? -best : best;
+    *value = numbers ? (double)best : (double)NAN;
+    if (at)
+        *at = where + V(fold_find)(x + where, size, best, !numbers);
+}
+
+static void V(fold_largest)(const float *x, int64_t n, double *value, int64_t *at) {
+    V(fold_extreme)(x, n, false, value, at);
+}
+
+static void V(fold_smallest)(const float *x, int64_t n, double *value, int64_t *at) {
+    V(fold_extreme)(x, n, true, value, at);
+}
+
+/* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
+DVTI_INLINE void V(fold_add_to)(double *value, V(f) s) {
+    V(dstore)(value, V(dadd)(V(dload)(value), V(widen_low)(s)));
+    V(dstore)(value + 8, V(dadd)(V(dload)(value + 8), V(widen_high)(s)));
+}
+
+/* Adds to value. */
+static void V(fold_sum_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                double *value, int64_t *at) {
+    float last[4 * 16];
+    int64_t j;
+    int k;
+    (void)at;
+    for (; rows >= 4; rows -= 4, x += 4 * step) {
+        for (j = 0; j + 16 <= n; j += 16)
+            V(fold_add_to)(value + j, V(sum4)(x + j, step));
+        for (k = 0; j < n && k < 4; k++)
+            V(store)(last + 16 * k, V(load_n)(x + k * step + j, n - j));
+        if (j < n)
+            V(fold_add_to)(value + j, V(sum4)(last, 16));
+    }
+    for (; rows > 0; rows--, x += step)
+        for (j = 0; j < n; j += 16)
+            V(fold_add_to)(value + j, V(load_upto)(x + j, n - j));
+}
+
+static void V(fold_square_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                   double *value, int64_t *at) {
+    int64_t j, r, some;
+    (void)at;
+    for (; rows > 0; rows -= some, x += some * step) {
+        some = DVTI_MIN(rows, 4);
+        for (j = 0; j < n; j += 16) {
+            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8), a, b;
+            for (r = 0; r < some; r++) {
+                V(f) v = V(load_upto)(x + r * step + j, n - j);
+                a = V(widen_low)(v);
+                b = V(widen_high)(v);
+                low = V(dfma)(a, a, low);
+                high = V(dfma)(b, b, high);
+            }
+            V(dstore)(value + j, low);
+            V(dstore)(value + j + 8, high);
+        }
+    }
+}
+
+/* Sets value and, where it is wanted, at: the row. rows > 0. */
+static void V(fold_extreme_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                    bool smallest, double *value, int64_t *at) {
+    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
+    float best[DVTI_BLOCK];
+    int32_t place[DVTI_BLOCK];
+    int64_t j, r, row, some;
+    V(m) better;
+    V(f) most, v;
+    V(i) where;
+    for (j = 0; j < n; j += 16) {
+        V(store)(best + j, V(bit_xor)(V(load_upto)(x + j, n - j), flips));
+        V(istore)(place + j, V(iset)(0));
+    }
+    for (row = 1; row < rows; row += some) {
+        some = DVTI_MIN(rows - row, 8);
+        for (j = 0; j < n; j += 16) {
+            most = V(load)(best + j);
+            where = V(iload)(place + j);
+            for (r = row; r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
+                better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
+                most = V(select)(better, v, most);
+                where = V(iselect)(better, V(iset)((int32_t)r), where);
+            }
+            V(store)(best + j, most);
+            V(istore)(place + j, where);
+        }
+    }
+    for (j = 0; j < n; j++)
+        value[j] = smallest ? -best[j] : best[j];
+    for (j = 0; at && j < n; j++)
+        at[j] = place[j];
+}
+
+static void V(fold_largest_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                    double *value, int64_t *at) {
+    V(fold_extreme_columns)(x, step, rows, n, false, value, at);
+}
+
+static void V(fold_smallest_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                     double *value, int64_t *at) {
+    V(fold_extreme_columns)(x, step, rows, n, true, value, at);
+}
+
+static dvti_fold V(fold)(dvti_op op) {
+    static const dvti_fold sum = {V(fold_sum), V(fold_sum_columns)};
+    static const dvti_fold squares = {V(fold_squares), V(fold_square_columns)};
+    static const dvti_fold largest = {V(fold_largest), V(fold_largest_columns)};
+    static const dvti_fold smallest = {V(fold_smallest), V(fold_smallest_columns)};
+    static const dvti_fold none = {NULL, NULL};
+    switch ((int)op) {
+    case DVTI_OP_sum:
+    case DVTI_OP_mean:
+        return sum;
+    case DVTI_OP_norm:
+        return squares;
+    case DVTI_OP_max:
+    case DVTI_OP_argmax:
+        return largest;
+    case DVTI_OP_min:
+    case DVTI_OP_argmin:
+        return smallest;
+    default:
+        return none;
+    }
+}
+
+#undef DVTI_FOLD_BLOCK
+/* ==== end src/3_cpu/simd/reduce.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 20 "src/3_cpu/simd/tier_plain.c"
@@ -14257,7 +15327,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -14326,7 +15396,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -15036,7 +16106,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -15255,7 +16325,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -15401,7 +16471,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -15466,7 +16536,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -15946,7 +17016,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -16109,7 +17179,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -16300,7 +17370,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -16335,7 +17405,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -16546,7 +17616,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -16822,7 +17892,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -17043,7 +18113,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -17262,7 +18332,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -17343,7 +18413,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -17657,7 +18727,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -21844,7 +22914,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -21975,7 +23045,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -22208,7 +23278,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -22291,7 +23361,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -22356,7 +23426,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -22427,7 +23497,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -22750,7 +23820,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -22785,7 +23855,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -23153,7 +24223,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -23188,7 +24258,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -23361,7 +24431,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -23703,7 +24773,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -23757,7 +24827,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -23817,7 +24887,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -23957,7 +25027,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -24129,7 +25199,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -24303,7 +25373,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -24417,7 +25487,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -24477,7 +25547,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -24664,7 +25734,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -24764,7 +25834,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -25008,7 +26078,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -25157,7 +26227,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -25447,7 +26517,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -25612,7 +26682,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -25848,7 +26918,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -25945,7 +27015,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -26148,7 +27218,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -26416,7 +27486,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -26858,7 +27928,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -27069,7 +28139,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -27291,7 +28361,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -27498,7 +28568,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -27678,7 +28748,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -27877,7 +28947,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -28093,7 +29163,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -28454,7 +29524,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -28733,7 +29803,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -29106,7 +30176,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -29353,7 +30423,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -29417,7 +30487,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -29591,7 +30661,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -29628,7 +30698,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -29672,7 +30742,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -29711,7 +30781,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -29862,7 +30932,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -29914,7 +30984,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -30202,7 +31272,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -30568,7 +31638,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -30905,7 +31975,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -31085,7 +32155,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -31246,7 +32316,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -31666,7 +32736,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -32018,7 +33088,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -32433,7 +33503,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -32901,7 +33971,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -33177,7 +34247,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -33715,7 +34785,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -33993,7 +35063,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -34194,7 +35264,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -34590,7 +35660,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -34835,7 +35905,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -35068,7 +36138,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -35320,7 +36390,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -35518,7 +36588,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -35918,7 +36988,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -35985,7 +37055,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -36389,7 +37459,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -36621,7 +37691,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -36790,7 +37860,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -36987,7 +38057,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -37175,7 +38245,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -37414,7 +38484,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -37544,7 +38614,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -37924,7 +38994,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -38186,7 +39256,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -38621,7 +39691,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -38810,7 +39880,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -38974,7 +40044,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -39222,7 +40292,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -39525,7 +40595,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -39663,7 +40733,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -39724,7 +40794,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -40000,7 +41070,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -40225,7 +41295,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -40595,7 +41665,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

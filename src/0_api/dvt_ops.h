@@ -98,8 +98,8 @@ DVT_API dvt_array *dvt_clip(dvt_array *x, double low, double high);
 DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high);
 
 /* ---- reductions: over the named axes, or DVT_ALL. keepdims leaves axes of extent 1.
-   Sums are formed in float64 (int64 for integers) in a fixed order: the same bits for any number of
-   threads. ---- */
+   Sums are formed in float64 (int64 for integers; four floats may meet in float32 before) in a fixed
+   order: the same bits for any number of threads. ---- */
 DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes, bool keepdims); /* integers give int64 */
 DVT_API dvt_array *dvt_prod(dvt_array *x, dvt_axes axes, bool keepdims);
 DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes,

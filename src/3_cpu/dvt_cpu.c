@@ -1,8 +1,23 @@
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
    which virtual GPUs share. */
-#include "3_cpu/dvt_cpu.h"
+#include "3_cpu/simd/dvt_simd.h"
+
+/* What a tier of instructions has made for launches like this one. */
+static bool dvti_cpu_run_fast(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now();
+    if (!simd)
+        return false;
+    switch ((int)launch->kernel) {
+    case DVTI_K_REDUCE:
+        return dvti_fast_reduce(launch, simd);
+    default:
+        return false;
+    }
+}
 
 DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
+    if (dvti_cpu_run_fast(launch))
+        return;
     switch (launch->kernel) {
     case DVTI_K_FILL:
     case DVTI_K_ARANGE:
@@ -48,10 +63,11 @@ static int dvti_cpu_threads(const dvti_device *device) {
     return device->ctx.type == DVT_DEVICE_GPU ? 1 : dvti_parallel_width();
 }
 
+/* The tier may change between this question and the launch, so the answer is right for all. */
 DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launch) {
     switch (launch->kernel) {
     case DVTI_K_REDUCE:
-        return dvti_ref_reduce_workspace(launch);
+        return DVTI_MAX(dvti_ref_reduce_workspace(launch), dvti_fast_reduce_workspace(launch));
     case DVTI_K_MATMUL:
         return dvti_ref_matmul_workspace(launch, dvti_cpu_threads(device));
     case DVTI_K_TAKE:

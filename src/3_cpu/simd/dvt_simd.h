@@ -40,10 +40,21 @@ typedef struct dvti_loop {
 
 typedef void (*dvti_loop_fn)(const dvti_loop *loop);
 
+/* Reduces float elements to sums, sums of squares or extremes. `at` of an extreme is where the first one stands; it may be NULL. */
+typedef struct dvti_fold {
+    /* n > 0 elements in one run. */
+    void (*row)(const float *x, int64_t n, double *value, int64_t *at);
+    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart: sums are added to value, extremes replace it. value and at
+       have room for DVTI_BLOCK. */
+    void (*columns)(const float *x, int64_t step, int64_t rows, int64_t n, double *value,
+                    int64_t *at);
+} dvti_fold;
+
 typedef struct dvti_simd {
     const char *name;
     /* NULL for an operation that this tier has no loop for. */
     dvti_loop_fn (*loop_f32)(dvti_op op);
+    dvti_fold (*fold)(dvti_op op);
 } dvti_simd;
 
 /* NULL: the reference computes. */
@@ -51,6 +62,10 @@ DVTI_FN const dvti_simd *dvti_simd_now(void);
 
 /* The tiers of this build, best first, and how many there are; those that the machine has not are left out. */
 DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
+
+/* Whole launches by a tier's kernels. False: not one that they are made for, nothing is done. */
+DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
+DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
 
 #if DVTI_X86
 DVTI_FN const dvti_simd *dvti_simd_avx512(void);

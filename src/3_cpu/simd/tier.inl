@@ -1,5 +1,6 @@
 /* What a tier consists of: its words, the kernels of every family, and the table of them. */
 #include "3_cpu/simd/vec.inl"
 #include "3_cpu/simd/elementwise.inl"
+#include "3_cpu/simd/reduce.inl"
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32)};
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold)};
