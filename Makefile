@@ -83,6 +83,7 @@ help:
 	@echo 'make docs             regenerate the tables in README.md and docs/'
 	@echo 'make bench            budgets: bytes, compile times, sizes; make bench-accuracy: LeNet'
 	@echo 'make bench-jit        what compiling the CUDA kernels costs when nothing is cached'
+	@echo 'make bench-cpu        cpu() beside other libraries; SHORT=1, ROW=text, THREADS=n, OUT=folder'
 	@echo 'make bench-fork-join  what starting a job on all threads costs, beside OpenMP'
 	@echo 'make examples         build the example programs, and say where they are'
 	@echo 'make install          header, pkg-config file and CMake package, under PREFIX=$(PREFIX)'
@@ -129,6 +130,16 @@ bench: $(LIBRARY)
 
 bench-jit:
 	@$(ENVIRONMENT) sh bench/jit.sh $(ARGS)
+
+# cpu() beside other libraries. ROW=text takes the rows with that text, SHORT=1 a selection, OUT=bench/results writes the table there.
+bench-cpu: $B/bench/cpu/ours $B/bench/cpu/blas
+	@BUILD="$B" PYTHON="$(PYTHON)" ROW="$(ROW)" SHORT="$(SHORT)" THREADS="$(THREADS)" OUT="$(OUT)" sh bench/cpu/run.sh
+
+$B/bench/cpu/ours: $B/bench/cpu/ours.program.o $(LIBRARY)
+	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
+
+$B/bench/cpu/blas: $B/bench/cpu/blas.program.o
+	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
 bench-accuracy: $B/bench/lenet_accuracy
 	@$B/bench/lenet_accuracy $(ARGS)
@@ -206,4 +217,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -name '*.d' 2>/dev/null)
 
-.PHONY: help run test gpu-check unit unit-quiet tiers test-long check header docs bench bench-jit bench-accuracy bench-fork-join examples install format clean
+.PHONY: help run test gpu-check unit unit-quiet tiers test-long check header docs bench bench-jit bench-accuracy bench-cpu bench-fork-join examples install format clean

@@ -1,0 +1,44 @@
+"""A chart of ratios as SVG: for every row a dot where devtensor stands beside the best peer, on a logarithmic scale."""
+import math
+from html import escape
+
+ROW, LEFT, WIDTH, TOP = 18, 330, 420, 44
+
+
+def bars(path, charts):
+    """charts: {title: [(row, {name: (median, low, high)}, wrong)]}."""
+    out, y = [], 24
+    for title, rows in charts.items():
+        found = []
+        for row, result, _ in rows:
+            peers = {n: v for n, v in result.items() if n != "devtensor"}
+            if "devtensor" in result and peers:
+                best = max(peers, key=lambda n: peers[n][0])
+                found.append((row.title, result["devtensor"][0] / peers[best][0], best))
+        if not found:
+            continue
+        out.append(f'<text x="8" y="{y}" class="title">{escape(title)}</text>')
+        y += 8
+        bottom = y + len(found) * ROW
+        for value in (0.25, 0.5, 1, 2, 4, 8, 16, 32):
+            x = place(value)
+            out.append(f'<line x1="{x}" y1="{y}" x2="{x}" y2="{bottom}" class="{"one" if value == 1 else "grid"}"/>'
+                       f'<text x="{x}" y="{bottom + 12}" class="scale">{value:g}</text>')
+        for name, ratio, best in found:
+            x, one, middle = place(ratio), place(1), y + ROW / 2
+            out.append(f'<text x="{LEFT - 8}" y="{middle + 4}" class="row">{escape(name)}</text>'
+                       f'<rect x="{min(x, one)}" y="{middle - 5}" width="{max(1, abs(x - one))}" height="10" '
+                       f'class="{"ahead" if ratio >= 1 else "behind"}"><title>{ratio:.2f} of {escape(best)}</title></rect>')
+            y += ROW
+        y += TOP
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 20}" height="{y}" font-family="sans-serif" font-size="12">'
+                   "<style>.title{font-weight:bold}.row{text-anchor:end}.scale{text-anchor:middle;fill:#666;font-size:10px}"
+                   ".grid{stroke:#ddd}.one{stroke:#333}.ahead{fill:#2a7}.behind{fill:#c64}</style>"
+                   f'<rect width="100%" height="100%" fill="#fff"/>{"".join(out)}</svg>\n')
+
+
+def place(ratio):
+    """Where a ratio stands: 1/4 at the left end, 32 at the right one."""
+    part = (math.log2(min(32, max(0.25, ratio))) + 2) / 7
+    return round(LEFT + part * WIDTH, 1)
