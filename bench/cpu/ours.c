@@ -26,13 +26,13 @@ static dvt_array *input(dvt_shape shape, uint32_t seed, float low, float high) {
     x = dvt_from_host(values, shape, DVT_F32, dvt_cpu());
     must(x != NULL, "dvt_from_host");
     free(values);
-    return (dvt_array *)dvt_keep(x);
+    return (dvt_array *)dvt_retain(x);
 }
 
 /* The newest result stays until the next one, as it would in a program that uses it. */
 static void keep(state *s, dvt_array *y) {
     must(y != NULL, "the operation");
-    dvt_keep(y);
+    dvt_retain(y);
     dvt_release(s->last);
     s->last = y;
 }
@@ -187,7 +187,7 @@ static void make_lenet(state *s) {
     dvt_array *labels = dvt_zeros(DVT_SHAPE(s->n[0]), DVT_I64, dvt_cpu());
     int64_t *at;
     must(labels != NULL, "dvt_zeros");
-    dvt_keep(labels);
+    dvt_retain(labels);
     at = (int64_t *)dvt_data(labels);
     for (i = 0; i < s->n[0]; i++)
         at[i] = i % 10;
@@ -195,12 +195,12 @@ static void make_lenet(state *s) {
     s->in[1] = labels;
     dvt_seed(1);
     s->net = lenet();
-    dvt_keep(s->net);
+    dvt_retain(s->net);
     must(dvt_initialize(s->net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()), false) == DVT_OK,
          "dvt_initialize");
     s->trainer = dvt_trainer_new(dvt_collect_params(s->net, NULL), dvt_sgd(0.01));
     must(s->trainer != NULL, "dvt_trainer_new");
-    dvt_keep(s->trainer);
+    dvt_retain(s->trainer);
 }
 
 /* ---- finding a case ---- */
