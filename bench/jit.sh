@@ -27,7 +27,7 @@ while [ $round -lt "$ROUNDS" ]; do # architectures in turn, so that what else th
     round=$((round + 1))
 done
 
-median() { sort -n | awk '{ v[NR] = $1 } END { printf "%.0f", v[int((NR + 1) / 2)] }'; }
+median() { sort -n | awk '{ v[NR] = $1 } END { if (NR) printf "%.0f", v[int((NR + 1) / 2)]; else printf "-" }'; }
 row() { # title, command that prints an architecture's number
     title=$1
     shift
