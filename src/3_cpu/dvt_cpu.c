@@ -10,6 +10,8 @@ static bool dvti_cpu_run_fast(const dvti_launch *launch) {
     switch ((int)launch->kernel) {
     case DVTI_K_REDUCE:
         return dvti_fast_reduce(launch, simd);
+    case DVTI_K_OPTIMIZER:
+        return dvti_fast_optimizer(launch, simd);
     default:
         return false;
     }

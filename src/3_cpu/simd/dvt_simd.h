@@ -50,11 +50,23 @@ typedef struct dvti_fold {
                     int64_t *at);
 } dvti_fold;
 
+/* One step of n weights w with gradients g and state s, in place; clip may be infinite. What c and flag are, each step says. */
+typedef struct dvti_update {
+    const float *g;
+    float *w, *s[3];
+    int64_t n;
+    float rate, decay, rescale, clip, c[5];
+    bool flag;
+} dvti_update;
+
+typedef void (*dvti_update_fn)(const dvti_update *step);
+
 typedef struct dvti_simd {
     const char *name;
     /* NULL for an operation that this tier has no loop for. */
     dvti_loop_fn (*loop_f32)(dvti_op op);
     dvti_fold (*fold)(dvti_op op);
+    dvti_update_fn (*step)(dvti_op op, int states);
 } dvti_simd;
 
 /* NULL: the reference computes. */
@@ -66,6 +78,7 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
 /* Whole launches by a tier's kernels. False: not one that they are made for, nothing is done. */
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
+DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
 
 #if DVTI_X86
 DVTI_FN const dvti_simd *dvti_simd_avx512(void);

@@ -2,5 +2,6 @@
 #include "3_cpu/simd/vec.inl"
 #include "3_cpu/simd/elementwise.inl"
 #include "3_cpu/simd/reduce.inl"
+#include "3_cpu/simd/optimizer.inl"
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold)};
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step)};
