@@ -84,7 +84,7 @@ help:
 	@echo 'make bench            budgets: bytes, compile times, sizes; make bench-accuracy: LeNet'
 	@echo 'make bench-jit        what compiling the CUDA kernels costs when nothing is cached'
 	@echo 'make bench-cpu        cpu() beside other libraries; SHORT=1, ROW=text, THREADS=n, OUT=folder'
-	@echo 'make bench-fork-join  what starting a job on all threads costs, beside OpenMP'
+	@echo 'make bench-fork-join  what starting a job on all threads costs, beside OpenMP; make bench-heap: what memory costs'
 	@echo 'make examples         build the example programs, and say where they are'
 	@echo 'make install          header, pkg-config file and CMake package, under PREFIX=$(PREFIX)'
 	@echo 'make format           lay out the sources with clang-format 14'
@@ -150,6 +150,9 @@ bench-fork-join:
 	@mkdir -p $B/bench
 	@$(COMPILE) $(FLAGS) $(OPENMP) $(FORM) bench/fork_join.c -o $B/bench/fork_join $(LIBS)
 	@$B/bench/fork_join $(ARGS)
+
+bench-heap: $B/bench/heap
+	@$B/bench/heap
 
 examples: $(EXAMPLES) $(EXAMPLES_CXX)
 	@echo 'The programs are in $B/examples: $(patsubst $B/examples/%,%,$^)'
@@ -217,4 +220,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -name '*.d' 2>/dev/null)
 
-.PHONY: help run test gpu-check unit unit-quiet tiers test-long check header docs bench bench-jit bench-accuracy bench-cpu bench-fork-join examples install format clean
+.PHONY: help run test gpu-check unit unit-quiet tiers test-long check header docs bench bench-jit bench-accuracy bench-cpu bench-fork-join bench-heap examples install format clean

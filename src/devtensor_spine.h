@@ -13,6 +13,7 @@
 #include "1_base/dvt_base.h"
 #include "1_base/dvt_cpu_count.c"
 #include "1_base/dvt_hash.c"
+#include "1_base/dvt_heap.c"
 #include "1_base/dvt_mem.c"
 #include "1_base/dvt_openmp.c"
 #include "1_base/dvt_pool.c"

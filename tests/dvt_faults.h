@@ -138,7 +138,9 @@ static void *dvt_fault_body(void *user) {
 }
 
 static dvt_fault_run dvt_fault_once(dvt_fault_scenario scenario, long long fail_at, int for_ever) {
+    dvt_allocator allocator = {dvt_fault_alloc, dvt_fault_resize, dvt_fault_release, NULL};
     dvt_fault_thread thread;
+    dvt_set_allocator(&allocator); /* nothing is kept from earlier: every block is asked for */
     memset(&thread, 0, sizeof thread);
     thread.scenario = scenario;
     thread.run.hash = 0xcbf29ce484222325u;
@@ -160,6 +162,7 @@ static dvt_fault_run dvt_fault_once(dvt_fault_scenario scenario, long long fail_
     dvt_faults.fail_at = 0;
     dvt_wait_all(); /* what was left in queues */
     dvt_clear_error();
+    dvt_set_allocator(&allocator); /* and what is kept for later is no leak */
     return thread.run;
 }
 
@@ -209,13 +212,11 @@ static int dvt_fault_step(const char *name, dvt_fault_scenario scenario, long lo
 /* At most `most` places of each kind are tried, evenly spread; 0: all. */
 __attribute__((unused)) static void dvt_fault_sweep(const char *name, dvt_fault_scenario scenario,
                                                     long long most) {
-    dvt_allocator allocator = {dvt_fault_alloc, dvt_fault_resize, dvt_fault_release, NULL};
     dvt_fault_before before;
     dvt_fault_run run;
     long long n, k, step;
     int mode, bad = 0;
     dvt_release_all();
-    dvt_set_allocator(&allocator);
     dvt_fault_once(scenario, 0, 0);
     run = dvt_fault_once(scenario, 0, 0);
     n = dvt_faults.seen;

@@ -26,6 +26,8 @@
    DEVTENSOR_JIT_DUMP         a folder: CUDA sources are written there, and the logs of errors
    DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
    DEVTENSOR_ISA              instructions of cpu(): avx512, avx2, neon, plain, reference
+   DEVTENSOR_CPU_CACHE        bytes of released memory that cpu(), and each virtual GPU, keeps for
+                              later, with an optional suffix K, M or G (a quarter of the machine's)
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
    DEVTENSOR_LOG              lowest level written by the default logger: debug, info, warning,

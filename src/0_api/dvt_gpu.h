@@ -1,16 +1,19 @@
 /* [dvt:gpu] What most programs never call: the memory that a GPU keeps for later, kernels compiled ahead of their
    first use, streams and addresses shared with other CUDA code of the process. */
 
-/* Memory of one device. The allocator keeps released memory for later; `reserved` is what it holds. */
+/* Memory of one device. The allocator keeps released memory for later; `reserved` is what it holds. In main memory (cpu() and
+   virtual GPUs) at most DEVTENSOR_CPU_CACHE bytes are kept on each device, a quarter of the machine's memory unless set, and never so
+   much that used and kept memory exceed 5/4 of the most that was used at once by more than 64 MiB. */
 typedef struct dvt_memory_stats {
-    int64_t used, used_peak;         /* bytes of arrays */
+    int64_t used, used_peak;         /* bytes of arrays and workspaces */
     int64_t reserved, reserved_peak; /* bytes taken from the card or from main memory */
-    int64_t reused, taken;           /* requests served from what was kept, and by the card */
+    int64_t reused, taken; /* requests served from what was kept, and by the card or the system */
 } dvt_memory_stats;
 
 /* Waits: no. Errors: NO_DEVICE. */
 DVT_API dvt_status dvt_memory_query(dvt_ctx ctx, dvt_memory_stats *out);
-/* Gives back to the card what is kept for later. Returns the bytes. Waits: for that GPU. Errors: NO_DEVICE (then 0). */
+/* Gives back to the card, or to the program's allocator, what is kept for later. Returns the bytes. Waits: for a GPU. Errors: NO_DEVICE
+   (then 0). */
 DVT_API int64_t dvt_trim_memory(dvt_ctx ctx);
 /* Arrays on the device may have that many bytes together; 0: no limit. Waits: no. Errors: NO_DEVICE,
    RANGE. */

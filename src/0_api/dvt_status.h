@@ -79,7 +79,8 @@ DVT_API void dvt_set_logger(dvt_log_fn function, void *user);
 DVT_API void dvt_set_log_level(dvt_log_level level);
 
 /* Host memory comes from here. `resize` and `alloc` return NULL on failure; memory must be aligned
-   as malloc's is. Set it before any other call of the library, or while no object of it exists. */
+   as malloc's is. Set it before any other call of the library, or while no object of it exists. Memory of arrays that is released
+   may be kept for later (DEVTENSOR_CPU_CACHE); it is given back by dvt_trim_memory, and here to the allocator that there was. */
 typedef struct dvt_allocator {
     void *(*alloc)(void *user, size_t bytes);
     void *(*resize)(void *user, void *block, size_t bytes);

@@ -16,9 +16,8 @@
 DVTI_FN void *dvti_alloc(size_t bytes);
 DVTI_FN void *dvti_alloc_zero(size_t bytes);
 DVTI_FN void dvti_free(void *block);
-/* 64-byte aligned, for elements. Pair with dvti_free_aligned. */
-DVTI_FN void *dvti_alloc_aligned(size_t bytes);
-DVTI_FN void dvti_free_aligned(void *block);
+/* What dvt_set_allocator has set. */
+DVTI_FN const dvt_allocator *dvti_allocator_now(void);
 /* Makes room for `need` items in a growing array; false when exhausted (the array is unchanged). */
 DVTI_FN bool dvti_grow(void **items, size_t *capacity, size_t need, size_t item_size);
 DVTI_FN char *dvti_strdup(const char *text);

@@ -1,5 +1,5 @@
 /* Memory: one door for every allocation of the library, and the arithmetic of sizes. */
-#include "1_base/dvt_base.h"
+#include "1_base/dvt_heap.h"
 
 static void *dvti_default_alloc(void *user, size_t bytes) {
     (void)user;
@@ -21,7 +21,12 @@ static dvt_allocator dvti_allocator = {dvti_default_alloc, dvti_default_resize,
 
 DVT_API void dvt_set_allocator(const dvt_allocator *allocator) {
     dvt_allocator standard = {dvti_default_alloc, dvti_default_resize, dvti_default_release, NULL};
+    dvti_heap_trim_all(); /* blocks that are kept for later return to the allocator that they came from */
     dvti_allocator = allocator ? *allocator : standard;
+}
+
+DVTI_FN const dvt_allocator *dvti_allocator_now(void) {
+    return &dvti_allocator;
 }
 
 /* malloc(0) may return NULL, which is not "exhausted": ask for one byte instead. */
@@ -39,28 +44,6 @@ DVTI_FN void *dvti_alloc_zero(size_t bytes) {
 DVTI_FN void dvti_free(void *block) {
     if (block)
         dvti_allocator.release(dvti_allocator.user, block);
-}
-
-/* The address of the block itself stands in the word before the aligned address. */
-DVTI_FN void *dvti_alloc_aligned(size_t bytes) {
-    char *block, *at;
-    if (bytes > SIZE_MAX - 128)
-        return NULL;
-    block = (char *)dvti_alloc(bytes + 64 + sizeof(void *));
-    if (!block)
-        return NULL;
-    at = block + sizeof(void *);
-    at += (64 - ((uintptr_t)at & 63)) & 63;
-    memcpy(at - sizeof(void *), &block, sizeof block);
-    return at;
-}
-
-DVTI_FN void dvti_free_aligned(void *block) {
-    void *start;
-    if (!block)
-        return;
-    memcpy(&start, (char *)block - sizeof(void *), sizeof start);
-    dvti_free(start);
 }
 
 DVTI_FN bool dvti_grow(void **items, size_t *capacity, size_t need, size_t item_size) {

@@ -33,6 +33,7 @@
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #endif
 #if defined(__x86_64__) || defined(_M_X64)
@@ -81,6 +82,7 @@ typedef volatile LONG64 dvti_atomic;
 #define dvti_atomic_store(p, v) ((void)InterlockedExchange64((p), (v)))
 #define dvti_atomic_add(p, v) (InterlockedExchangeAdd64((p), (v)) + (v))
 #define dvti_atomic_swap(p, from, to) (InterlockedCompareExchange64((p), (to), (from)) == (from))
+#define dvti_atomic_unlock(p) ((void)InterlockedExchange64((p), 0))
 #else
 typedef int64_t dvti_atomic;
 #define dvti_atomic_load(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
@@ -88,6 +90,8 @@ typedef int64_t dvti_atomic;
 #define dvti_atomic_add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
 /* Is *p == from? Then it becomes `to`. */
 #define dvti_atomic_swap(p, from, to) __sync_bool_compare_and_swap((p), (from), (to))
+/* *p = 0 for whoever swaps it next: what was done before is seen then. Cheaper than a store that is ordered with everything. */
+#define dvti_atomic_unlock(p) __atomic_store_n((p), 0, __ATOMIC_RELEASE)
 #endif
 
 /* What lies on a cache line of its own begins with this. */
@@ -127,6 +131,20 @@ typedef int64_t dvti_atomic;
 typedef int32_t dvti_word;
 #else
 typedef dvti_atomic dvti_word;
+#endif
+
+/* Whether the address sanitizer watches. */
+#if defined(__SANITIZE_ADDRESS__) && !defined(_MSC_VER)
+#define DVTI_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define DVTI_ASAN 1
+#endif
+#endif
+#if defined(DVTI_ASAN)
+#include <sanitizer/asan_interface.h>
+#else
+#define DVTI_ASAN 0
 #endif
 
 /* ---- threads: pthreads or Win32; with DEVTENSOR_NO_THREADS locks are nothing ---- */

@@ -84,6 +84,8 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
     }
 }
 
+static dvti_heap dvti_cpu_heap;
+
 /* Two threads that grow `used` at once must not both miss the peak. */
 static void dvti_cpu_count_peak(dvti_device *device, int64_t used) {
     static dvti_mutex lock = DVTI_MUTEX_INIT;
@@ -105,7 +107,7 @@ static dvt_status dvti_cpu_acquire(dvti_device *device, const char *function, in
                          "arrays, or raise the limit with dvt_set_memory_limit",
                          function, (long long)bytes, (long long)dvti_atomic_load(&device->used),
                          (long long)limit);
-    block = dvti_alloc_aligned((size_t)bytes);
+    block = dvti_heap_take(&dvti_cpu_heap, bytes);
     if (!block)
         return dvti_fail_memory(function, bytes);
     dvti_cpu_count_peak(device, dvti_atomic_add(&device->used, bytes));
@@ -115,7 +117,17 @@ static dvt_status dvti_cpu_acquire(dvti_device *device, const char *function, in
 
 static void dvti_cpu_release(dvti_device *device, void *block, int64_t bytes) {
     dvti_atomic_add(&device->used, -bytes);
-    dvti_free_aligned(block);
+    dvti_heap_give(&dvti_cpu_heap, block);
+}
+
+static int64_t dvti_cpu_trim(dvti_device *device) {
+    (void)device;
+    return dvti_heap_trim(&dvti_cpu_heap);
+}
+
+static void dvti_cpu_memory(dvti_device *device, dvt_memory_stats *out) {
+    (void)device;
+    dvti_heap_stats(&dvti_cpu_heap, out);
 }
 
 static dvt_status dvti_cpu_move(dvti_device *device, void *dst, const void *src, int64_t bytes) {
@@ -142,6 +154,7 @@ static dvt_status dvti_cpu_wait(dvti_device *device) {
     return DVT_OK;
 }
 
+/* Asked for once, when the contexts are made. */
 DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
     static const dvti_backend backend = {"cpu",
                                          dvti_cpu_acquire,
@@ -153,9 +166,10 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
                                          dvti_cpu_launch,
                                          dvti_cpu_wait,
                                          NULL,
-                                         NULL,
-                                         NULL,
+                                         dvti_cpu_trim,
+                                         dvti_cpu_memory,
                                          NULL,
                                          NULL};
+    dvti_heap_open(&dvti_cpu_heap);
     return &backend;
 }

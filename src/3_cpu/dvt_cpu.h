@@ -2,6 +2,7 @@
    where that pays; they never allocate (dvti_cpu_workspace says what they need) and never fail. */
 #ifndef DVTI_CPU_H
 #define DVTI_CPU_H
+#include "1_base/dvt_heap.h"
 #include "2_core/dvt_core.h"
 
 /* Runs one launch to its end. */

@@ -15,7 +15,7 @@
 typedef enum dvti_command_kind {
     DVTI_COMMAND_LAUNCH,
     DVTI_COMMAND_COPY,    /* src to dst; src may be bytes[], or be freed afterwards */
-    DVTI_COMMAND_RELEASE, /* dst */
+    DVTI_COMMAND_RELEASE, /* dst, to the heap */
     DVTI_COMMAND_AWAIT    /* only the wait that any command may begin with */
 } dvti_command_kind;
 
@@ -37,6 +37,7 @@ typedef struct dvti_virtual {
     dvt_ctx ctx;
     int64_t process;
     bool threaded;
+    dvti_heap heap;
 #if DVTI_THREADS
     dvti_thread thread;
     dvti_cond work, done;
@@ -135,7 +136,7 @@ static void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
         v->fail_next = NULL;
     dvti_mutex_unlock(&v->lock);
     if (command->kind == DVTI_COMMAND_RELEASE)
-        dvti_free_aligned(command->dst);
+        dvti_heap_give(&v->heap, command->dst);
     else if (command->kind == DVTI_COMMAND_COPY && !lost)
         memcpy(command->dst, command->src, (size_t)command->size);
     else if (reason && !lost)
@@ -269,10 +270,10 @@ static dvt_status dvti_virtual_acquire(dvti_device *device, const char *function
                          "arrays there, use a smaller batch, or another device",
                          function, (long long)bytes, dvt_ctx_name(device->ctx), (long long)used,
                          (long long)dvti_atomic_load(&device->limit));
-    *out = dvti_alloc_aligned((size_t)bytes);
+    *out = dvti_heap_take(&v->heap, bytes);
     if (!*out) { /* blocks that are released, but still in the queue, may help */
         dvti_virtual_await(v, dvti_virtual_now(v));
-        *out = dvti_alloc_aligned((size_t)bytes);
+        *out = dvti_heap_take(&v->heap, bytes);
     }
     if (*out)
         return DVT_OK;
@@ -283,8 +284,12 @@ static dvt_status dvti_virtual_acquire(dvti_device *device, const char *function
 static void dvti_virtual_release(dvti_device *device, void *block, int64_t bytes) {
     dvti_virtual *v = dvti_virtual_of(device);
     dvti_atomic_add(&device->used, -bytes);
-    if (!v->threaded || dvti_virtual_forked(v) || dvti_virtual_idle(v)) {
-        dvti_free_aligned(block);
+    if (dvti_virtual_forked(v)) {
+        dvti_heap_drop(block);
+        return;
+    }
+    if (!v->threaded || dvti_virtual_idle(v)) {
+        dvti_heap_give(&v->heap, block);
         return;
     }
     dvti_virtual_slot(v, DVTI_COMMAND_RELEASE)->dst = block;
@@ -384,6 +389,19 @@ static dvt_status dvti_virtual_launch(dvti_device *device, const dvti_launch *la
     return DVT_OK;
 }
 
+/* Work that is queued may use what was released, but not what has come back to the heap. */
+static int64_t dvti_virtual_trim(dvti_device *device) {
+    dvti_virtual *v = dvti_virtual_of(device);
+    if (dvti_virtual_usable(device, "dvt_trim_memory") != DVT_OK)
+        return 0;
+    dvti_virtual_await(v, dvti_virtual_now(v));
+    return dvti_heap_trim(&v->heap);
+}
+
+static void dvti_virtual_memory(dvti_device *device, dvt_memory_stats *out) {
+    dvti_heap_stats(&dvti_virtual_of(device)->heap, out);
+}
+
 /* ---- opening and closing ---- */
 DVTI_FN dvt_status dvti_virtual_open(dvti_device *device) {
     dvti_mutex fresh_lock = DVTI_MUTEX_INIT;
@@ -405,6 +423,7 @@ DVTI_FN dvt_status dvti_virtual_open(dvti_device *device) {
         dvti_log(DVT_LOG_INFO, "%s gets no thread of its own; it computes in the calling thread",
                  dvt_ctx_name(device->ctx));
 #endif
+    dvti_heap_open(&v->heap);
     device->impl = v;
     return DVT_OK;
 }
@@ -421,6 +440,7 @@ DVTI_FN void dvti_virtual_close(dvti_device *device) {
     }
 #endif
     device->impl = NULL;
+    dvti_heap_close(&v->heap);
     dvti_virtual_unref(v);
 }
 
@@ -442,8 +462,8 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
                                          dvti_virtual_launch,
                                          dvti_virtual_wait,
                                          NULL,
-                                         NULL,
-                                         NULL,
+                                         dvti_virtual_trim,
+                                         dvti_virtual_memory,
                                          NULL,
                                          NULL};
     return &backend;

@@ -130,11 +130,6 @@ DVT_TEST(base_memory) {
     block = dvti_alloc(0);
     CHECK(block != NULL);
     dvti_free(block);
-    block = dvti_alloc_aligned(10);
-    CHECK(block != NULL && ((uintptr_t)block & 63) == 0);
-    dvti_free_aligned(block);
-    dvti_free_aligned(NULL);
-    CHECK(dvti_alloc_aligned(SIZE_MAX - 8) == NULL);
 }
 
 DVT_TEST(base_parse_bytes) {

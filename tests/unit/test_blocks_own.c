@@ -249,14 +249,17 @@ static bool a_life(dvt_ctx_list ctxs) {
     return good;
 }
 
-/* How many blocks a life with that allocation failing leaves behind. */
-static long left_by(dvt_ctx_list ctxs, long at, bool *good) {
-    long alive = blocks_alive;
+/* How many blocks a life with that allocation failing leaves behind. Setting the allocator gives back what is kept for later. */
+static long left_by(dvt_ctx_list ctxs, const dvt_allocator *allocator, long at, bool *good) {
+    long alive;
+    dvt_set_allocator(allocator);
+    alive = blocks_alive;
     allocations = 0;
     failing = at;
     *good = a_life(ctxs);
     dvt_wait_all();
     failing = 0;
+    dvt_set_allocator(allocator);
     return blocks_alive - alive;
 }
 
@@ -272,13 +275,12 @@ static void fail_each_allocation(dvt_ctx_list ctxs) {
     CHECK(a_life(ctxs)); /* tables that stay are made now */
     CHECK_INT(dvt_wait_all(), DVT_OK);
     before = dvt_get_stats();
-    dvt_set_allocator(&allocator);
     for (at = 1; at < 5000; at++) {
-        left = left_by(ctxs, at, &good);
+        left = left_by(ctxs, &allocator, at, &good);
         /* A card keeps what it has compiled and what it copies through: once, not each time. */
         if (left && ctxs.ctx[0].type == DVT_DEVICE_GPU && dvt_test_on_cards()) {
             dvt_clear_error();
-            left = left_by(ctxs, at, &good);
+            left = left_by(ctxs, &allocator, at, &good);
         }
         if (!good) /* some are not needed: a scope that cannot be opened is no failure */
             dvt_test_check(dvt_error_code() == DVT_ERR_HOST_MEMORY, __FILE__, __LINE__,

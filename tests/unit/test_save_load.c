@@ -341,6 +341,7 @@ DVT_TEST(files_every_allocation_fails) {
     for (at = 1; at < 5000; at++) {
         double first, last;
         dvt_params_initialize(params, dvt_init_constant(9), DVT_CONTEXTS(dvt_cpu()), true);
+        dvt_set_allocator(&allocator); /* what is kept for later is given back, here and below */
         alive = blocks_alive;
         allocations = 0;
         failing = at;
@@ -354,6 +355,7 @@ DVT_TEST(files_every_allocation_fails) {
         last = dvt_item_at(dvt_param_data(dvt_params_at(params, 2), dvt_cpu()), DVT_SHAPE(0, 1));
         CHECK_CLOSE(first, last, 0);
         dvt_params_reset_ctx(params, DVT_CONTEXTS(dvt_cpu()));
+        dvt_set_allocator(&allocator);
         dvt_test_check(blocks_alive == alive, __FILE__, __LINE__,
                        "allocation %ld: %ld blocks are left", at, blocks_alive - alive);
         if (allocations < at)

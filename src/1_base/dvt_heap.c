@@ -1,0 +1,415 @@
+/* The heap of dvt_heap.h. Why it shares no code with the allocator of cards: a card's memory cannot hold the blocks' own
+   descriptions, and calls to its driver are so dear that segments are cut and joined. Here neither is so, and whole blocks
+   with their description in front are simpler, and ten times as fast. */
+#include "1_base/dvt_heap.h"
+
+#define DVTI_HEAP_LINE 64
+#define DVTI_HEAP_HUGE ((int64_t)2 << 20)
+#define DVTI_HEAP_BIN_BYTES ((int64_t)256 << 10) /* kept in each small bin */
+#define DVTI_HEAP_SLACK ((int64_t)64 << 20)
+
+#if DVTI_ASAN
+#define dvti_heap_hide(at, bytes) __asan_poison_memory_region((at), (size_t)(bytes))
+#define dvti_heap_show(at, bytes) __asan_unpoison_memory_region((at), (size_t)(bytes))
+#else
+#define dvti_heap_hide(at, bytes) ((void)(at))
+#define dvti_heap_show(at, bytes) ((void)(at))
+#endif
+
+/* ---- sizes ---- */
+/* Bins 0 to 15 hold 1 to 16 lines; then eight for each power of two. */
+static int dvti_heap_bin_of(int64_t bytes) {
+    uint64_t last = (uint64_t)(DVTI_MAX(bytes, 1) - 1) / DVTI_HEAP_LINE;
+    int shift = 0;
+    if (last < 16)
+        return (int)last;
+#if defined(__GNUC__) || defined(__clang__)
+    shift = 60 - __builtin_clzll(last);
+#else
+    while (last >> shift >= 16)
+        shift++;
+#endif
+    return 8 + shift * 8 + (int)(last >> shift) - 8;
+}
+
+/* What blocks of that bin have room for. */
+static int64_t dvti_heap_room(int bin) {
+    int shift = bin < 16 ? 0 : (bin - 8) / 8;
+    int64_t lines = bin < 16 ? bin + 1 : (int64_t)((bin - 8) % 8 + 9) << shift;
+    return lines * DVTI_HEAP_LINE;
+}
+
+/* ---- locks ---- */
+static bool dvti_heap_try(dvti_atomic *lock) {
+    return !dvti_atomic_load(lock) && dvti_atomic_swap(lock, 0, 1);
+}
+
+/* For rare callers, and lists that are worth a moment; at the end gives up. */
+static bool dvti_heap_lock(dvti_atomic *lock, int tries) {
+    for (; !dvti_heap_try(lock); tries--) {
+        if (!tries)
+            return false;
+        dvti_pause();
+    }
+    return true;
+}
+
+#define DVTI_HEAP_SOON 200
+#define DVTI_HEAP_LATER (1 << 20)
+
+/* ---- blocks and the system ---- */
+static dvti_heap_block *dvti_heap_block_of(void *at) {
+    return (dvti_heap_block *)(void *)((char *)at - DVTI_HEAP_LINE);
+}
+
+static char *dvti_heap_elements(dvti_heap_block *block) {
+    return (char *)block + DVTI_HEAP_LINE;
+}
+
+static void dvti_heap_raise(dvti_atomic *peak, int64_t value) {
+    int64_t now;
+    while ((now = dvti_atomic_load(peak)) < value && !dvti_atomic_swap(peak, now, value))
+        continue;
+}
+
+static dvti_heap_block *dvti_heap_new(dvti_heap *heap, int64_t size) {
+    int64_t align = size >= DVTI_HEAP_HUGE ? DVTI_HEAP_HUGE : DVTI_HEAP_LINE;
+    uint64_t whole = (uint64_t)size + (uint64_t)align + DVTI_HEAP_LINE;
+    const dvt_allocator *from = dvti_allocator_now();
+    dvti_heap_block *block;
+    char *start, *at;
+    if (whole > SIZE_MAX / 2)
+        return NULL;
+    start = (char *)from->alloc(from->user, (size_t)whole);
+    if (!start)
+        return NULL;
+    at = start + DVTI_HEAP_LINE;
+    at += (size_t)(-(uintptr_t)at & (uintptr_t)(align - 1));
+#if DVTI_LINUX && defined(MADV_HUGEPAGE)
+    if (align == DVTI_HEAP_HUGE)
+        madvise(at, (size_t)size, MADV_HUGEPAGE); /* refused: then small pages it is */
+#endif
+    block = dvti_heap_block_of(at);
+    block->start = start;
+    block->release = from->release;
+    block->user = from->user;
+    block->size = size;
+    dvti_atomic_add(&heap->taken, 1);
+    dvti_heap_raise(&heap->reserved_peak, dvti_atomic_add(&heap->reserved, size));
+    return block;
+}
+
+static void dvti_heap_free(dvti_heap_block *block) {
+    dvti_heap_show(dvti_heap_elements(block), block->size);
+    block->release(block->user, block->start);
+}
+
+static void dvti_heap_free_chain(dvti_heap_block *block) {
+    dvti_heap_block *next;
+    for (; block; block = next) {
+        next = block->chain;
+        dvti_heap_free(block);
+    }
+}
+
+/* ---- large blocks, with the lock held ---- */
+static void dvti_heap_keep(dvti_heap *heap, dvti_heap_block *block) {
+    dvti_heap_block **head = &heap->large[dvti_heap_bin_of(block->size) - DVTI_HEAP_SMALL_BINS];
+    block->chain = *head;
+    block->chain_back = NULL;
+    if (*head)
+        (*head)->chain_back = block;
+    *head = block;
+    block->older = heap->newest;
+    block->newer = NULL;
+    if (heap->newest)
+        heap->newest->newer = block;
+    else
+        heap->oldest = block;
+    heap->newest = block;
+    heap->kept += block->size;
+}
+
+static void dvti_heap_unkeep(dvti_heap *heap, dvti_heap_block *block) {
+    if (block->chain)
+        block->chain->chain_back = block->chain_back;
+    if (block->chain_back)
+        block->chain_back->chain = block->chain;
+    else
+        heap->large[dvti_heap_bin_of(block->size) - DVTI_HEAP_SMALL_BINS] = block->chain;
+    if (block->older)
+        block->older->newer = block->newer;
+    else
+        heap->oldest = block->newer;
+    if (block->newer)
+        block->newer->older = block->older;
+    else
+        heap->newest = block->older;
+    heap->kept -= block->size;
+}
+
+/* Takes out the oldest blocks until so many bytes are kept at most; they are to be freed without the lock. */
+static dvti_heap_block *dvti_heap_evict(dvti_heap *heap, int64_t most) {
+    dvti_heap_block *chain = NULL;
+    while (heap->oldest && heap->kept > most) {
+        dvti_heap_block *block = heap->oldest;
+        dvti_heap_unkeep(heap, block);
+        dvti_atomic_add(&heap->reserved, -block->size);
+        block->chain = chain;
+        chain = block;
+    }
+    return chain;
+}
+
+/* The smallest kept block; two bins more is a quarter more. NULL: *chain has to go before a new one comes. */
+static dvti_heap_block *dvti_heap_fit(dvti_heap *heap, int bin, dvti_heap_block **chain) {
+    int last = DVTI_MIN(bin + 2, DVTI_HEAP_BINS - 1), at;
+    int64_t used = dvti_atomic_load(&heap->reserved) - heap->kept, room = dvti_heap_room(bin);
+    for (at = bin; at <= last; at++) {
+        dvti_heap_block *block = heap->large[at - DVTI_HEAP_SMALL_BINS];
+        if (block) {
+            dvti_heap_unkeep(heap, block);
+            heap->reused++;
+            heap->used_peak = DVTI_MAX(heap->used_peak, used + block->size);
+            return block;
+        }
+    }
+    heap->used_peak = DVTI_MAX(heap->used_peak, used + room);
+    *chain = dvti_heap_evict(
+        heap, DVTI_MAX(heap->used_peak + heap->used_peak / 4 + DVTI_HEAP_SLACK - used - room, 0));
+    return NULL;
+}
+
+static dvti_heap_block *dvti_heap_take_large(dvti_heap *heap, int bin) {
+    dvti_heap_block *block = NULL, *chain = NULL;
+    if (dvti_heap_lock(&heap->lock, DVTI_HEAP_SOON)) {
+        block = dvti_heap_fit(heap, bin, &chain);
+        dvti_atomic_unlock(&heap->lock);
+    }
+    dvti_heap_free_chain(chain);
+    return block;
+}
+
+static void dvti_heap_give_large(dvti_heap *heap, dvti_heap_block *block) {
+    dvti_heap_block *chain = block;
+    if (block->size > heap->most || !dvti_heap_lock(&heap->lock, DVTI_HEAP_SOON)) {
+        block->chain = NULL;
+        dvti_atomic_add(&heap->reserved, -block->size);
+    } else {
+        dvti_heap_hide(dvti_heap_elements(block), block->size);
+        dvti_heap_keep(heap, block);
+        chain = dvti_heap_evict(heap, heap->most);
+        dvti_atomic_unlock(&heap->lock);
+    }
+    dvti_heap_free_chain(chain);
+}
+
+/* ---- small blocks ---- */
+static dvti_heap_block *dvti_heap_take_small(dvti_heap_bin *bin) {
+    dvti_heap_block *block;
+    if (!dvti_heap_try(&bin->lock))
+        return NULL;
+    block = bin->first;
+    if (block) {
+        bin->first = block->chain;
+        bin->kept -= block->size;
+        bin->reused++;
+    }
+    dvti_atomic_unlock(&bin->lock);
+    return block;
+}
+
+static void dvti_heap_give_small(dvti_heap *heap, dvti_heap_block *block) {
+    dvti_heap_bin *bin = &heap->small[dvti_heap_bin_of(block->size)];
+    if (dvti_heap_try(&bin->lock)) {
+        bool room = bin->kept + block->size <= heap->small_most;
+        if (room) {
+            dvti_heap_hide(dvti_heap_elements(block), block->size);
+            block->chain = bin->first;
+            bin->first = block;
+            bin->kept += block->size;
+        }
+        dvti_atomic_unlock(&bin->lock);
+        if (room)
+            return;
+    }
+    dvti_atomic_add(&heap->reserved, -block->size);
+    dvti_heap_free(block);
+}
+
+/* ---- what others call ---- */
+DVTI_FN void *dvti_heap_take(dvti_heap *heap, int64_t bytes) {
+    int bin = bytes > (int64_t)1 << 46 ? DVTI_HEAP_BINS : dvti_heap_bin_of(bytes);
+    dvti_heap_block *block;
+    char *at;
+    if (bin >= DVTI_HEAP_BINS)
+        return NULL;
+    block = bin < DVTI_HEAP_SMALL_BINS ? dvti_heap_take_small(&heap->small[bin])
+                                       : dvti_heap_take_large(heap, bin);
+    if (!block) {
+        block = dvti_heap_new(heap, dvti_heap_room(bin));
+        if (!block && dvti_heap_trim_all() > 0)
+            block = dvti_heap_new(heap, dvti_heap_room(bin));
+        if (!block)
+            return NULL;
+    }
+    at = dvti_heap_elements(block);
+    dvti_heap_show(at, bytes);
+    dvti_heap_hide(at + bytes, block->size - bytes);
+    dvti_heap_hide(block, DVTI_HEAP_LINE);
+    return at;
+}
+
+DVTI_FN void dvti_heap_give(dvti_heap *heap, void *at) {
+    dvti_heap_block *block = dvti_heap_block_of(at);
+    const dvt_allocator *now = dvti_allocator_now();
+    dvti_heap_show(block, DVTI_HEAP_LINE);
+    if (block->release != now->release || block->user != now->user) {
+        dvti_atomic_add(&heap->reserved, -block->size);
+        dvti_heap_free(block);
+    } else if (block->size <= DVTI_HEAP_SMALL)
+        dvti_heap_give_small(heap, block);
+    else
+        dvti_heap_give_large(heap, block);
+}
+
+DVTI_FN void dvti_heap_drop(void *at) {
+    dvti_heap_show(dvti_heap_block_of(at), DVTI_HEAP_LINE);
+    dvti_heap_free(dvti_heap_block_of(at));
+}
+
+/* Puts what is kept before the chain; returns its bytes. */
+static int64_t dvti_heap_empty(dvti_heap *heap, dvti_heap_block **chain) {
+    dvti_heap_block *block, *next;
+    int64_t bytes = 0;
+    int i;
+    for (i = 0; i < DVTI_HEAP_SMALL_BINS; i++) {
+        dvti_heap_bin *bin = &heap->small[i];
+        if (!dvti_heap_lock(&bin->lock, DVTI_HEAP_LATER))
+            continue;
+        for (block = bin->first; block; block = next) {
+            next = block->chain;
+            block->chain = *chain;
+            *chain = block;
+        }
+        bytes += bin->kept;
+        bin->first = NULL;
+        bin->kept = 0;
+        dvti_atomic_unlock(&bin->lock);
+    }
+    dvti_atomic_add(&heap->reserved, -bytes);
+    if (dvti_heap_lock(&heap->lock, DVTI_HEAP_LATER)) {
+        bytes += heap->kept;
+        for (block = dvti_heap_evict(heap, 0); block; block = next) {
+            next = block->chain;
+            block->chain = *chain;
+            *chain = block;
+        }
+        dvti_atomic_unlock(&heap->lock);
+    }
+    return bytes;
+}
+
+DVTI_FN int64_t dvti_heap_trim(dvti_heap *heap) {
+    dvti_heap_block *chain = NULL;
+    int64_t bytes = dvti_heap_empty(heap, &chain);
+    dvti_heap_free_chain(chain);
+    return bytes;
+}
+
+/* ---- all heaps ---- */
+static dvti_heap *dvti_heaps;
+static dvti_atomic dvti_heaps_lock;
+
+DVTI_FN int64_t dvti_heap_trim_all(void) {
+    dvti_heap_block *chain = NULL;
+    dvti_heap *heap;
+    int64_t bytes = 0;
+    if (!dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_LATER))
+        return 0;
+    for (heap = dvti_heaps; heap; heap = heap->next)
+        bytes += dvti_heap_empty(heap, &chain);
+    dvti_atomic_unlock(&dvti_heaps_lock);
+    dvti_heap_free_chain(chain);
+    return bytes;
+}
+
+DVTI_FN void dvti_heap_limit(dvti_heap *heap, int64_t most) {
+    heap->most = most;
+    heap->small_most = DVTI_MIN(DVTI_HEAP_BIN_BYTES, most / DVTI_HEAP_SMALL_BINS);
+}
+
+/* A quarter of the machine's memory, unless the environment says something else. */
+static int64_t dvti_heap_default(void) {
+    const char *text = dvti_env("DEVTENSOR_CPU_CACHE");
+    int64_t most = (int64_t)1 << 30, given;
+#if defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0)
+        most = (int64_t)pages / 4 * page;
+#elif defined(_WIN32)
+    MEMORYSTATUSEX memory;
+    memory.dwLength = sizeof memory;
+    if (GlobalMemoryStatusEx(&memory))
+        most = (int64_t)(memory.ullTotalPhys / 4);
+#endif
+    if (DVTI_ASAN)
+        most = 0;
+    if (!text)
+        return most;
+    given = dvti_parse_bytes(text);
+    if (given >= 0)
+        return given;
+    dvti_log(
+        DVT_LOG_WARNING,
+        "DEVTENSOR_CPU_CACHE=%s is no number of bytes, with an optional K, M or G; %lld is used",
+        text, (long long)most);
+    return most;
+}
+
+DVTI_FN void dvti_heap_open(dvti_heap *heap) {
+    dvti_heap_limit(heap, dvti_heap_default());
+    if (!dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_LATER))
+        return; /* nobody trims it from outside, that is all */
+    heap->next = dvti_heaps;
+    dvti_heaps = heap;
+    dvti_atomic_unlock(&dvti_heaps_lock);
+}
+
+DVTI_FN void dvti_heap_close(dvti_heap *heap) {
+    dvti_heap **at;
+    if (dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_LATER)) {
+        for (at = &dvti_heaps; *at && *at != heap; at = &(*at)->next)
+            continue;
+        if (*at)
+            *at = heap->next;
+        dvti_atomic_unlock(&dvti_heaps_lock);
+    }
+    dvti_heap_trim(heap);
+}
+
+DVTI_FN void dvti_heap_stats(dvti_heap *heap, dvt_memory_stats *out) {
+    int i;
+    out->reserved = dvti_atomic_load(&heap->reserved);
+    out->reserved_peak = dvti_atomic_load(&heap->reserved_peak);
+    out->taken = dvti_atomic_load(&heap->taken);
+    out->reused = 0;
+    for (i = 0; i < DVTI_HEAP_SMALL_BINS; i++)
+        if (dvti_heap_lock(&heap->small[i].lock, DVTI_HEAP_LATER)) {
+            out->reused += heap->small[i].reused;
+            dvti_atomic_unlock(&heap->small[i].lock);
+        }
+    if (dvti_heap_lock(&heap->lock, DVTI_HEAP_LATER)) {
+        out->reused += heap->reused;
+        dvti_atomic_unlock(&heap->lock);
+    }
+}
+
+#undef DVTI_HEAP_LINE
+#undef DVTI_HEAP_HUGE
+#undef DVTI_HEAP_BIN_BYTES
+#undef DVTI_HEAP_SLACK
+#undef DVTI_HEAP_SOON
+#undef DVTI_HEAP_LATER
+#undef dvti_heap_hide
+#undef dvti_heap_show
