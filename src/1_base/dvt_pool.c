@@ -41,16 +41,15 @@ static dvt_status dvti_check_threads(int n) {
 #define DVTI_RETRY_SECONDS 1.0 /* after the system refused to start a thread */
 
 typedef struct dvti_pool {
-    /* One cache line: who sees `left` change has the whole job. */
-    DVTI_LINE_ALIGNED dvti_atomic
-        left; /* ranges that nobody has drawn; the caller has the first without drawing */
+    /* One cache line: who sees `left` change has the whole job. `left`: ranges that nobody has drawn; the caller has the first
+       without drawing. */
+    DVTI_LINE_ALIGNED dvti_atomic left;
     dvti_range_fn body;
     void *user;
     int64_t n, step, ranges;
     dvti_word posted; /* jobs so far; what workers sleep on */
-    /* Another, which workers write. */
-    DVTI_LINE_ALIGNED dvti_word
-        finished; /* ranges that workers have done; what the caller sleeps on */
+    /* Another, which workers write. `finished`: ranges that they have done; what the caller sleeps on. */
+    DVTI_LINE_ALIGNED dvti_word finished;
     dvti_atomic caller_sleeps;
     /* What changes rarely. */
     DVTI_LINE_ALIGNED dvti_atomic busy; /* 1: a thread has the pool, and what follows `started` */
@@ -59,6 +58,7 @@ typedef struct dvti_pool {
     dvti_atomic stop;
     dvti_atomic started; /* workers so far: the next one's number */
     bool ready;
+    int64_t process;    /* whose threads the workers are */
     double spin;        /* seconds */
     double retry_at;    /* no thread is started before; 0: any time */
     double alone_until; /* 0: not alone */
@@ -213,16 +213,20 @@ static void dvti_pool_give(dvti_pool *pool) {
     dvti_atomic_store(&pool->busy, 0);
 }
 
-#if !defined(_WIN32)
-static void dvti_pool_forked(void) {
-    dvti_pool *pool = &dvti_the_pool;
+/* The workers are another process's. */
+static void dvti_pool_forget(dvti_pool *pool) {
     dvti_pool_sleep_ready(pool);
     dvti_atomic_store(&pool->left, 0);
     dvti_atomic_store(&pool->alive, 0);
     dvti_atomic_store(&pool->sleeping, 0);
     dvti_atomic_store(&pool->stop, 0);
     pool->retry_at = pool->alone_until = 0;
-    dvti_pool_give(pool);
+}
+
+#if !defined(_WIN32)
+static void dvti_pool_forked(void) {
+    dvti_pool_forget(&dvti_the_pool);
+    dvti_pool_give(&dvti_the_pool);
 }
 #endif
 
@@ -236,6 +240,10 @@ static int dvti_pool_threads(dvti_pool *pool) {
 }
 
 static void dvti_pool_stop(dvti_pool *pool) {
+    if (pool->process != dvti_process_id()) { /* the handler did not run: these would never end */
+        dvti_pool_forget(pool);
+        return;
+    }
     dvti_atomic_store(&pool->stop, 1);
     dvti_atomic_add(&pool->posted, 1);
     dvti_pool_wake(pool, &pool->posted, INT_MAX);
@@ -248,6 +256,7 @@ static void dvti_pool_stop(dvti_pool *pool) {
 static void dvti_pool_start(dvti_pool *pool, int workers) {
     bool started = true;
     pool->retry_at = 0;
+    pool->process = dvti_process_id();
     while (started && dvti_atomic_load(&pool->alive) < workers) {
         dvti_thread thread;
         dvti_atomic_add(&pool->alive, 1);
