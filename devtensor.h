@@ -85,13 +85,15 @@
    DEVTENSOR_JIT_DUMP         a folder: CUDA sources are written there, and the logs of errors
    DEVTENSOR_NUM_THREADS      threads of cpu(), 1 to 256
    DEVTENSOR_ISA              instructions of cpu(): avx512, avx2, neon, plain, reference
+   DEVTENSOR_CPU_CACHE        bytes of released memory that cpu(), and each virtual GPU, keeps for
+                              later, with an optional suffix K, M or G (a quarter of the machine's)
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
    DEVTENSOR_LOG              lowest level written by the default logger: debug, info, warning,
    error, off */
 
 #ifdef DEVTENSOR_LINES
-#line 33 "src/0_api/dvt_config.h"
+#line 35 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -213,7 +215,8 @@ DVT_API void dvt_set_logger(dvt_log_fn function, void *user);
 DVT_API void dvt_set_log_level(dvt_log_level level);
 
 /* Host memory comes from here. `resize` and `alloc` return NULL on failure; memory must be aligned
-   as malloc's is. Set it before any other call of the library, or while no object of it exists. */
+   as malloc's is. Set it before any other call of the library, or while no object of it exists. Memory of arrays that is released
+   may be kept for later (DEVTENSOR_CPU_CACHE); it is given back by dvt_trim_memory, and here to the allocator that there was. */
 typedef struct dvt_allocator {
     void *(*alloc)(void *user, size_t bytes);
     void *(*resize)(void *user, void *block, size_t bytes);
@@ -1205,19 +1208,22 @@ DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx);
 /* [dvt:gpu] What most programs never call: the memory that a GPU keeps for later, kernels compiled ahead of their
    first use, streams and addresses shared with other CUDA code of the process. */
 
-/* Memory of one device. The allocator keeps released memory for later; `reserved` is what it holds. */
+/* Memory of one device. The allocator keeps released memory for later; `reserved` is what it holds. In main memory (cpu() and
+   virtual GPUs) at most DEVTENSOR_CPU_CACHE bytes are kept on each device, a quarter of the machine's memory unless set, and never so
+   much that used and kept memory exceed 5/4 of the most that was used at once by more than 64 MiB. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/0_api/dvt_gpu.h"
+#line 6 "src/0_api/dvt_gpu.h"
 #endif
 typedef struct dvt_memory_stats {
-    int64_t used, used_peak;         /* bytes of arrays */
+    int64_t used, used_peak;         /* bytes of arrays and workspaces */
     int64_t reserved, reserved_peak; /* bytes taken from the card or from main memory */
-    int64_t reused, taken;           /* requests served from what was kept, and by the card */
+    int64_t reused, taken; /* requests served from what was kept, and by the card or the system */
 } dvt_memory_stats;
 
 /* Waits: no. Errors: NO_DEVICE. */
 DVT_API dvt_status dvt_memory_query(dvt_ctx ctx, dvt_memory_stats *out);
-/* Gives back to the card what is kept for later. Returns the bytes. Waits: for that GPU. Errors: NO_DEVICE (then 0). */
+/* Gives back to the card, or to the program's allocator, what is kept for later. Returns the bytes. Waits: for a GPU. Errors: NO_DEVICE
+   (then 0). */
 DVT_API int64_t dvt_trim_memory(dvt_ctx ctx);
 /* Arrays on the device may have that many bytes together; 0: no limit. Waits: no. Errors: NO_DEVICE,
    RANGE. */
@@ -2131,6 +2137,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #endif
 #if defined(__x86_64__) || defined(_M_X64)
@@ -2179,6 +2186,7 @@ typedef volatile LONG64 dvti_atomic;
 #define dvti_atomic_store(p, v) ((void)InterlockedExchange64((p), (v)))
 #define dvti_atomic_add(p, v) (InterlockedExchangeAdd64((p), (v)) + (v))
 #define dvti_atomic_swap(p, from, to) (InterlockedCompareExchange64((p), (to), (from)) == (from))
+#define dvti_atomic_unlock(p) ((void)InterlockedExchange64((p), 0))
 #else
 typedef int64_t dvti_atomic;
 #define dvti_atomic_load(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
@@ -2186,6 +2194,8 @@ typedef int64_t dvti_atomic;
 #define dvti_atomic_add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
 /* Is *p == from? Then it becomes `to`. */
 #define dvti_atomic_swap(p, from, to) __sync_bool_compare_and_swap((p), (from), (to))
+/* *p = 0 for whoever swaps it next: what was done before is seen then. Cheaper than a store that is ordered with everything. */
+#define dvti_atomic_unlock(p) __atomic_store_n((p), 0, __ATOMIC_RELEASE)
 #endif
 
 /* What lies on a cache line of its own begins with this. */
@@ -2225,6 +2235,20 @@ typedef int64_t dvti_atomic;
 typedef int32_t dvti_word;
 #else
 typedef dvti_atomic dvti_word;
+#endif
+
+/* Whether the address sanitizer watches. */
+#if defined(__SANITIZE_ADDRESS__) && !defined(_MSC_VER)
+#define DVTI_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define DVTI_ASAN 1
+#endif
+#endif
+#if defined(DVTI_ASAN)
+#include <sanitizer/asan_interface.h>
+#else
+#define DVTI_ASAN 0
 #endif
 
 /* ---- threads: pthreads or Win32; with DEVTENSOR_NO_THREADS locks are nothing ---- */
@@ -2290,9 +2314,8 @@ typedef pthread_t dvti_thread;
 DVTI_FN void *dvti_alloc(size_t bytes);
 DVTI_FN void *dvti_alloc_zero(size_t bytes);
 DVTI_FN void dvti_free(void *block);
-/* 64-byte aligned, for elements. Pair with dvti_free_aligned. */
-DVTI_FN void *dvti_alloc_aligned(size_t bytes);
-DVTI_FN void dvti_free_aligned(void *block);
+/* What dvt_set_allocator has set. */
+DVTI_FN const dvt_allocator *dvti_allocator_now(void);
 /* Makes room for `need` items in a growing array; false when exhausted (the array is unchanged). */
 DVTI_FN bool dvti_grow(void **items, size_t *capacity, size_t need, size_t item_size);
 DVTI_FN char *dvti_strdup(const char *text);
@@ -2613,6 +2636,510 @@ DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]) {
 #ifdef DEVTENSOR_LINES
 #line 15 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/1_base/dvt_heap.c ==== */
+/* The heap of dvt_heap.h. Why it shares no code with the allocator of cards: a card's memory cannot hold the blocks' own
+   descriptions, and calls to its driver are so dear that segments are cut and joined. Here neither is so, and whole blocks
+   with their description in front are simpler, and ten times as fast. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/1_base/dvt_heap.c"
+#endif
+/* ==== begin src/1_base/dvt_heap.h ==== */
+/* Main memory for elements: blocks that are released are kept, and handed out again without a call to the system, which would clear
+   and map every page anew (1.4 to 2.8 us for each 4 KiB on the machines where we measured).
+
+   Sizes are rounded up to 64 bytes, above 1 KiB to an eighth of a power of two, so that what is released fits what is wanted next.
+   Blocks of up to DVTI_HEAP_SMALL bytes come from a list for each size; larger ones from the smallest kept block that is at most
+   a quarter too large. Those of 2 MiB and more begin at a multiple of 2 MiB and ask for huge pages. No block is cut or joined: each is one
+   allocation of the program's allocator (dvt_set_allocator), and returns to the one that it came from.
+
+   What is kept is bounded twice: by `most` bytes, and so that used and kept memory together stay within 5/4 of the most that was
+   ever used at once, plus 64 MiB. Beyond that the blocks that were released first go back. When the system has no more, everything
+   that any heap keeps goes back, and the system is asked again.
+
+   Locks are tried and never waited for: who finds a list taken goes to the system. So a thread that was descheduled, or stayed
+   behind in the parent of a forked process, holds nobody up.
+
+   With the address sanitizer nothing is kept unless somebody asks for it, since blocks that rest in the sanitizer's own quarantine show
+   late uses best; what lies behind the last byte, before the first, and in kept blocks is poisoned. */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/1_base/dvt_heap.h"
+#endif
+#ifndef DVTI_HEAP_H
+#define DVTI_HEAP_H
+#ifdef DEVTENSOR_LINES
+#line 20 "src/1_base/dvt_heap.h"
+#endif
+
+#define DVTI_HEAP_SMALL ((int64_t)32 << 10)
+#define DVTI_HEAP_SMALL_BINS 56
+#define DVTI_HEAP_BINS 304 /* up to 2^46 bytes */
+
+/* Stands in the 64 bytes before the elements. */
+typedef struct dvti_heap_block {
+    void *start; /* as the allocator gave it */
+    void (*release)(void *user, void *start);
+    void *user;
+    int64_t size;                               /* bytes there is room for */
+    struct dvti_heap_block *chain, *chain_back; /* kept: of the same size */
+    struct dvti_heap_block *older, *newer;      /* kept and large: released before, and after */
+} dvti_heap_block;
+
+typedef struct dvti_heap_bin {
+    dvti_atomic lock;
+    dvti_heap_block *first;
+    int64_t kept, reused; /* bytes; requests so far */
+} dvti_heap_bin;
+
+typedef struct dvti_heap {
+    dvti_heap_bin small[DVTI_HEAP_SMALL_BINS];
+    dvti_atomic lock; /* of what follows, up to `reused` */
+    dvti_heap_block *large[DVTI_HEAP_BINS - DVTI_HEAP_SMALL_BINS];
+    dvti_heap_block *oldest, *newest;
+    int64_t kept, used_peak; /* bytes: kept large blocks; most that were handed out at once */
+    int64_t reused;
+    int64_t most, small_most; /* bytes that are kept at most: large blocks, and in each small bin */
+    dvti_atomic reserved, reserved_peak; /* bytes from the system, handed out or kept */
+    dvti_atomic taken;                   /* blocks from the system so far */
+    struct dvti_heap *next;
+} dvti_heap;
+
+/* A heap that is all zeros becomes one that keeps what DEVTENSOR_CPU_CACHE allows. */
+DVTI_FN void dvti_heap_open(dvti_heap *heap);
+/* Gives back what is kept. Blocks that are still in use may be given to dvti_heap_drop afterwards. */
+DVTI_FN void dvti_heap_close(dvti_heap *heap);
+/* At most so many bytes are kept from now on. */
+DVTI_FN void dvti_heap_limit(dvti_heap *heap, int64_t most);
+/* 64-byte aligned; NULL when memory is exhausted, without setting an error. */
+DVTI_FN void *dvti_heap_take(dvti_heap *heap, int64_t bytes);
+DVTI_FN void dvti_heap_give(dvti_heap *heap, void *at);
+/* Back to the system at once, without a look at any heap. */
+DVTI_FN void dvti_heap_drop(void *at);
+/* Gives back what is kept; returns its bytes. _all: what all heaps keep. */
+DVTI_FN int64_t dvti_heap_trim(dvti_heap *heap);
+DVTI_FN int64_t dvti_heap_trim_all(void);
+/* Fills in all but `used` and `used_peak`. */
+DVTI_FN void dvti_heap_stats(dvti_heap *heap, dvt_memory_stats *out);
+
+#endif
+/* ==== end src/1_base/dvt_heap.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/1_base/dvt_heap.c"
+#endif
+
+#define DVTI_HEAP_LINE 64
+#define DVTI_HEAP_HUGE ((int64_t)2 << 20)
+#define DVTI_HEAP_BIN_BYTES ((int64_t)256 << 10) /* kept in each small bin */
+#define DVTI_HEAP_SLACK ((int64_t)64 << 20)
+
+#if DVTI_ASAN
+#define dvti_heap_hide(at, bytes) __asan_poison_memory_region((at), (size_t)(bytes))
+#define dvti_heap_show(at, bytes) __asan_unpoison_memory_region((at), (size_t)(bytes))
+#else
+#define dvti_heap_hide(at, bytes) ((void)(at))
+#define dvti_heap_show(at, bytes) ((void)(at))
+#endif
+
+/* ---- sizes ---- */
+/* Bins 0 to 15 hold 1 to 16 lines; then eight for each power of two. */
+static int dvti_heap_bin_of(int64_t bytes) {
+    uint64_t last = (uint64_t)(DVTI_MAX(bytes, 1) - 1) / DVTI_HEAP_LINE;
+    int shift = 0;
+    if (last < 16)
+        return (int)last;
+#if defined(__GNUC__) || defined(__clang__)
+    shift = 60 - __builtin_clzll(last);
+#else
+    while (last >> shift >= 16)
+        shift++;
+#endif
+    return 8 + shift * 8 + (int)(last >> shift) - 8;
+}
+
+/* What blocks of that bin have room for. */
+static int64_t dvti_heap_room(int bin) {
+    int shift = bin < 16 ? 0 : (bin - 8) / 8;
+    int64_t lines = bin < 16 ? bin + 1 : (int64_t)((bin - 8) % 8 + 9) << shift;
+    return lines * DVTI_HEAP_LINE;
+}
+
+/* ---- locks ---- */
+static bool dvti_heap_try(dvti_atomic *lock) {
+    return !dvti_atomic_load(lock) && dvti_atomic_swap(lock, 0, 1);
+}
+
+/* For rare callers, and lists that are worth a moment; at the end gives up. */
+static bool dvti_heap_lock(dvti_atomic *lock, int tries) {
+    for (; !dvti_heap_try(lock); tries--) {
+        if (!tries)
+            return false;
+        dvti_pause();
+    }
+    return true;
+}
+
+#define DVTI_HEAP_SOON 200
+#define DVTI_HEAP_LATER (1 << 20)
+
+/* ---- blocks and the system ---- */
+static dvti_heap_block *dvti_heap_block_of(void *at) {
+    return (dvti_heap_block *)(void *)((char *)at - DVTI_HEAP_LINE);
+}
+
+static char *dvti_heap_elements(dvti_heap_block *block) {
+    return (char *)block + DVTI_HEAP_LINE;
+}
+
+static void dvti_heap_raise(dvti_atomic *peak, int64_t value) {
+    int64_t now;
+    while ((now = dvti_atomic_load(peak)) < value && !dvti_atomic_swap(peak, now, value))
+        continue;
+}
+
+static dvti_heap_block *dvti_heap_new(dvti_heap *heap, int64_t size) {
+    int64_t align = size >= DVTI_HEAP_HUGE ? DVTI_HEAP_HUGE : DVTI_HEAP_LINE;
+    uint64_t whole = (uint64_t)size + (uint64_t)align + DVTI_HEAP_LINE;
+    const dvt_allocator *from = dvti_allocator_now();
+    dvti_heap_block *block;
+    char *start, *at;
+    if (whole > SIZE_MAX / 2)
+        return NULL;
+    start = (char *)from->alloc(from->user, (size_t)whole);
+    if (!start)
+        return NULL;
+    at = start + DVTI_HEAP_LINE;
+    at += (size_t)(-(uintptr_t)at & (uintptr_t)(align - 1));
+#if DVTI_LINUX && defined(MADV_HUGEPAGE)
+    if (align == DVTI_HEAP_HUGE)
+        madvise(at, (size_t)size, MADV_HUGEPAGE); /* refused: then small pages it is */
+#endif
+    block = dvti_heap_block_of(at);
+    block->start = start;
+    block->release = from->release;
+    block->user = from->user;
+    block->size = size;
+    dvti_atomic_add(&heap->taken, 1);
+    dvti_heap_raise(&heap->reserved_peak, dvti_atomic_add(&heap->reserved, size));
+    return block;
+}
+
+static void dvti_heap_free(dvti_heap_block *block) {
+    dvti_heap_show(dvti_heap_elements(block), block->size);
+    block->release(block->user, block->start);
+}
+
+static void dvti_heap_free_chain(dvti_heap_block *block) {
+    dvti_heap_block *next;
+    for (; block; block = next) {
+        next = block->chain;
+        dvti_heap_free(block);
+    }
+}
+
+/* ---- large blocks, with the lock held ---- */
+static void dvti_heap_keep(dvti_heap *heap, dvti_heap_block *block) {
+    dvti_heap_block **head = &heap->large[dvti_heap_bin_of(block->size) - DVTI_HEAP_SMALL_BINS];
+    block->chain = *head;
+    block->chain_back = NULL;
+    if (*head)
+        (*head)->chain_back = block;
+    *head = block;
+    block->older = heap->newest;
+    block->newer = NULL;
+    if (heap->newest)
+        heap->newest->newer = block;
+    else
+        heap->oldest = block;
+    heap->newest = block;
+    heap->kept += block->size;
+}
+
+static void dvti_heap_unkeep(dvti_heap *heap, dvti_heap_block *block) {
+    if (block->chain)
+        block->chain->chain_back = block->chain_back;
+    if (block->chain_back)
+        block->chain_back->chain = block->chain;
+    else
+        heap->large[dvti_heap_bin_of(block->size) - DVTI_HEAP_SMALL_BINS] = block->chain;
+    if (block->older)
+        block->older->newer = block->newer;
+    else
+        heap->oldest = block->newer;
+    if (block->newer)
+        block->newer->older = block->older;
+    else
+        heap->newest = block->older;
+    heap->kept -= block->size;
+}
+
+/* Takes out the oldest blocks until so many bytes are kept at most; they are to be freed without the lock. */
+static dvti_heap_block *dvti_heap_evict(dvti_heap *heap, int64_t most) {
+    dvti_heap_block *chain = NULL;
+    while (heap->oldest && heap->kept > most) {
+        dvti_heap_block *block = heap->oldest;
+        dvti_heap_unkeep(heap, block);
+        dvti_atomic_add(&heap->reserved, -block->size);
+        block->chain = chain;
+        chain = block;
+    }
+    return chain;
+}
+
+/* The smallest kept block; two bins more is a quarter more. NULL: *chain has to go before a new one comes. */
+static dvti_heap_block *dvti_heap_fit(dvti_heap *heap, int bin, dvti_heap_block **chain) {
+    int last = DVTI_MIN(bin + 2, DVTI_HEAP_BINS - 1), at;
+    int64_t used = dvti_atomic_load(&heap->reserved) - heap->kept, room = dvti_heap_room(bin);
+    for (at = bin; at <= last; at++) {
+        dvti_heap_block *block = heap->large[at - DVTI_HEAP_SMALL_BINS];
+        if (block) {
+            dvti_heap_unkeep(heap, block);
+            heap->reused++;
+            heap->used_peak = DVTI_MAX(heap->used_peak, used + block->size);
+            return block;
+        }
+    }
+    heap->used_peak = DVTI_MAX(heap->used_peak, used + room);
+    *chain = dvti_heap_evict(
+        heap, DVTI_MAX(heap->used_peak + heap->used_peak / 4 + DVTI_HEAP_SLACK - used - room, 0));
+    return NULL;
+}
+
+static dvti_heap_block *dvti_heap_take_large(dvti_heap *heap, int bin) {
+    dvti_heap_block *block = NULL, *chain = NULL;
+    if (dvti_heap_lock(&heap->lock, DVTI_HEAP_SOON)) {
+        block = dvti_heap_fit(heap, bin, &chain);
+        dvti_atomic_unlock(&heap->lock);
+    }
+    dvti_heap_free_chain(chain);
+    return block;
+}
+
+static void dvti_heap_give_large(dvti_heap *heap, dvti_heap_block *block) {
+    dvti_heap_block *chain = block;
+    if (block->size > heap->most || !dvti_heap_lock(&heap->lock, DVTI_HEAP_SOON)) {
+        block->chain = NULL;
+        dvti_atomic_add(&heap->reserved, -block->size);
+    } else {
+        dvti_heap_hide(dvti_heap_elements(block), block->size);
+        dvti_heap_keep(heap, block);
+        chain = dvti_heap_evict(heap, heap->most);
+        dvti_atomic_unlock(&heap->lock);
+    }
+    dvti_heap_free_chain(chain);
+}
+
+/* ---- small blocks ---- */
+static dvti_heap_block *dvti_heap_take_small(dvti_heap_bin *bin) {
+    dvti_heap_block *block;
+    if (!dvti_heap_try(&bin->lock))
+        return NULL;
+    block = bin->first;
+    if (block) {
+        bin->first = block->chain;
+        bin->kept -= block->size;
+        bin->reused++;
+    }
+    dvti_atomic_unlock(&bin->lock);
+    return block;
+}
+
+static void dvti_heap_give_small(dvti_heap *heap, dvti_heap_block *block) {
+    dvti_heap_bin *bin = &heap->small[dvti_heap_bin_of(block->size)];
+    if (dvti_heap_try(&bin->lock)) {
+        bool room = bin->kept + block->size <= heap->small_most;
+        if (room) {
+            dvti_heap_hide(dvti_heap_elements(block), block->size);
+            block->chain = bin->first;
+            bin->first = block;
+            bin->kept += block->size;
+        }
+        dvti_atomic_unlock(&bin->lock);
+        if (room)
+            return;
+    }
+    dvti_atomic_add(&heap->reserved, -block->size);
+    dvti_heap_free(block);
+}
+
+/* ---- what others call ---- */
+DVTI_FN void *dvti_heap_take(dvti_heap *heap, int64_t bytes) {
+    int bin = bytes > (int64_t)1 << 46 ? DVTI_HEAP_BINS : dvti_heap_bin_of(bytes);
+    dvti_heap_block *block;
+    char *at;
+    if (bin >= DVTI_HEAP_BINS)
+        return NULL;
+    block = bin < DVTI_HEAP_SMALL_BINS ? dvti_heap_take_small(&heap->small[bin])
+                                       : dvti_heap_take_large(heap, bin);
+    if (!block) {
+        block = dvti_heap_new(heap, dvti_heap_room(bin));
+        if (!block && dvti_heap_trim_all() > 0)
+            block = dvti_heap_new(heap, dvti_heap_room(bin));
+        if (!block)
+            return NULL;
+    }
+    at = dvti_heap_elements(block);
+    dvti_heap_show(at, bytes);
+    dvti_heap_hide(at + bytes, block->size - bytes);
+    dvti_heap_hide(block, DVTI_HEAP_LINE);
+    return at;
+}
+
+DVTI_FN void dvti_heap_give(dvti_heap *heap, void *at) {
+    dvti_heap_block *block = dvti_heap_block_of(at);
+    const dvt_allocator *now = dvti_allocator_now();
+    dvti_heap_show(block, DVTI_HEAP_LINE);
+    if (block->release != now->release || block->user != now->user) {
+        dvti_atomic_add(&heap->reserved, -block->size);
+        dvti_heap_free(block);
+    } else if (block->size <= DVTI_HEAP_SMALL)
+        dvti_heap_give_small(heap, block);
+    else
+        dvti_heap_give_large(heap, block);
+}
+
+DVTI_FN void dvti_heap_drop(void *at) {
+    dvti_heap_show(dvti_heap_block_of(at), DVTI_HEAP_LINE);
+    dvti_heap_free(dvti_heap_block_of(at));
+}
+
+/* Puts what is kept before the chain; returns its bytes. */
+static int64_t dvti_heap_empty(dvti_heap *heap, dvti_heap_block **chain) {
+    dvti_heap_block *block, *next;
+    int64_t bytes = 0;
+    int i;
+    for (i = 0; i < DVTI_HEAP_SMALL_BINS; i++) {
+        dvti_heap_bin *bin = &heap->small[i];
+        if (!dvti_heap_lock(&bin->lock, DVTI_HEAP_LATER))
+            continue;
+        for (block = bin->first; block; block = next) {
+            next = block->chain;
+            block->chain = *chain;
+            *chain = block;
+        }
+        bytes += bin->kept;
+        bin->first = NULL;
+        bin->kept = 0;
+        dvti_atomic_unlock(&bin->lock);
+    }
+    dvti_atomic_add(&heap->reserved, -bytes);
+    if (dvti_heap_lock(&heap->lock, DVTI_HEAP_LATER)) {
+        bytes += heap->kept;
+        for (block = dvti_heap_evict(heap, 0); block; block = next) {
+            next = block->chain;
+            block->chain = *chain;
+            *chain = block;
+        }
+        dvti_atomic_unlock(&heap->lock);
+    }
+    return bytes;
+}
+
+DVTI_FN int64_t dvti_heap_trim(dvti_heap *heap) {
+    dvti_heap_block *chain = NULL;
+    int64_t bytes = dvti_heap_empty(heap, &chain);
+    dvti_heap_free_chain(chain);
+    return bytes;
+}
+
+/* ---- all heaps ---- */
+static dvti_heap *dvti_heaps;
+static dvti_atomic dvti_heaps_lock;
+
+DVTI_FN int64_t dvti_heap_trim_all(void) {
+    dvti_heap_block *chain = NULL;
+    dvti_heap *heap;
+    int64_t bytes = 0;
+    if (!dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_LATER))
+        return 0;
+    for (heap = dvti_heaps; heap; heap = heap->next)
+        bytes += dvti_heap_empty(heap, &chain);
+    dvti_atomic_unlock(&dvti_heaps_lock);
+    dvti_heap_free_chain(chain);
+    return bytes;
+}
+
+DVTI_FN void dvti_heap_limit(dvti_heap *heap, int64_t most) {
+    heap->most = most;
+    heap->small_most = DVTI_MIN(DVTI_HEAP_BIN_BYTES, most / DVTI_HEAP_SMALL_BINS);
+}
+
+/* A quarter of the machine's memory, unless the environment says something else. */
+static int64_t dvti_heap_default(void) {
+    const char *text = dvti_env("DEVTENSOR_CPU_CACHE");
+    int64_t most = (int64_t)1 << 30, given;
+#if defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0)
+        most = (int64_t)pages / 4 * page;
+#elif defined(_WIN32)
+    MEMORYSTATUSEX memory;
+    memory.dwLength = sizeof memory;
+    if (GlobalMemoryStatusEx(&memory))
+        most = (int64_t)(memory.ullTotalPhys / 4);
+#endif
+    if (DVTI_ASAN)
+        most = 0;
+    if (!text)
+        return most;
+    given = dvti_parse_bytes(text);
+    if (given >= 0)
+        return given;
+    dvti_log(
+        DVT_LOG_WARNING,
+        "DEVTENSOR_CPU_CACHE=%s is no number of bytes, with an optional K, M or G; %lld is used",
+        text, (long long)most);
+    return most;
+}
+
+DVTI_FN void dvti_heap_open(dvti_heap *heap) {
+    dvti_heap_limit(heap, dvti_heap_default());
+    if (!dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_LATER))
+        return; /* nobody trims it from outside, that is all */
+    heap->next = dvti_heaps;
+    dvti_heaps = heap;
+    dvti_atomic_unlock(&dvti_heaps_lock);
+}
+
+DVTI_FN void dvti_heap_close(dvti_heap *heap) {
+    dvti_heap **at;
+    if (dvti_heap_lock(&dvti_heaps_lock, DVTI_HEAP_LATER)) {
+        for (at = &dvti_heaps; *at && *at != heap; at = &(*at)->next)
+            continue;
+        if (*at)
+            *at = heap->next;
+        dvti_atomic_unlock(&dvti_heaps_lock);
+    }
+    dvti_heap_trim(heap);
+}
+
+DVTI_FN void dvti_heap_stats(dvti_heap *heap, dvt_memory_stats *out) {
+    int i;
+    out->reserved = dvti_atomic_load(&heap->reserved);
+    out->reserved_peak = dvti_atomic_load(&heap->reserved_peak);
+    out->taken = dvti_atomic_load(&heap->taken);
+    out->reused = 0;
+    for (i = 0; i < DVTI_HEAP_SMALL_BINS; i++)
+        if (dvti_heap_lock(&heap->small[i].lock, DVTI_HEAP_LATER)) {
+            out->reused += heap->small[i].reused;
+            dvti_atomic_unlock(&heap->small[i].lock);
+        }
+    if (dvti_heap_lock(&heap->lock, DVTI_HEAP_LATER)) {
+        out->reused += heap->reused;
+        dvti_atomic_unlock(&heap->lock);
+    }
+}
+
+#undef DVTI_HEAP_LINE
+#undef DVTI_HEAP_HUGE
+#undef DVTI_HEAP_BIN_BYTES
+#undef DVTI_HEAP_SLACK
+#undef DVTI_HEAP_SOON
+#undef DVTI_HEAP_LATER
+#undef dvti_heap_hide
+#undef dvti_heap_show
+/* ==== end src/1_base/dvt_heap.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 16 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/1_base/dvt_mem.c ==== */
 /* Memory: one door for every allocation of the library, and the arithmetic of sizes. */
 #ifdef DEVTENSOR_LINES
@@ -2639,7 +3166,12 @@ static dvt_allocator dvti_allocator = {dvti_default_alloc, dvti_default_resize,
 
 DVT_API void dvt_set_allocator(const dvt_allocator *allocator) {
     dvt_allocator standard = {dvti_default_alloc, dvti_default_resize, dvti_default_release, NULL};
+    dvti_heap_trim_all(); /* blocks that are kept for later return to the allocator that they came from */
     dvti_allocator = allocator ? *allocator : standard;
+}
+
+DVTI_FN const dvt_allocator *dvti_allocator_now(void) {
+    return &dvti_allocator;
 }
 
 /* malloc(0) may return NULL, which is not "exhausted": ask for one byte instead. */
@@ -2657,28 +3189,6 @@ DVTI_FN void *dvti_alloc_zero(size_t bytes) {
 DVTI_FN void dvti_free(void *block) {
     if (block)
         dvti_allocator.release(dvti_allocator.user, block);
-}
-
-/* The address of the block itself stands in the word before the aligned address. */
-DVTI_FN void *dvti_alloc_aligned(size_t bytes) {
-    char *block, *at;
-    if (bytes > SIZE_MAX - 128)
-        return NULL;
-    block = (char *)dvti_alloc(bytes + 64 + sizeof(void *));
-    if (!block)
-        return NULL;
-    at = block + sizeof(void *);
-    at += (64 - ((uintptr_t)at & 63)) & 63;
-    memcpy(at - sizeof(void *), &block, sizeof block);
-    return at;
-}
-
-DVTI_FN void dvti_free_aligned(void *block) {
-    void *start;
-    if (!block)
-        return;
-    memcpy(&start, (char *)block - sizeof(void *), sizeof start);
-    dvti_free(start);
 }
 
 DVTI_FN bool dvti_grow(void **items, size_t *capacity, size_t need, size_t item_size) {
@@ -2725,7 +3235,7 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out) {
 }
 /* ==== end src/1_base/dvt_mem.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/devtensor_spine.h"
+#line 17 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_openmp.c ==== */
 /* Callers that are OpenMP programs: where all their threads compute already, a pool beside them would only take processors away.
@@ -2811,7 +3321,7 @@ DVTI_FN bool dvti_openmp_busy(void) {
 #endif
 /* ==== end src/1_base/dvt_openmp.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/devtensor_spine.h"
+#line 18 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_pool.c ==== */
 /* The pool behind dvti_parallel_for.
@@ -2859,16 +3369,15 @@ static dvt_status dvti_check_threads(int n) {
 #define DVTI_RETRY_SECONDS 1.0 /* after the system refused to start a thread */
 
 typedef struct dvti_pool {
-    /* One cache line: who sees `left` change has the whole job. */
-    DVTI_LINE_ALIGNED dvti_atomic
-        left; /* ranges that nobody has drawn; the caller has the first without drawing */
+    /* One cache line: who sees `left` change has the whole job. `left`: ranges that nobody has drawn; the caller has the first
+       without drawing. */
+    DVTI_LINE_ALIGNED dvti_atomic left;
     dvti_range_fn body;
     void *user;
     int64_t n, step, ranges;
     dvti_word posted; /* jobs so far; what workers sleep on */
-    /* Another, which workers write. */
-    DVTI_LINE_ALIGNED dvti_word
-        finished; /* ranges that workers have done; what the caller sleeps on */
+    /* Another, which workers write. `finished`: ranges that they have done; what the caller sleeps on. */
+    DVTI_LINE_ALIGNED dvti_word finished;
     dvti_atomic caller_sleeps;
     /* What changes rarely. */
     DVTI_LINE_ALIGNED dvti_atomic busy; /* 1: a thread has the pool, and what follows `started` */
@@ -2877,6 +3386,7 @@ typedef struct dvti_pool {
     dvti_atomic stop;
     dvti_atomic started; /* workers so far: the next one's number */
     bool ready;
+    int64_t process;    /* whose threads the workers are */
     double spin;        /* seconds */
     double retry_at;    /* no thread is started before; 0: any time */
     double alone_until; /* 0: not alone */
@@ -3031,16 +3541,20 @@ static void dvti_pool_give(dvti_pool *pool) {
     dvti_atomic_store(&pool->busy, 0);
 }
 
-#if !defined(_WIN32)
-static void dvti_pool_forked(void) {
-    dvti_pool *pool = &dvti_the_pool;
+/* The workers are another process's. */
+static void dvti_pool_forget(dvti_pool *pool) {
     dvti_pool_sleep_ready(pool);
     dvti_atomic_store(&pool->left, 0);
     dvti_atomic_store(&pool->alive, 0);
     dvti_atomic_store(&pool->sleeping, 0);
     dvti_atomic_store(&pool->stop, 0);
     pool->retry_at = pool->alone_until = 0;
-    dvti_pool_give(pool);
+}
+
+#if !defined(_WIN32)
+static void dvti_pool_forked(void) {
+    dvti_pool_forget(&dvti_the_pool);
+    dvti_pool_give(&dvti_the_pool);
 }
 #endif
 
@@ -3054,6 +3568,10 @@ static int dvti_pool_threads(dvti_pool *pool) {
 }
 
 static void dvti_pool_stop(dvti_pool *pool) {
+    if (pool->process != dvti_process_id()) { /* the handler did not run: these would never end */
+        dvti_pool_forget(pool);
+        return;
+    }
     dvti_atomic_store(&pool->stop, 1);
     dvti_atomic_add(&pool->posted, 1);
     dvti_pool_wake(pool, &pool->posted, INT_MAX);
@@ -3066,6 +3584,7 @@ static void dvti_pool_stop(dvti_pool *pool) {
 static void dvti_pool_start(dvti_pool *pool, int workers) {
     bool started = true;
     pool->retry_at = 0;
+    pool->process = dvti_process_id();
     while (started && dvti_atomic_load(&pool->alive) < workers) {
         dvti_thread thread;
         dvti_atomic_add(&pool->alive, 1);
@@ -3258,7 +3777,7 @@ DVTI_FN int dvti_parallel_width(void) {
 #endif
 /* ==== end src/1_base/dvt_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/devtensor_spine.h"
+#line 19 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_private_file.c ==== */
 /* Files that only this user writes and that are loaded as code: directories and files that others could have put there are
@@ -3447,7 +3966,7 @@ DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user)
 #endif
 /* ==== end src/1_base/dvt_private_file.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/devtensor_spine.h"
+#line 20 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_rng.c ==== */
 /* The random generators: Philox 4x32-10, Threefry 2x32-20, MT19937. Plain functions on words; know no arrays. */
@@ -3684,7 +4203,7 @@ DVTI_FN double dvti_erfinv_f64(double x) {
 }
 /* ==== end src/1_base/dvt_rng.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/devtensor_spine.h"
+#line 21 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_status.c ==== */
 /* This thread's first failure, the table of statuses, and the log. Needs no memory, so it works when there is none. */
@@ -3909,7 +4428,7 @@ DVTI_FN void dvti_error_at(const char *file, int line) {
 }
 /* ==== end src/1_base/dvt_status.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/devtensor_spine.h"
+#line 22 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_text.c ==== */
 /* Text for messages and tables, and values from the environment. */
@@ -4028,7 +4547,7 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text) {
 }
 /* ==== end src/1_base/dvt_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/devtensor_spine.h"
+#line 23 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_thread.c ==== */
 /* Threads: starting and ending; time, the process, dynamic libraries. */
@@ -4230,7 +4749,7 @@ DVTI_FN void dvti_thread_join(dvti_thread thread) {
 #endif
 /* ==== end src/1_base/dvt_thread.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/devtensor_spine.h"
+#line 24 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_array.c ==== */
 /* Storages, arrays and windows on them, and what can be asked of an array. */
@@ -5070,7 +5589,7 @@ DVT_API void *dvt_data(dvt_array *x) {
 }
 /* ==== end src/2_core/dvt_array.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/devtensor_spine.h"
+#line 25 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_context.c ==== */
 /* Contexts: values and names, the default of a thread, the registry of devices, counters. */
@@ -5448,7 +5967,7 @@ DVT_API dvt_status dvt_wait_all(void) {
 }
 /* ==== end src/2_core/dvt_context.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/devtensor_spine.h"
+#line 26 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_copy.c ==== */
 /* The only file that moves elements between contexts, and the one door through which work enters a queue. */
@@ -5735,7 +6254,7 @@ DVT_API double dvt_item_at(dvt_array *x, dvt_shape index) {
 }
 /* ==== end src/2_core/dvt_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/devtensor_spine.h"
+#line 27 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_device_memory.c ==== */
 /* What can be asked and set about a device's memory; the backends keep it. */
@@ -5785,7 +6304,7 @@ DVT_API dvt_status dvt_set_memory_limit(dvt_ctx ctx, int64_t bytes) {
 }
 /* ==== end src/2_core/dvt_device_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/devtensor_spine.h"
+#line 28 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_device_table.c ==== */
 /* What people run nvidia-smi for: the devices, their memory and versions, as data and as a table. */
@@ -5936,7 +6455,7 @@ DVT_API void dvt_print_devices(void) {
 }
 /* ==== end src/2_core/dvt_device_table.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/devtensor_spine.h"
+#line 29 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_dtype.c ==== */
 /* dtypes: names, sizes, promotion, and the two 16-bit floats. */
@@ -6123,7 +6642,7 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
 }
 /* ==== end src/2_core/dvt_dtype.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/devtensor_spine.h"
+#line 30 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_precision.c ==== */
 /* How exact float32 has to be: a setting of the process, which operations write into their launches. */
@@ -6149,7 +6668,7 @@ DVT_API bool dvt_allow_tf32(bool allow) {
 }
 /* ==== end src/2_core/dvt_precision.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/devtensor_spine.h"
+#line 31 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_scope.c ==== */
 /* Objects and the scopes that own them: per thread one stack of objects, and marks in it. */
@@ -6336,7 +6855,7 @@ DVT_API void dvt_release_all(void) {
 }
 /* ==== end src/2_core/dvt_scope.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/devtensor_spine.h"
+#line 32 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_shape.c ==== */
 /* Shapes: sizes that cannot overflow, strides, broadcasting, axes. */
@@ -6496,7 +7015,7 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
 }
 /* ==== end src/2_core/dvt_shape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/devtensor_spine.h"
+#line 33 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_optimizer.c ==== */
 /* Optimiser steps by a tier's loops, where weights, gradients and state are float32. Centered RMSProp, whose variance is a small difference,
@@ -6525,7 +7044,7 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
 #ifndef DVTI_CPU_H
 #define DVTI_CPU_H
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/dvt_cpu.h"
+#line 6 "src/3_cpu/dvt_cpu.h"
 #endif
 
 /* Runs one launch to its end. */
@@ -6789,7 +7308,7 @@ DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *sim
 }
 /* ==== end src/3_cpu/cpu_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/devtensor_spine.h"
+#line 34 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
 /* Reductions of floats of up to 32 bits by a tier's loops: sum, mean, norm, min, max, argmin, argmax. As in ref/ref_reduce.c, chunks of a result
@@ -7078,7 +7597,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_ROWS
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
+#line 35 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -7169,6 +7688,8 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
     }
 }
 
+static dvti_heap dvti_cpu_heap;
+
 /* Two threads that grow `used` at once must not both miss the peak. */
 static void dvti_cpu_count_peak(dvti_device *device, int64_t used) {
     static dvti_mutex lock = DVTI_MUTEX_INIT;
@@ -7190,7 +7711,7 @@ static dvt_status dvti_cpu_acquire(dvti_device *device, const char *function, in
                          "arrays, or raise the limit with dvt_set_memory_limit",
                          function, (long long)bytes, (long long)dvti_atomic_load(&device->used),
                          (long long)limit);
-    block = dvti_alloc_aligned((size_t)bytes);
+    block = dvti_heap_take(&dvti_cpu_heap, bytes);
     if (!block)
         return dvti_fail_memory(function, bytes);
     dvti_cpu_count_peak(device, dvti_atomic_add(&device->used, bytes));
@@ -7200,7 +7721,17 @@ static dvt_status dvti_cpu_acquire(dvti_device *device, const char *function, in
 
 static void dvti_cpu_release(dvti_device *device, void *block, int64_t bytes) {
     dvti_atomic_add(&device->used, -bytes);
-    dvti_free_aligned(block);
+    dvti_heap_give(&dvti_cpu_heap, block);
+}
+
+static int64_t dvti_cpu_trim(dvti_device *device) {
+    (void)device;
+    return dvti_heap_trim(&dvti_cpu_heap);
+}
+
+static void dvti_cpu_memory(dvti_device *device, dvt_memory_stats *out) {
+    (void)device;
+    dvti_heap_stats(&dvti_cpu_heap, out);
 }
 
 static dvt_status dvti_cpu_move(dvti_device *device, void *dst, const void *src, int64_t bytes) {
@@ -7227,6 +7758,7 @@ static dvt_status dvti_cpu_wait(dvti_device *device) {
     return DVT_OK;
 }
 
+/* Asked for once, when the contexts are made. */
 DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
     static const dvti_backend backend = {"cpu",
                                          dvti_cpu_acquire,
@@ -7238,15 +7770,16 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
                                          dvti_cpu_launch,
                                          dvti_cpu_wait,
                                          NULL,
-                                         NULL,
-                                         NULL,
+                                         dvti_cpu_trim,
+                                         dvti_cpu_memory,
                                          NULL,
                                          NULL};
+    dvti_heap_open(&dvti_cpu_heap);
     return &backend;
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
+#line 36 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -7268,7 +7801,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 typedef enum dvti_command_kind {
     DVTI_COMMAND_LAUNCH,
     DVTI_COMMAND_COPY,    /* src to dst; src may be bytes[], or be freed afterwards */
-    DVTI_COMMAND_RELEASE, /* dst */
+    DVTI_COMMAND_RELEASE, /* dst, to the heap */
     DVTI_COMMAND_AWAIT    /* only the wait that any command may begin with */
 } dvti_command_kind;
 
@@ -7290,6 +7823,7 @@ typedef struct dvti_virtual {
     dvt_ctx ctx;
     int64_t process;
     bool threaded;
+    dvti_heap heap;
 #if DVTI_THREADS
     dvti_thread thread;
     dvti_cond work, done;
@@ -7388,7 +7922,7 @@ static void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
         v->fail_next = NULL;
     dvti_mutex_unlock(&v->lock);
     if (command->kind == DVTI_COMMAND_RELEASE)
-        dvti_free_aligned(command->dst);
+        dvti_heap_give(&v->heap, command->dst);
     else if (command->kind == DVTI_COMMAND_COPY && !lost)
         memcpy(command->dst, command->src, (size_t)command->size);
     else if (reason && !lost)
@@ -7522,10 +8056,10 @@ static dvt_status dvti_virtual_acquire(dvti_device *device, const char *function
                          "arrays there, use a smaller batch, or another device",
                          function, (long long)bytes, dvt_ctx_name(device->ctx), (long long)used,
                          (long long)dvti_atomic_load(&device->limit));
-    *out = dvti_alloc_aligned((size_t)bytes);
+    *out = dvti_heap_take(&v->heap, bytes);
     if (!*out) { /* blocks that are released, but still in the queue, may help */
         dvti_virtual_await(v, dvti_virtual_now(v));
-        *out = dvti_alloc_aligned((size_t)bytes);
+        *out = dvti_heap_take(&v->heap, bytes);
     }
     if (*out)
         return DVT_OK;
@@ -7536,8 +8070,12 @@ static dvt_status dvti_virtual_acquire(dvti_device *device, const char *function
 static void dvti_virtual_release(dvti_device *device, void *block, int64_t bytes) {
     dvti_virtual *v = dvti_virtual_of(device);
     dvti_atomic_add(&device->used, -bytes);
-    if (!v->threaded || dvti_virtual_forked(v) || dvti_virtual_idle(v)) {
-        dvti_free_aligned(block);
+    if (dvti_virtual_forked(v)) {
+        dvti_heap_drop(block);
+        return;
+    }
+    if (!v->threaded || dvti_virtual_idle(v)) {
+        dvti_heap_give(&v->heap, block);
         return;
     }
     dvti_virtual_slot(v, DVTI_COMMAND_RELEASE)->dst = block;
@@ -7637,6 +8175,19 @@ static dvt_status dvti_virtual_launch(dvti_device *device, const dvti_launch *la
     return DVT_OK;
 }
 
+/* Work that is queued may use what was released, but not what has come back to the heap. */
+static int64_t dvti_virtual_trim(dvti_device *device) {
+    dvti_virtual *v = dvti_virtual_of(device);
+    if (dvti_virtual_usable(device, "dvt_trim_memory") != DVT_OK)
+        return 0;
+    dvti_virtual_await(v, dvti_virtual_now(v));
+    return dvti_heap_trim(&v->heap);
+}
+
+static void dvti_virtual_memory(dvti_device *device, dvt_memory_stats *out) {
+    dvti_heap_stats(&dvti_virtual_of(device)->heap, out);
+}
+
 /* ---- opening and closing ---- */
 DVTI_FN dvt_status dvti_virtual_open(dvti_device *device) {
     dvti_mutex fresh_lock = DVTI_MUTEX_INIT;
@@ -7658,6 +8209,7 @@ DVTI_FN dvt_status dvti_virtual_open(dvti_device *device) {
         dvti_log(DVT_LOG_INFO, "%s gets no thread of its own; it computes in the calling thread",
                  dvt_ctx_name(device->ctx));
 #endif
+    dvti_heap_open(&v->heap);
     device->impl = v;
     return DVT_OK;
 }
@@ -7674,6 +8226,7 @@ DVTI_FN void dvti_virtual_close(dvti_device *device) {
     }
 #endif
     device->impl = NULL;
+    dvti_heap_close(&v->heap);
     dvti_virtual_unref(v);
 }
 
@@ -7695,8 +8248,8 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
                                          dvti_virtual_launch,
                                          dvti_virtual_wait,
                                          NULL,
-                                         NULL,
-                                         NULL,
+                                         dvti_virtual_trim,
+                                         dvti_virtual_memory,
                                          NULL,
                                          NULL};
     return &backend;
@@ -7706,7 +8259,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 37 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -7833,7 +8386,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -8570,7 +9123,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -8729,7 +9282,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -9178,7 +9731,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -9264,7 +9817,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -10089,7 +10642,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -10306,7 +10859,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -10522,7 +11075,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -10614,7 +11167,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -10970,7 +11523,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -11298,7 +11851,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -11744,7 +12297,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -11825,7 +12378,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -11970,7 +12523,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -13163,7 +13716,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -14349,7 +14902,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -15686,7 +16239,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -15755,7 +16308,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -16465,7 +17018,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -16684,7 +17237,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -16830,7 +17383,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -16895,7 +17448,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -17375,7 +17928,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -17538,7 +18091,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -17729,7 +18282,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -17764,7 +18317,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -17975,7 +18528,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -18251,7 +18804,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -18472,7 +19025,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -18691,7 +19244,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -18772,7 +19325,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -19086,7 +19639,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -23273,7 +23826,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -23404,7 +23957,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -23637,7 +24190,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -23720,7 +24273,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -23785,7 +24338,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -23856,7 +24409,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -24179,7 +24732,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -24214,7 +24767,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -24582,7 +25135,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -24617,7 +25170,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -24790,7 +25343,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -25132,7 +25685,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -25186,7 +25739,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -25246,7 +25799,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -25386,7 +25939,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -25558,7 +26111,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -25732,7 +26285,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -25846,7 +26399,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -25906,7 +26459,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -26093,7 +26646,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -26193,7 +26746,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -26437,7 +26990,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -26586,7 +27139,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -26876,7 +27429,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -27041,7 +27594,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -27277,7 +27830,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -27374,7 +27927,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -27577,7 +28130,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -27845,7 +28398,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -28287,7 +28840,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -28498,7 +29051,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -28720,7 +29273,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -28927,7 +29480,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -29107,7 +29660,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -29306,7 +29859,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -29522,7 +30075,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -29883,7 +30436,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -30162,7 +30715,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -30535,7 +31088,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -30782,7 +31335,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -30846,7 +31399,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -31020,7 +31573,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -31057,7 +31610,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -31101,7 +31654,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -31140,7 +31693,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -31291,7 +31844,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -31343,7 +31896,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -31631,7 +32184,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -31997,7 +32550,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -32334,7 +32887,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -32514,7 +33067,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -32675,7 +33228,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -33095,7 +33648,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -33447,7 +34000,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -33862,7 +34415,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -34330,7 +34883,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -34606,7 +35159,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -35144,7 +35697,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -35422,7 +35975,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -35623,7 +36176,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -36019,7 +36572,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -36264,7 +36817,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -36497,7 +37050,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -36749,7 +37302,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -36947,7 +37500,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -37347,7 +37900,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -37414,7 +37967,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -37818,7 +38371,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -38050,7 +38603,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -38219,7 +38772,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -38416,7 +38969,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -38604,7 +39157,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -38843,7 +39396,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -38973,7 +39526,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -39353,7 +39906,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -39615,7 +40168,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -40050,7 +40603,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -40239,7 +40792,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -40403,7 +40956,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -40651,7 +41204,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -40954,7 +41507,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -41092,7 +41645,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -41153,7 +41706,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -41429,7 +41982,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -41654,7 +42207,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -42024,7 +42577,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

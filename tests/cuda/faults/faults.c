@@ -88,6 +88,7 @@ static int check_steps(const step_result *results, int first, int last, int may_
 static int close_all(void) {
     dvt_status status;
     doing = "closing";
+    dvt_trim_memory(dvt_cpu()); /* what is kept for later is not left behind */
     status = dvt_set_virtual_gpus(0, 0);
     if (status == DVT_OK)
         return 0;
