@@ -7017,11 +7017,12 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
 #ifdef DEVTENSOR_LINES
 #line 33 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/3_cpu/cpu_optimizer.c ==== */
-/* Optimiser steps by a tier's loops, where weights, gradients and state are float32. Centered RMSProp, whose variance is a small difference,
-   stays with the reference. */
+/* ==== begin src/3_cpu/cpu_matmul.c ==== */
+/* Matrix products by the kernels of a tier (dvt_simd_gemm.h): what is packed, how the work is cut, and who does it. Factors stay where
+   they are, in any layout, unless reading them again and again from there would cost more than packing. None of these
+   choices changes a bit of a result, but one: a product with a vector whose other factor lies along k sums in another order. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/cpu_optimizer.c"
+#line 3 "src/3_cpu/cpu_matmul.c"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.h ==== */
 /* Kernels for one instruction set each: a *tier*. The text of a kernel stands once, in an .inl of this folder, and is pasted for every
@@ -7070,6 +7071,10 @@ DVTI_FN int64_t dvti_ref_index_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_random(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_random_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
+
+/* By the best tier's kernels, or by the reference. */
+DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads);
 
 /* One element of a view, converted; the plain way that every family may use. `at` counts elements from view.data. */
 DVTI_FN double dvti_load_f64(const void *data, dvt_dtype dtype, int64_t at);
@@ -7168,6 +7173,68 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 #ifdef DEVTENSOR_LINES
 #line 9 "src/3_cpu/simd/dvt_simd.h"
 #endif
+/* ==== begin src/3_cpu/simd/dvt_simd_gemm.h ==== */
+/* What a tier offers for matrix products: kernels for one thread, which know nothing of shapes, batches or threads. cpu_matmul.c drives
+   them, and whoever else has a sum of products to form, such as a convolution. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/dvt_simd_gemm.h"
+#endif
+#ifndef DVTI_SIMD_GEMM_H
+#define DVTI_SIMD_GEMM_H
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/dvt_simd_gemm.h"
+#endif
+
+/* C (rows, cols) = start + A (rows, depth) * B (depth, cols). Distances count elements; any of the numbers may be 0.
+
+     A(i, k)  is a[i * a_row + k * a_k]: in place, transposed or packed, all at the same speed.
+     B(k, j)  is (b + j / width * b_panel)[b_k[k] + j % width], where `width` is the kernels' own: columns lie side by side, in panels of
+              width columns. In place, b_panel = width and b_k[k] = k * stride; in packed panels, b_k[k] = k * width and b_panel =
+              depth * width; in an image, the table says where each tap looks, and nothing is copied. Only the columns that exist are read.
+     C(i, j)  is c[i * c_row + j], which must not overlap A or B.
+     start    the first term of row i's sums is start[i * start_row]: a bias, or with start_row = 0 one zero for all. NULL: the sums
+              go on from what C contains. Otherwise C is never read.
+
+   Each element is one chain of fused multiply-adds, c = fma(a, b, c) with k ascending. So its bits depend on nothing else: not on the
+   tier, nor on how the work is cut into rows, columns, threads, or pieces of k of which each continues the last. */
+typedef struct dvti_product {
+    int64_t rows, cols, depth;
+    const void *a;
+    int64_t a_row, a_k;
+    const void *b;
+    const int64_t *b_k;
+    int64_t b_panel;
+    void *c;
+    int64_t c_row;
+    const void *start;
+    int64_t start_row;
+} dvti_product;
+
+/* One for float32, one for float64. */
+typedef struct dvti_simd_gemm {
+    int64_t size;  /* bytes of an element */
+    int64_t width; /* columns of a panel: a multiple of the elements in 64 bytes */
+    void (*multiply)(const dvti_product *product);
+    /* dst[r * dst_row + c] = src[r * src_row + c], where src has the given dtype (float32's kernels also read float16 and bfloat16).
+       Up to the next multiple of 64 bytes, each row of dst is filled with zeros. */
+    void (*copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_row,
+                 int64_t rows, int64_t cols);
+    /* The same of a transposed src: dst[r * dst_row + c] = src[c * src_col + r]. */
+    void (*turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
+                 int64_t rows, int64_t cols);
+    /* y[j] = the sum over k of x[k * x_k] * w[k * w_row + j], a chain like a product's: at the speed of the memory that holds w. */
+    void (*combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k, const void *w,
+                    int64_t w_row);
+    /* y[i] = the sum over k of x[k] * w[i * w_row + k], for whom k lies side by side. Lane l of 64 bytes' worth of sums chains the k's
+       that are l modulo the lanes, ascending; then the lanes are folded in halves. The bits depend on depth and the values alone. */
+    void (*dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w, int64_t w_row);
+} dvti_simd_gemm;
+
+#endif
+/* ==== end src/3_cpu/simd/dvt_simd_gemm.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 10 "src/3_cpu/simd/dvt_simd.h"
+#endif
 
 #if defined(__x86_64__) || defined(_M_X64)
 #define DVTI_X86 1
@@ -7222,12 +7289,21 @@ typedef struct dvti_update {
 
 typedef void (*dvti_update_fn)(const dvti_update *step);
 
+#if defined(__clang__)
+#define DVTI_UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define DVTI_UNROLL _Pragma("GCC unroll 16")
+#else
+#define DVTI_UNROLL
+#endif
+
 typedef struct dvti_simd {
     const char *name;
     /* NULL for an operation that this tier has no loop for. */
     dvti_loop_fn (*loop_f32)(dvti_op op);
     dvti_fold (*fold)(dvti_op op);
     dvti_update_fn (*step)(dvti_op op, int states);
+    const dvti_simd_gemm *gemm_f32, *gemm_f64;
 } dvti_simd;
 
 /* NULL: the reference computes. */
@@ -7251,6 +7327,374 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void);
 
 #endif
 /* ==== end src/3_cpu/simd/dvt_simd.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/cpu_matmul.c"
+#endif
+
+/* Terms of a step: a panel of B (96 KB) and the rows of A that meet it stay in the second-level cache. */
+#define DVTI_MM_DEPTH 384
+/* Rows of A, and columns of B, that are kept near. */
+#define DVTI_MM_ROWS 96
+#define DVTI_MM_COLS 1024
+/* Tiles of a result that is converted at the end. */
+#define DVTI_MM_HALF_ROWS 192
+#define DVTI_MM_HALF_COLS 256
+/* Fewer rows, or fewer terms, do not pay for packing. */
+#define DVTI_MM_FEW_ROWS 40
+#define DVTI_MM_FEW_TERMS 64
+#define DVTI_MM_TASK 65536.0 /* terms that are worth a task: about a microsecond */
+#define DVTI_MM_PIECE 4096   /* elements of a vector result that one task forms */
+
+typedef enum dvti_mm_kind { DVTI_MM_TILES, DVTI_MM_COMBINE, DVTI_MM_DOTS } dvti_mm_kind;
+
+/* Distances count elements. */
+typedef struct dvti_mm {
+    const dvti_launch *launch;
+    const dvti_simd_gemm *by;
+    dvti_mm_kind kind;
+    int64_t n, m, k, batch;
+    int64_t a_row, a_k, b_k, b_col;
+    int64_t size;   /* bytes of an element of the sums */
+    dvt_dtype from; /* the factors' dtype */
+    bool half;      /* the result is converted */
+    bool pack_a, pack_b;
+    int64_t depth, a_ld; /* terms of a step; from one packed row of A to the next */
+    /* A task forms a tile of each of `per_task` products. */
+    int64_t rows, cols, row_tiles, col_tiles, per_task, tasks;
+    int64_t a_at, c_at, area; /* bytes */
+} dvti_mm;
+
+static int64_t dvti_mm_up(int64_t n, int64_t multiple) {
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+static int64_t dvti_mm_cuts(int64_t n, int64_t piece) {
+    return (n + piece - 1) / piece;
+}
+
+static double dvti_mm_terms(const dvti_mm *p) {
+    return (double)p->batch * (double)p->n * (double)p->m * (double)p->k;
+}
+
+/* ---- the plan, which is the same for all tiers: the workspace must do for whichever one computes ---- */
+/* One b for the whole batch, and a's matrices one below the other: that is one tall matrix. */
+static bool dvti_mm_is_tall(const dvti_view *a, const dvti_view *b) {
+    int i;
+    for (i = 0; i < a->ndim - 2; i++)
+        if ((b->stride[i] != 0 && b->dim[i] != 1) ||
+            a->stride[i] != a->stride[i + 1] * a->dim[i + 1])
+            return false;
+    return true;
+}
+
+static void dvti_mm_shape(dvti_mm *p) {
+    const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
+    int last = out->ndim - 1, i;
+    p->n = out->dim[last - 1];
+    p->m = out->dim[last];
+    p->k = a->dim[last];
+    p->a_row = a->stride[last - 1];
+    p->a_k = p->k == 1 ? 1 : a->stride[last];
+    p->b_k = b->stride[last - 1];
+    p->b_col = p->m == 1 ? 1 : b->stride[last];
+    p->batch = 1;
+    for (i = 0; i < last - 1; i++)
+        p->batch *= out->dim[i];
+    if (p->batch > 1 && dvti_mm_is_tall(a, b)) {
+        p->n *= p->batch;
+        p->batch = 1;
+    }
+    p->from = out->dtype;
+    p->size = out->dtype == DVT_F64 ? 8 : 4;
+    p->half = out->dtype != DVT_F64 && out->dtype != DVT_F32;
+}
+
+/* With one row or column the other factor is read once: it is a question of memory alone. */
+static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
+    bool row = p->n == 1;
+    int64_t x_k = row ? p->a_k : p->b_k, w_k = row ? p->b_k : p->a_k;
+    int64_t w_next = row ? p->b_col : p->a_row;
+    if (p->half || (p->n != 1 && p->m != 1))
+        return DVTI_MM_TILES;
+    if (x_k == 1 && w_k == 1)
+        return DVTI_MM_DOTS;
+    return w_next == 1 ? DVTI_MM_COMBINE : DVTI_MM_TILES;
+}
+
+/* Halves tiles until there are two for each thread, along whole panels where that leaves equal halves: then nothing is
+   packed twice. */
+static void dvti_mm_cut_tiles(dvti_mm *p, int threads) {
+    const int64_t panel = 64, most_rows = p->half ? DVTI_MM_HALF_ROWS : p->n;
+    p->rows = DVTI_MIN(p->n, most_rows);
+    p->cols = DVTI_MIN(p->m, p->half ? DVTI_MM_HALF_COLS : DVTI_MM_COLS);
+    while (threads > 1) {
+        int64_t panels = dvti_mm_cuts(p->cols, panel);
+        int64_t tiles = p->batch * dvti_mm_cuts(p->n, p->rows) * dvti_mm_cuts(p->m, p->cols);
+        if (tiles >= 2 * threads ||
+            (double)p->rows * (double)p->cols * (double)p->k < 2 * DVTI_MM_TASK)
+            break;
+        if (panels > 1 && (panels % 2 == 0 || panels > 6 || p->rows < 12))
+            p->cols = (panels + 1) / 2 * panel;
+        else if (p->rows >= 12)
+            p->rows = dvti_mm_up((p->rows + 1) / 2, 2);
+        else
+            break;
+    }
+    p->row_tiles = dvti_mm_cuts(p->n, p->rows);
+    p->col_tiles = dvti_mm_cuts(p->m, p->cols);
+}
+
+static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
+    int64_t length = DVTI_MAX(p->n, p->m), piece = DVTI_MIN(length, DVTI_MM_PIECE);
+    while (threads > 1 && piece >= 128 &&
+           p->batch * dvti_mm_cuts(length, piece) < 4 * (int64_t)threads)
+        piece = dvti_mm_up(piece / 2, 64);
+    p->rows = p->n == 1 ? 1 : piece;
+    p->cols = p->n == 1 ? piece : 1;
+    p->row_tiles = dvti_mm_cuts(p->n, p->rows);
+    p->col_tiles = dvti_mm_cuts(p->m, p->cols);
+}
+
+/* The area does not depend on the number of threads, since that may change before the launch. */
+static void dvti_mm_layout(dvti_mm *p) {
+    int64_t most = p->half ? DVTI_MM_HALF_COLS : DVTI_MM_COLS;
+    int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64);
+    p->depth = p->k ? dvti_mm_cuts(p->k, dvti_mm_cuts(p->k, DVTI_MM_DEPTH)) : 1;
+    p->a_ld = dvti_mm_up(p->depth, 16) + 16;
+    p->pack_b = p->half || p->b_col != 1 ||
+                (p->n > DVTI_MM_FEW_ROWS && (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
+    p->pack_a = p->half || (p->a_k != 1 && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
+    p->a_at = p->pack_b ? p->depth * cols * p->size : 0;
+    p->c_at =
+        p->a_at + (p->pack_a ? DVTI_MIN(dvti_mm_up(p->n, 2), DVTI_MM_ROWS) * p->a_ld * p->size : 0);
+    p->area = p->c_at + (p->half ? DVTI_MIN(p->n, DVTI_MM_HALF_ROWS) * cols * p->size : 0);
+}
+
+static dvti_mm dvti_mm_plan(const dvti_launch *launch, int threads) {
+    dvti_mm p;
+    double each;
+    memset(&p, 0, sizeof p);
+    p.launch = launch;
+    dvti_mm_shape(&p);
+    p.kind = dvti_mm_choose(&p);
+    if (p.kind == DVTI_MM_TILES) {
+        dvti_mm_cut_tiles(&p, threads);
+        dvti_mm_layout(&p);
+    } else {
+        dvti_mm_cut_vector(&p, threads);
+    }
+    each = (double)p.rows * (double)p.cols * (double)DVTI_MAX(p.k, 1);
+    p.per_task = DVTI_MAX(1, DVTI_MIN((int64_t)(DVTI_MM_TASK / each), p.batch));
+    p.tasks = p.row_tiles * p.col_tiles * dvti_mm_cuts(p.batch, p.per_task);
+    return p;
+}
+
+/* ---- a tile ---- */
+/* Where matrix number `batch` starts in a factor, in elements. */
+static int64_t dvti_mm_offset(const dvti_view *out, const dvti_view *in, int64_t batch) {
+    int64_t offset = 0;
+    int i;
+    for (i = out->ndim - 3; i >= 0 && batch; i--) {
+        offset += batch % out->dim[i] * in->stride[i];
+        batch /= out->dim[i];
+    }
+    return offset;
+}
+
+static const char *dvti_mm_at(const dvti_view *view, int64_t element) {
+    return (const char *)view->data + element * dvt_dtype_size(view->dtype);
+}
+
+/* dst[r * ld + c] = the element at src[r * row + c * col], by the kernel for that layout. */
+static void dvti_mm_pack(const dvti_mm *p, char *dst, int64_t ld, const char *src, int64_t row,
+                         int64_t col, int64_t rows, int64_t cols) {
+    int64_t r;
+    if (col == 1)
+        p->by->copy(dst, ld, src, p->from, row, rows, cols);
+    else if (row == 1)
+        p->by->turn(dst, ld, src, p->from, col, rows, cols);
+    else
+        for (r = 0; r < rows; r++) {
+            char *to = dst + r * ld * p->size;
+            const char *at = src + r * row * dvt_dtype_size(p->from);
+            memset(to, 0, (size_t)(dvti_mm_up(cols * p->size, 64)));
+            if (p->from == DVT_F64)
+                dvti_load_row_f64(at, p->from, col, cols, (double *)(void *)to);
+            else
+                dvti_load_row_f32(at, p->from, col, cols, (float *)(void *)to);
+        }
+}
+
+typedef struct dvti_mm_tile {
+    int64_t rows, cols;
+    const char *a, *b; /* where the tile's rows and columns start, at k = 0 */
+    char *c;
+    int64_t c_row;
+    char *area;
+    int64_t terms[DVTI_MM_DEPTH]; /* dvti_product.b_k */
+} dvti_mm_tile;
+
+/* Some rows of a step, whose B is in place or in panels. */
+static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, int64_t rows,
+                          int64_t k, int64_t depth) {
+    static const double zero = 0;
+    const int64_t from_size = dvt_dtype_size(p->from), width = p->by->width;
+    const char *a = t->a + (i * p->a_row + k * p->a_k) * from_size;
+    const char *b = t->b + k * p->b_k * from_size;
+    int64_t j, cols;
+    dvti_product q;
+    q.rows = rows;
+    q.cols = t->cols;
+    q.depth = depth;
+    q.a = a;
+    q.a_row = p->a_row;
+    q.a_k = p->a_k;
+    q.b = b;
+    q.b_k = t->terms;
+    q.b_panel = width;
+    q.c = t->c + i * t->c_row * p->size;
+    q.c_row = t->c_row;
+    q.start = k ? NULL : &zero;
+    q.start_row = 0;
+    if (p->pack_a) {
+        dvti_mm_pack(p, t->area + p->a_at, p->a_ld, a, p->a_row, p->a_k, rows, depth);
+        q.a = t->area + p->a_at;
+        q.a_row = p->a_ld;
+        q.a_k = 1;
+    }
+    if (!p->pack_b) {
+        p->by->multiply(&q);
+        return;
+    }
+    /* A panel is packed when it is needed first: then it is near. */
+    for (j = 0; j < t->cols; j += width) {
+        char *panel = t->area + j * depth * p->size;
+        cols = DVTI_MIN(width, t->cols - j);
+        if (i == 0)
+            dvti_mm_pack(p, panel, width, b + j * p->b_col * from_size, p->b_k, p->b_col, depth,
+                         cols);
+        q.cols = cols;
+        q.b = panel;
+        q.c = t->c + (i * t->c_row + j) * p->size;
+        p->by->multiply(&q);
+    }
+}
+
+static void dvti_mm_store_half(const dvti_mm *p, const dvti_mm_tile *t, char *to) {
+    int64_t r;
+    for (r = 0; r < t->rows; r++)
+        dvti_store_row_f32(to + r * p->m * dvt_dtype_size(p->from), p->from, 1, t->cols,
+                           (const float *)(const void *)(t->c + r * t->c_row * p->size));
+}
+
+static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, int64_t i,
+                             int64_t j) {
+    const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
+    char *to = (char *)out->data + ((batch * p->n + i) * p->m + j) * dvt_dtype_size(out->dtype);
+    int64_t k = 0, at;
+    t->rows = DVTI_MIN(p->rows, p->n - i);
+    t->cols = DVTI_MIN(p->cols, p->m - j);
+    t->a = dvti_mm_at(a, dvti_mm_offset(out, a, batch) + i * p->a_row);
+    t->b = dvti_mm_at(b, dvti_mm_offset(out, b, batch) + j * p->b_col);
+    t->c = p->half ? t->area + p->c_at : to;
+    t->c_row = p->half ? t->cols : p->m;
+    do {
+        int64_t depth = DVTI_MIN(p->depth, p->k - k);
+        for (at = 0; at < t->rows; at += DVTI_MM_ROWS)
+            dvti_mm_block(p, t, at, DVTI_MIN(DVTI_MM_ROWS, t->rows - at), k, depth);
+        k += p->depth;
+    } while (k < p->k);
+    if (p->half)
+        dvti_mm_store_half(p, t, to);
+}
+
+static void dvti_mm_one_vector(const dvti_mm *p, int64_t batch, int64_t i, int64_t j) {
+    const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
+    char *y = (char *)out->data + ((batch * p->n + i) * p->m + j) * p->size;
+    const char *from_a = dvti_mm_at(a, dvti_mm_offset(out, a, batch) + i * p->a_row);
+    const char *from_b = dvti_mm_at(b, dvti_mm_offset(out, b, batch) + j * p->b_col);
+    bool row = p->n == 1;
+    const char *x = row ? from_a : from_b, *w = row ? from_b : from_a;
+    int64_t count = row ? DVTI_MIN(p->cols, p->m - j) : DVTI_MIN(p->rows, p->n - i);
+    if (p->kind == DVTI_MM_DOTS)
+        p->by->dots(y, count, p->k, x, w, row ? p->b_col : p->a_row);
+    else
+        p->by->combine(y, count, p->k, x, row ? p->a_k : p->b_k, w, row ? p->b_k : p->a_k);
+}
+
+static void dvti_mm_task(void *user, int64_t task, void *area) {
+    const dvti_mm *p = (const dvti_mm *)user;
+    int64_t tiles = p->row_tiles * p->col_tiles, batch = task / tiles * p->per_task;
+    int64_t end = DVTI_MIN(batch + p->per_task, p->batch), k;
+    int64_t i = task % tiles / p->col_tiles * p->rows, j = task % p->col_tiles * p->cols;
+    dvti_mm_tile t;
+    t.area = (char *)area;
+    if (p->kind == DVTI_MM_TILES)
+        for (k = 0; k < DVTI_MIN(p->depth, p->k); k++)
+            t.terms[k] = k * (p->pack_b ? p->by->width : p->b_k);
+    for (; batch < end; batch++)
+        if (p->kind == DVTI_MM_TILES)
+            dvti_mm_one_tile(p, &t, batch, i, j);
+        else
+            dvti_mm_one_vector(p, batch, i, j);
+}
+
+/* ---- the family ---- */
+static bool dvti_mm_takes(const dvti_launch *launch) {
+    return dvt_dtype_is_float(launch->out[0].dtype);
+}
+
+DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads) {
+    dvti_mm p;
+    if (!dvti_mm_takes(launch) || !dvti_simd_now())
+        return dvti_ref_matmul_workspace(launch, threads);
+    p = dvti_mm_plan(launch, threads);
+    return p.area ? p.area * dvti_task_areas(p.tasks, dvti_mm_terms(&p), threads) : 0;
+}
+
+/* False when the workspace was made for the reference. */
+static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
+    int threads = dvti_parallel_width();
+    dvti_mm p = dvti_mm_plan(launch, threads);
+    if (p.area > launch->workspace_bytes)
+        return false;
+    p.by = p.size == 8 ? simd->gemm_f64 : simd->gemm_f32;
+    dvti_run_tasks(p.tasks, dvti_mm_terms(&p), launch->workspace,
+                   p.area ? launch->workspace_bytes / p.area
+                          : dvti_task_areas(p.tasks, dvti_mm_terms(&p), threads),
+                   p.area, dvti_mm_task, &p);
+    return true;
+}
+
+/* dvt_set_cpu_isa may have been called since the workspace was made; then who can, does. */
+DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now(), *tier[4];
+    if (dvti_mm_takes(launch)) {
+        if (!simd && launch->workspace_bytes < dvti_ref_matmul_workspace(launch, 1) &&
+            dvti_simd_tiers(tier))
+            simd = tier[0];
+        if (simd && dvti_mm_run(launch, simd))
+            return;
+    }
+    dvti_ref_matmul(launch);
+}
+
+#undef DVTI_MM_DEPTH
+#undef DVTI_MM_ROWS
+#undef DVTI_MM_COLS
+#undef DVTI_MM_HALF_ROWS
+#undef DVTI_MM_HALF_COLS
+#undef DVTI_MM_FEW_ROWS
+#undef DVTI_MM_FEW_TERMS
+#undef DVTI_MM_TASK
+#undef DVTI_MM_PIECE
+/* ==== end src/3_cpu/cpu_matmul.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 34 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/cpu_optimizer.c ==== */
+/* Optimiser steps by a tier's loops, where weights, gradients and state are float32. Centered RMSProp, whose variance is a small difference,
+   stays with the reference. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/cpu_optimizer.c"
 #endif
@@ -7308,7 +7752,7 @@ DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *sim
 }
 /* ==== end src/3_cpu/cpu_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
+#line 35 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
 /* Reductions of floats of up to 32 bits by a tier's loops: sum, mean, norm, min, max, argmin, argmax. As in ref/ref_reduce.c, chunks of a result
@@ -7597,7 +8041,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_ROWS
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
+#line 36 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -7634,7 +8078,7 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
         dvti_ref_elementwise(launch);
         break;
     case DVTI_K_MATMUL:
-        dvti_ref_matmul(launch);
+        dvti_cpu_matmul(launch);
         break;
     case DVTI_K_REDUCE:
         dvti_ref_reduce(launch);
@@ -7675,7 +8119,7 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
     case DVTI_K_REDUCE:
         return DVTI_MAX(dvti_ref_reduce_workspace(launch), dvti_fast_reduce_workspace(launch));
     case DVTI_K_MATMUL:
-        return dvti_ref_matmul_workspace(launch, dvti_cpu_threads(device));
+        return dvti_cpu_matmul_workspace(launch, dvti_cpu_threads(device));
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
         return dvti_ref_index_workspace(launch);
@@ -7779,7 +8223,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 37 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -8259,7 +8703,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -8386,7 +8830,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -9123,7 +9567,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -9282,7 +9726,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -9731,7 +10175,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -9817,7 +10261,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -10642,7 +11086,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -10859,7 +11303,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -11075,7 +11519,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -11167,7 +11611,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -11523,7 +11967,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -11851,7 +12295,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -12297,7 +12741,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -12378,7 +12822,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -12523,7 +12967,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -12611,6 +13055,8 @@ typedef __m256d V(pd);
 typedef __m256i V(pl);
 typedef __m256 V(pm);
 typedef __m256d V(pn);
+typedef __m256i V(p_first_type);
+typedef __m256i V(p_dfirst_type);
 
 /* All ones in the first n lanes. */
 DVTI_INLINE __m256i V(p_lanes)(int64_t n) {
@@ -12636,6 +13082,18 @@ DVTI_PART_LOAD(pf, p_load, float, _mm256_loadu_ps(p))
 DVTI_PART_STORE(pf, p_store, float, _mm256_storeu_ps(p, a))
 DVTI_PART_LOAD_N(pf, p_load_n, float, _mm256_maskload_ps(p, V(p_lanes)(n)))
 DVTI_PART_STORE_N(pf, p_store_n, float, _mm256_maskstore_ps(p, V(p_lanes)(n), a))
+DVTI_INLINE V(p_first_type) V(p_first)(int64_t n) {
+    return V(p_lanes)(n);
+}
+
+DVTI_INLINE V(pf) V(p_load_first)(const float *p, V(p_first_type) first) {
+    return _mm256_maskload_ps(p, first);
+}
+
+DVTI_INLINE void V(p_store_first)(float *p, V(p_first_type) first, V(pf) a) {
+    _mm256_maskstore_ps(p, first, a);
+}
+
 DVTI_PART2(pf, p_add, pf, pf, _mm256_add_ps(a, b))
 DVTI_PART2(pf, p_sub, pf, pf, _mm256_sub_ps(a, b))
 DVTI_PART2(pf, p_mul, pf, pf, _mm256_mul_ps(a, b))
@@ -12664,6 +13122,10 @@ DVTI_PART1(pd, p_widen_low, pf, _mm256_cvtps_pd(_mm256_castps256_ps128(a)))
 DVTI_PART1(pd, p_widen_high, pf, _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)))
 DVTI_PART2(pf, p_narrow, pd, pd,
            _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(a)), _mm256_cvtpd_ps(b), 1))
+DVTI_PART2(pf, p_zip_low, pf, pf,
+           _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20))
+DVTI_PART2(pf, p_zip_high, pf, pf,
+           _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31))
 DVTI_PART_LOAD(pf, p_load_f16, uint16_t, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)))
 DVTI_PART_STORE(pf, p_store_f16, uint16_t,
                 _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))
@@ -12705,6 +13167,18 @@ DVTI_PART_LOAD(pd, p_dload, double, _mm256_loadu_pd(p))
 DVTI_PART_STORE(pd, p_dstore, double, _mm256_storeu_pd(p, a))
 DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm256_maskload_pd(p, V(p_wide_lanes)(n)))
 DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm256_maskstore_pd(p, V(p_wide_lanes)(n), a))
+DVTI_INLINE V(p_dfirst_type) V(p_dfirst)(int64_t n) {
+    return V(p_wide_lanes)(n);
+}
+
+DVTI_INLINE V(pd) V(p_dload_first)(const double *p, V(p_dfirst_type) first) {
+    return _mm256_maskload_pd(p, first);
+}
+
+DVTI_INLINE void V(p_dstore_first)(double *p, V(p_dfirst_type) first, V(pd) a) {
+    _mm256_maskstore_pd(p, first, a);
+}
+
 DVTI_PART2(pd, p_dadd, pd, pd, _mm256_add_pd(a, b))
 DVTI_PART2(pd, p_dsub, pd, pd, _mm256_sub_pd(a, b))
 DVTI_PART2(pd, p_dmul, pd, pd, _mm256_mul_pd(a, b))
@@ -12727,6 +13201,10 @@ DVTI_PART2(pn, p_dle, pd, pd, _mm256_cmp_pd(a, b, _CMP_LE_OQ))
 DVTI_PART2(pn, p_deq, pd, pd, _mm256_cmp_pd(a, b, _CMP_EQ_OQ))
 DVTI_PART2(pn, p_dunord, pd, pd, _mm256_cmp_pd(a, b, _CMP_UNORD_Q))
 DVTI_PART3(pd, p_dselect, pn, pd, pd, _mm256_blendv_pd(c, b, a))
+DVTI_PART2(pd, p_dzip_low, pd, pd,
+           _mm256_permute2f128_pd(_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b), 0x20))
+DVTI_PART2(pd, p_dzip_high, pd, pd,
+           _mm256_permute2f128_pd(_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b), 0x31))
 DVTI_PART1(pl, p_as_l, pd, _mm256_castpd_si256(a))
 DVTI_PART1(pd, p_as_d, pl, _mm256_castsi256_pd(a))
 
@@ -13323,6 +13801,750 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/gemm.inl ==== */
+/* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/gemm.inl"
+#endif
+#if DVTI_PARTS == 1
+/* 32 registers, and masked loads cost nothing. */
+#define DVTI_MASKED 1
+#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_ROWS 6
+#elif DVTI_PARTS == 2
+/* 16 registers */
+#define DVTI_MASKED 0
+#define DVTI_TILE_PARTS 2
+#define DVTI_TILE_ROWS 6
+#elif defined(DVTI_NEON)
+#define DVTI_MASKED 0
+#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_ROWS 6
+#else
+/* Who knows: 16 would do. */
+#define DVTI_MASKED 0
+#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_ROWS 2
+#endif
+
+/* The vector at src + at, of which n lanes exist. */
+DVTI_INLINE V(f) V(gemm_fetch)(const void *src, dvt_dtype dtype, int64_t at, int64_t n) {
+    const float *single = (const float *)src + at;
+    const uint16_t *half = (const uint16_t *)src + at;
+    if (dtype == DVT_F32)
+        return n >= 16 ? V(load)(single) : V(load_n)(single, n);
+    if (dtype == DVT_F16)
+        return n >= 16 ? V(load_f16)(half) : V(load_f16_n)(half, n);
+    return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
+}
+
+DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, int64_t n) {
+    const double *from = (const double *)src + at;
+    (void)dtype;
+    return n >= 8 ? V(dload)(from) : V(dload_n)(from, n);
+}
+
+#define DVTI_E float
+#define DVTI_OWN DVT_F32
+#define G(name) V(gemm_##name)
+#define P(word) V(p_##word)
+#define W(word) V(word)
+#define DVTI_PART V(pf)
+#define DVTI_VECTOR V(f)
+#define DVTI_LANES DVTI_PART_F
+/* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
+/* The kernels of matrix products for one element type. Pasted by gemm.inl with
+     DVTI_E     the element, whose dtype is DVTI_OWN     G(name)  the name of this type's `name`
+     DVTI_PART  a part, of DVTI_LANES elements           P(word)  the word for parts
+     DVTI_VECTOR  a vector                               W(word)  the word for vectors */
+
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/gemm_type.inl"
+#endif
+#define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
+#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
+#define DVTI_STRIP 64
+#define DVTI_DOTS 4
+
+/* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
+   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
+                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
+                         int64_t tail) {
+    const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
+    const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
+    const int end = parts - 1;
+    const P(first_type) first = P(first)(tail);
+    DVTI_PART sum[6][4], row[4], factor;
+    int64_t k;
+    int i, j;
+    if (start) {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            factor = P(set)(start[(i < most - 1 ? i : last) * p->start_row]);
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++)
+                sum[i][j] = factor;
+        }
+    } else {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            const DVTI_E *from = c + (i < most - 1 ? i : last) * c_row;
+            DVTI_UNROLL
+            for (j = 0; j < end; j++)
+                sum[i][j] = P(load)(from + j * DVTI_LANES);
+            sum[i][end] = P(load_first)(from + end * DVTI_LANES, first);
+        }
+    }
+    for (k = 0; k < depth; k++) {
+        const DVTI_E *at = b + b_k[k];
+        DVTI_UNROLL
+        for (j = 0; j < end; j++)
+            row[j] = P(load)(at + j * DVTI_LANES);
+        at += end * DVTI_LANES;
+        row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            factor = P(set)(a[i < most - 1 ? i * a_row : a_last]);
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++)
+                sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
+        }
+        a += a_k;
+    }
+    DVTI_UNROLL
+    for (i = 0; i < most; i++)
+        if (i < most - 1 || rows == most) {
+            DVTI_UNROLL
+            for (j = 0; j < end; j++)
+                P(store)(c + i * c_row + j * DVTI_LANES, sum[i][j]);
+            P(store_first)(c + i * c_row + end * DVTI_LANES, first, sum[i][end]);
+        }
+}
+
+typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                           const DVTI_E *start, int64_t rows, int64_t tail);
+
+#define DVTI_TILE(most, parts)                                                                     \
+    static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
+                                         DVTI_E *c, const DVTI_E *start, int64_t rows,             \
+                                         int64_t tail) {                                           \
+        G(tile)(most, parts, p, a, b, c, start, rows, tail);                                       \
+    }
+DVTI_TILE(2, 1)
+DVTI_TILE(2, 2)
+#if DVTI_TILE_PARTS == 4
+DVTI_TILE(2, 4)
+#endif
+#if DVTI_TILE_ROWS == 6
+DVTI_TILE(4, 1)
+DVTI_TILE(6, 1)
+DVTI_TILE(4, 2)
+DVTI_TILE(6, 2)
+#if DVTI_TILE_PARTS == 4
+DVTI_TILE(4, 4)
+DVTI_TILE(6, 4)
+#endif
+#endif
+#undef DVTI_TILE
+
+/* The kernel for 2 * pairs rows. */
+static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
+#if DVTI_TILE_PARTS == 4
+#define DVTI_TILE(most)                                                                            \
+    (parts == 1 ? G(tile_##most##_1) : parts == 2 ? G(tile_##most##_2) : G(tile_##most##_4))
+#else
+#define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
+#endif
+#if DVTI_TILE_ROWS == 6
+    return pairs == 1 ? DVTI_TILE(2) : pairs == 2 ? DVTI_TILE(4) : DVTI_TILE(6);
+#else
+    (void)pairs;
+    return DVTI_TILE(2);
+#endif
+#undef DVTI_TILE
+}
+
+/* All rows of some columns: in nearly equal groups, so that no thin one is left. */
+static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
+                      int64_t tail) {
+    const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
+    const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
+    const int64_t groups = (pairs + most - 1) / most, thick = pairs % groups;
+    int64_t group, i = 0;
+    for (group = 0; group < groups; group++) {
+        int64_t mine = pairs / groups + (group < thick);
+        int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+        G(tile_of)
+        (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
+                      start ? start + i * p->start_row : NULL, rows, tail);
+        i += rows;
+    }
+}
+
+#if !DVTI_MASKED
+/* Less than a whole part of columns: B's go into whole vectors first, where reading further does no harm. */
+static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+    DVTI_E whole[DVTI_EDGE * DVTI_WHOLE];
+    int64_t at[DVTI_EDGE], k, i;
+    dvti_product q = *p;
+    q.b_k = at;
+    for (i = 0; i < DVTI_EDGE; i++)
+        at[i] = i * DVTI_WHOLE;
+    for (k = 0; k == 0 || k < p->depth; k += DVTI_EDGE) {
+        q.depth = DVTI_MIN(p->depth - k, DVTI_EDGE);
+        for (i = 0; i < q.depth; i++)
+            W(store)(whole + i * DVTI_WHOLE, W(load_n)(b + p->b_k[k + i], cols));
+        G(column)(&q, whole, c, (cols + DVTI_LANES - 1) / DVTI_LANES, (cols - 1) % DVTI_LANES + 1);
+        q.a = (const DVTI_E *)q.a + DVTI_EDGE * p->a_k;
+        q.start = NULL;
+    }
+}
+#endif
+
+static void G(multiply)(const dvti_product *p) {
+    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    int64_t j, parts, cols;
+    if (p->rows <= 0)
+        return;
+    for (j = 0; j < p->cols; j += cols) {
+        const DVTI_E *b = (const DVTI_E *)p->b + j / width * p->b_panel + j % width;
+        DVTI_E *c = (DVTI_E *)p->c + j;
+        cols = DVTI_MIN(p->cols - j, width);
+        parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
+        if (parts == 3) {
+            parts = 2;
+            cols = 2 * DVTI_LANES;
+        }
+#if !DVTI_MASKED
+        if (cols % DVTI_LANES) {
+            G(edge)(p, b, c, cols);
+            continue;
+        }
+#endif
+        G(column)(p, b, c, parts, cols - (parts - 1) * DVTI_LANES);
+    }
+}
+
+/* ---- packing ---- */
+static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_row,
+                    int64_t rows, int64_t cols) {
+    int64_t r, c;
+    for (r = 0; r < rows; r++)
+        for (c = 0; c < cols; c += DVTI_WHOLE)
+            W(store)
+    ((DVTI_E *)dst + r * dst_row + c, G(fetch)(src, dtype, r * src_row + c, cols - c));
+}
+
+/* A square of parts: each round moves the lanes' place by one bit. */
+DVTI_INLINE void G(flip)(DVTI_PART *v) {
+    DVTI_PART w[DVTI_LANES];
+    int round, i;
+    DVTI_UNROLL
+    for (round = 1; round < DVTI_LANES; round *= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES / 2; i++) {
+            w[2 * i] = P(zip_low)(v[i], v[i + DVTI_LANES / 2]);
+            w[2 * i + 1] = P(zip_high)(v[i], v[i + DVTI_LANES / 2]);
+        }
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++)
+            v[i] = w[i];
+    }
+}
+
+static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
+                        int64_t rows, int64_t cols) {
+    const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
+    DVTI_PART v[DVTI_LANES];
+    int64_t r, c;
+    int i;
+    for (c = 0; c < filled; c += DVTI_LANES)
+        for (r = 0; r < rows; r += DVTI_LANES) {
+            const DVTI_E *from = src + c * src_col + r;
+            DVTI_E *to = dst + r * dst_row + c;
+            const P(first_type) first = P(first)(rows - r);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_LANES; i++)
+                v[i] = c + i < cols ? P(load_first)(from + i * src_col, first) : P(set)(0);
+            G(flip)(v);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_LANES; i++)
+                if (r + i < rows)
+                    P(store)(to + i * dst_row, v[i]);
+        }
+}
+
+static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
+                    int64_t rows, int64_t cols) {
+    DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
+    int64_t r, c;
+    if (dtype == DVTI_OWN) {
+        G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols);
+        return;
+    }
+    for (c = 0; c < cols; c += DVTI_WHOLE)
+        for (r = 0; r < rows; r += DVTI_STRIP) {
+            int64_t at = c * src_col + r;
+            int64_t n_rows = DVTI_MIN(rows - r, DVTI_STRIP),
+                    n_cols = DVTI_MIN(cols - c, DVTI_WHOLE);
+            G(copy)
+            (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
+             n_cols, n_rows);
+            G(turn_own)
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols);
+        }
+}
+
+/* ---- vectors ---- */
+/* Adds `terms` rows of w to y, whose vectors are whole. */
+DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
+                                 int64_t x_k, const DVTI_E *w, int64_t w_row) {
+    DVTI_VECTOR factor[8], sum;
+    int64_t j;
+    int k;
+    DVTI_UNROLL
+    for (k = 0; k < terms; k++)
+        factor[k] = W(set)(x[k * x_k]);
+    for (j = 0; j < cols; j += DVTI_WHOLE) {
+        sum = W(load)(y + j);
+        DVTI_UNROLL
+        for (k = 0; k < terms; k++)
+            sum = W(fma)(factor[k], W(load)(w + k * w_row + j), sum);
+        W(store)(y + j, sum);
+    }
+}
+
+static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k,
+                       const void *w, int64_t w_row) {
+    const int64_t whole = cols - cols % DVTI_WHOLE;
+    const DVTI_E *factors = (const DVTI_E *)x, *row = (const DVTI_E *)w;
+    DVTI_E *to = (DVTI_E *)y;
+    int64_t k = 0;
+    DVTI_VECTOR sum = W(zero)();
+    memset(to, 0, (size_t)whole * sizeof *to);
+    for (; k + 8 <= depth; k += 8)
+        G(combine_rows)(8, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
+    for (; k < depth; k++)
+        G(combine_rows)(1, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
+    if (whole == cols)
+        return;
+    for (k = 0; k < depth; k++)
+        sum =
+            W(fma)(W(set)(factors[k * x_k]), W(load_n)(row + k * w_row + whole, cols - whole), sum);
+    W(store_n)(to + whole, cols - whole, sum);
+}
+
+/* Four rows at a time, the last of which may be the same one again. */
+static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w,
+                    int64_t w_row) {
+    const DVTI_E *factors = (const DVTI_E *)x, *from = (const DVTI_E *)w;
+    DVTI_VECTOR sum[DVTI_DOTS], factor;
+    DVTI_E lane[DVTI_DOTS * DVTI_WHOLE];
+    int64_t r, k, n;
+    int i;
+    for (r = 0; r < rows; r += DVTI_DOTS) {
+        const int64_t last = DVTI_MIN(rows - r, DVTI_DOTS) - 1;
+        const DVTI_E *row = from + r * w_row;
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_DOTS; i++)
+            sum[i] = W(zero)();
+        for (k = 0; k + DVTI_WHOLE <= depth; k += DVTI_WHOLE) {
+            factor = W(load)(factors + k);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_DOTS; i++)
+                sum[i] = W(fma)(factor, W(load)(row + DVTI_MIN(i, last) * w_row + k), sum[i]);
+        }
+        n = depth - k;
+        if (n) {
+            factor = W(load_n)(factors + k, n);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_DOTS; i++)
+                sum[i] = W(fma)(factor, W(load_n)(row + DVTI_MIN(i, last) * w_row + k, n), sum[i]);
+        }
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_DOTS; i++)
+            W(store)(lane + i * DVTI_WHOLE, sum[i]);
+        for (i = 0; i <= last; i++)
+            ((DVTI_E *)y)[r + i] = W(fold_add)(W(load)(lane + i * DVTI_WHOLE));
+    }
+}
+
+static const dvti_simd_gemm G(kernels) = {
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(combine),
+    G(dots)};
+
+#undef DVTI_WHOLE
+#undef DVTI_EDGE
+#undef DVTI_STRIP
+#undef DVTI_DOTS
+/* ==== end src/3_cpu/simd/gemm_type.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 48 "src/3_cpu/simd/gemm.inl"
+#endif
+#undef DVTI_E
+#undef DVTI_OWN
+#undef G
+#undef P
+#undef W
+#undef DVTI_PART
+#undef DVTI_VECTOR
+#undef DVTI_LANES
+
+#define DVTI_E double
+#define DVTI_OWN DVT_F64
+#define G(name) V(gemm_d##name)
+#define P(word) V(p_d##word)
+#define W(word) V(d##word)
+#define DVTI_PART V(pd)
+#define DVTI_VECTOR V(d)
+#define DVTI_LANES DVTI_PART_D
+/* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
+/* The kernels of matrix products for one element type. Pasted by gemm.inl with
+     DVTI_E     the element, whose dtype is DVTI_OWN     G(name)  the name of this type's `name`
+     DVTI_PART  a part, of DVTI_LANES elements           P(word)  the word for parts
+     DVTI_VECTOR  a vector                               W(word)  the word for vectors */
+
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/gemm_type.inl"
+#endif
+#define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
+#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
+#define DVTI_STRIP 64
+#define DVTI_DOTS 4
+
+/* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
+   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
+                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
+                         int64_t tail) {
+    const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
+    const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
+    const int end = parts - 1;
+    const P(first_type) first = P(first)(tail);
+    DVTI_PART sum[6][4], row[4], factor;
+    int64_t k;
+    int i, j;
+    if (start) {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            factor = P(set)(start[(i < most - 1 ? i : last) * p->start_row]);
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++)
+                sum[i][j] = factor;
+        }
+    } else {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            const DVTI_E *from = c + (i < most - 1 ? i : last) * c_row;
+            DVTI_UNROLL
+            for (j = 0; j < end; j++)
+                sum[i][j] = P(load)(from + j * DVTI_LANES);
+            sum[i][end] = P(load_first)(from + end * DVTI_LANES, first);
+        }
+    }
+    for (k = 0; k < depth; k++) {
+        const DVTI_E *at = b + b_k[k];
+        DVTI_UNROLL
+        for (j = 0; j < end; j++)
+            row[j] = P(load)(at + j * DVTI_LANES);
+        at += end * DVTI_LANES;
+        row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            factor = P(set)(a[i < most - 1 ? i * a_row : a_last]);
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++)
+                sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
+        }
+        a += a_k;
+    }
+    DVTI_UNROLL
+    for (i = 0; i < most; i++)
+        if (i < most - 1 || rows == most) {
+            DVTI_UNROLL
+            for (j = 0; j < end; j++)
+                P(store)(c + i * c_row + j * DVTI_LANES, sum[i][j]);
+            P(store_first)(c + i * c_row + end * DVTI_LANES, first, sum[i][end]);
+        }
+}
+
+typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                           const DVTI_E *start, int64_t rows, int64_t tail);
+
+#define DVTI_TILE(most, parts)                                                                     \
+    static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
+                                         DVTI_E *c, const DVTI_E *start, int64_t rows,             \
+                                         int64_t tail) {                                           \
+        G(tile)(most, parts, p, a, b, c, start, rows, tail);                                       \
+    }
+DVTI_TILE(2, 1)
+DVTI_TILE(2, 2)
+#if DVTI_TILE_PARTS == 4
+DVTI_TILE(2, 4)
+#endif
+#if DVTI_TILE_ROWS == 6
+DVTI_TILE(4, 1)
+DVTI_TILE(6, 1)
+DVTI_TILE(4, 2)
+DVTI_TILE(6, 2)
+#if DVTI_TILE_PARTS == 4
+DVTI_TILE(4, 4)
+DVTI_TILE(6, 4)
+#endif
+#endif
+#undef DVTI_TILE
+
+/* The kernel for 2 * pairs rows. */
+static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
+#if DVTI_TILE_PARTS == 4
+#define DVTI_TILE(most)                                                                            \
+    (parts == 1 ? G(tile_##most##_1) : parts == 2 ? G(tile_##most##_2) : G(tile_##most##_4))
+#else
+#define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
+#endif
+#if DVTI_TILE_ROWS == 6
+    return pairs == 1 ? DVTI_TILE(2) : pairs == 2 ? DVTI_TILE(4) : DVTI_TILE(6);
+#else
+    (void)pairs;
+    return DVTI_TILE(2);
+#endif
+#undef DVTI_TILE
+}
+
+/* All rows of some columns: in nearly equal groups, so that no thin one is left. */
+static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
+                      int64_t tail) {
+    const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
+    const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
+    const int64_t groups = (pairs + most - 1) / most, thick = pairs % groups;
+    int64_t group, i = 0;
+    for (group = 0; group < groups; group++) {
+        int64_t mine = pairs / groups + (group < thick);
+        int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+        G(tile_of)
+        (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
+                      start ? start + i * p->start_row : NULL, rows, tail);
+        i += rows;
+    }
+}
+
+#if !DVTI_MASKED
+/* Less than a whole part of columns: B's go into whole vectors first, where reading further does no harm. */
+static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+    DVTI_E whole[DVTI_EDGE * DVTI_WHOLE];
+    int64_t at[DVTI_EDGE], k, i;
+    dvti_product q = *p;
+    q.b_k = at;
+    for (i = 0; i < DVTI_EDGE; i++)
+        at[i] = i * DVTI_WHOLE;
+    for (k = 0; k == 0 || k < p->depth; k += DVTI_EDGE) {
+        q.depth = DVTI_MIN(p->depth - k, DVTI_EDGE);
+        for (i = 0; i < q.depth; i++)
+            W(store)(whole + i * DVTI_WHOLE, W(load_n)(b + p->b_k[k + i], cols));
+        G(column)(&q, whole, c, (cols + DVTI_LANES - 1) / DVTI_LANES, (cols - 1) % DVTI_LANES + 1);
+        q.a = (const DVTI_E *)q.a + DVTI_EDGE * p->a_k;
+        q.start = NULL;
+    }
+}
+#endif
+
+static void G(multiply)(const dvti_product *p) {
+    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    int64_t j, parts, cols;
+    if (p->rows <= 0)
+        return;
+    for (j = 0; j < p->cols; j += cols) {
+        const DVTI_E *b = (const DVTI_E *)p->b + j / width * p->b_panel + j % width;
+        DVTI_E *c = (DVTI_E *)p->c + j;
+        cols = DVTI_MIN(p->cols - j, width);
+        parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
+        if (parts == 3) {
+            parts = 2;
+            cols = 2 * DVTI_LANES;
+        }
+#if !DVTI_MASKED
+        if (cols % DVTI_LANES) {
+            G(edge)(p, b, c, cols);
+            continue;
+        }
+#endif
+        G(column)(p, b, c, parts, cols - (parts - 1) * DVTI_LANES);
+    }
+}
+
+/* ---- packing ---- */
+static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_row,
+                    int64_t rows, int64_t cols) {
+    int64_t r, c;
+    for (r = 0; r < rows; r++)
+        for (c = 0; c < cols; c += DVTI_WHOLE)
+            W(store)
+    ((DVTI_E *)dst + r * dst_row + c, G(fetch)(src, dtype, r * src_row + c, cols - c));
+}
+
+/* A square of parts: each round moves the lanes' place by one bit. */
+DVTI_INLINE void G(flip)(DVTI_PART *v) {
+    DVTI_PART w[DVTI_LANES];
+    int round, i;
+    DVTI_UNROLL
+    for (round = 1; round < DVTI_LANES; round *= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES / 2; i++) {
+            w[2 * i] = P(zip_low)(v[i], v[i + DVTI_LANES / 2]);
+            w[2 * i + 1] = P(zip_high)(v[i], v[i + DVTI_LANES / 2]);
+        }
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++)
+            v[i] = w[i];
+    }
+}
+
+static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
+                        int64_t rows, int64_t cols) {
+    const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
+    DVTI_PART v[DVTI_LANES];
+    int64_t r, c;
+    int i;
+    for (c = 0; c < filled; c += DVTI_LANES)
+        for (r = 0; r < rows; r += DVTI_LANES) {
+            const DVTI_E *from = src + c * src_col + r;
+            DVTI_E *to = dst + r * dst_row + c;
+            const P(first_type) first = P(first)(rows - r);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_LANES; i++)
+                v[i] = c + i < cols ? P(load_first)(from + i * src_col, first) : P(set)(0);
+            G(flip)(v);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_LANES; i++)
+                if (r + i < rows)
+                    P(store)(to + i * dst_row, v[i]);
+        }
+}
+
+static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
+                    int64_t rows, int64_t cols) {
+    DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
+    int64_t r, c;
+    if (dtype == DVTI_OWN) {
+        G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols);
+        return;
+    }
+    for (c = 0; c < cols; c += DVTI_WHOLE)
+        for (r = 0; r < rows; r += DVTI_STRIP) {
+            int64_t at = c * src_col + r;
+            int64_t n_rows = DVTI_MIN(rows - r, DVTI_STRIP),
+                    n_cols = DVTI_MIN(cols - c, DVTI_WHOLE);
+            G(copy)
+            (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
+             n_cols, n_rows);
+            G(turn_own)
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols);
+        }
+}
+
+/* ---- vectors ---- */
+/* Adds `terms` rows of w to y, whose vectors are whole. */
+DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
+                                 int64_t x_k, const DVTI_E *w, int64_t w_row) {
+    DVTI_VECTOR factor[8], sum;
+    int64_t j;
+    int k;
+    DVTI_UNROLL
+    for (k = 0; k < terms; k++)
+        factor[k] = W(set)(x[k * x_k]);
+    for (j = 0; j < cols; j += DVTI_WHOLE) {
+        sum = W(load)(y + j);
+        DVTI_UNROLL
+        for (k = 0; k < terms; k++)
+            sum = W(fma)(factor[k], W(load)(w + k * w_row + j), sum);
+        W(store)(y + j, sum);
+    }
+}
+
+static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k,
+                       const void *w, int64_t w_row) {
+    const int64_t whole = cols - cols % DVTI_WHOLE;
+    const DVTI_E *factors = (const DVTI_E *)x, *row = (const DVTI_E *)w;
+    DVTI_E *to = (DVTI_E *)y;
+    int64_t k = 0;
+    DVTI_VECTOR sum = W(zero)();
+    memset(to, 0, (size_t)whole * sizeof *to);
+    for (; k + 8 <= depth; k += 8)
+        G(combine_rows)(8, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
+    for (; k < depth; k++)
+        G(combine_rows)(1, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
+    if (whole == cols)
+        return;
+    for (k = 0; k < depth; k++)
+        sum =
+            W(fma)(W(set)(factors[k * x_k]), W(load_n)(row + k * w_row + whole, cols - whole), sum);
+    W(store_n)(to + whole, cols - whole, sum);
+}
+
+/* Four rows at a time, the last of which may be the same one again. */
+static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w,
+                    int64_t w_row) {
+    const DVTI_E *factors = (const DVTI_E *)x, *from = (const DVTI_E *)w;
+    DVTI_VECTOR sum[DVTI_DOTS], factor;
+    DVTI_E lane[DVTI_DOTS * DVTI_WHOLE];
+    int64_t r, k, n;
+    int i;
+    for (r = 0; r < rows; r += DVTI_DOTS) {
+        const int64_t last = DVTI_MIN(rows - r, DVTI_DOTS) - 1;
+        const DVTI_E *row = from + r * w_row;
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_DOTS; i++)
+            sum[i] = W(zero)();
+        for (k = 0; k + DVTI_WHOLE <= depth; k += DVTI_WHOLE) {
+            factor = W(load)(factors + k);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_DOTS; i++)
+                sum[i] = W(fma)(factor, W(load)(row + DVTI_MIN(i, last) * w_row + k), sum[i]);
+        }
+        n = depth - k;
+        if (n) {
+            factor = W(load_n)(factors + k, n);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_DOTS; i++)
+                sum[i] = W(fma)(factor, W(load_n)(row + DVTI_MIN(i, last) * w_row + k, n), sum[i]);
+        }
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_DOTS; i++)
+            W(store)(lane + i * DVTI_WHOLE, sum[i]);
+        for (i = 0; i <= last; i++)
+            ((DVTI_E *)y)[r + i] = W(fold_add)(W(load)(lane + i * DVTI_WHOLE));
+    }
+}
+
+static const dvti_simd_gemm G(kernels) = {
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(combine),
+    G(dots)};
+
+#undef DVTI_WHOLE
+#undef DVTI_EDGE
+#undef DVTI_STRIP
+#undef DVTI_DOTS
+/* ==== end src/3_cpu/simd/gemm_type.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 66 "src/3_cpu/simd/gemm.inl"
+#endif
+#undef DVTI_E
+#undef DVTI_OWN
+#undef G
+#undef P
+#undef W
+#undef DVTI_PART
+#undef DVTI_VECTOR
+#undef DVTI_LANES
+
+#undef DVTI_MASKED
+#undef DVTI_TILE_PARTS
+#undef DVTI_TILE_ROWS
+/* ==== end src/3_cpu/simd/gemm.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
    those in double: as fast as float alone, and the error does not grow with the length. Squares are double at once, because they overflow. */
@@ -13572,7 +14794,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 5 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps in float, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c. */
@@ -13666,10 +14888,11 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 6 "src/3_cpu/simd/tier.inl"
 #endif
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step)};
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step), &V(gemm_kernels),
+                                   &V(gemm_dkernels)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/simd/tier_avx2.c"
@@ -13716,7 +14939,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -13807,6 +15030,8 @@ typedef __m512d V(pd);
 typedef __m512i V(pl);
 typedef __mmask16 V(pm);
 typedef __mmask8 V(pn);
+typedef __mmask16 V(p_first_type);
+typedef __mmask8 V(p_dfirst_type);
 
 #define DVTI_MASK16(n) ((__mmask16)((n) >= 16 ? 0xffff : (n) <= 0 ? 0 : (1 << (n)) - 1))
 #define DVTI_MASK8(n) ((__mmask8)((n) >= 8 ? 0xff : (n) <= 0 ? 0 : (1 << (n)) - 1))
@@ -13817,6 +15042,18 @@ DVTI_PART_LOAD(pf, p_load, float, _mm512_loadu_ps(p))
 DVTI_PART_STORE(pf, p_store, float, _mm512_storeu_ps(p, a))
 DVTI_PART_LOAD_N(pf, p_load_n, float, _mm512_maskz_loadu_ps(DVTI_MASK16(n), p))
 DVTI_PART_STORE_N(pf, p_store_n, float, _mm512_mask_storeu_ps(p, DVTI_MASK16(n), a))
+DVTI_INLINE V(p_first_type) V(p_first)(int64_t n) {
+    return DVTI_MASK16(n);
+}
+
+DVTI_INLINE V(pf) V(p_load_first)(const float *p, V(p_first_type) first) {
+    return _mm512_maskz_loadu_ps(first, p);
+}
+
+DVTI_INLINE void V(p_store_first)(float *p, V(p_first_type) first, V(pf) a) {
+    _mm512_mask_storeu_ps(p, first, a);
+}
+
 DVTI_PART2(pf, p_add, pf, pf, _mm512_add_ps(a, b))
 DVTI_PART2(pf, p_sub, pf, pf, _mm512_sub_ps(a, b))
 DVTI_PART2(pf, p_mul, pf, pf, _mm512_mul_ps(a, b))
@@ -13846,6 +15083,16 @@ DVTI_PART1(pd, p_widen_low, pf, _mm512_cvtps_pd(_mm512_castps512_ps256(a)))
 DVTI_PART1(pd, p_widen_high, pf, _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)))
 DVTI_PART2(pf, p_narrow, pd, pd,
            _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a)), _mm512_cvtpd_ps(b), 1))
+DVTI_PART2(pf, p_zip_low, pf, pf,
+           _mm512_permutex2var_ps(a,
+                                  _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22,
+                                                    7, 23),
+                                  b))
+DVTI_PART2(pf, p_zip_high, pf, pf,
+           _mm512_permutex2var_ps(a,
+                                  _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29,
+                                                    14, 30, 15, 31),
+                                  b))
 DVTI_PART_LOAD(pf, p_load_f16, uint16_t, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)))
 DVTI_PART_STORE(pf, p_store_f16, uint16_t,
                 _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))
@@ -13887,6 +15134,18 @@ DVTI_PART_LOAD(pd, p_dload, double, _mm512_loadu_pd(p))
 DVTI_PART_STORE(pd, p_dstore, double, _mm512_storeu_pd(p, a))
 DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm512_maskz_loadu_pd(DVTI_MASK8(n), p))
 DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm512_mask_storeu_pd(p, DVTI_MASK8(n), a))
+DVTI_INLINE V(p_dfirst_type) V(p_dfirst)(int64_t n) {
+    return DVTI_MASK8(n);
+}
+
+DVTI_INLINE V(pd) V(p_dload_first)(const double *p, V(p_dfirst_type) first) {
+    return _mm512_maskz_loadu_pd(first, p);
+}
+
+DVTI_INLINE void V(p_dstore_first)(double *p, V(p_dfirst_type) first, V(pd) a) {
+    _mm512_mask_storeu_pd(p, first, a);
+}
+
 DVTI_PART2(pd, p_dadd, pd, pd, _mm512_add_pd(a, b))
 DVTI_PART2(pd, p_dsub, pd, pd, _mm512_sub_pd(a, b))
 DVTI_PART2(pd, p_dmul, pd, pd, _mm512_mul_pd(a, b))
@@ -13910,6 +15169,10 @@ DVTI_PART2(pn, p_dle, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ))
 DVTI_PART2(pn, p_deq, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ))
 DVTI_PART2(pn, p_dunord, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q))
 DVTI_PART3(pd, p_dselect, pn, pd, pd, _mm512_mask_blend_pd(a, c, b))
+DVTI_PART2(pd, p_dzip_low, pd, pd,
+           _mm512_permutex2var_pd(a, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), b))
+DVTI_PART2(pd, p_dzip_high, pd, pd,
+           _mm512_permutex2var_pd(a, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), b))
 DVTI_PART1(pl, p_as_l, pd, _mm512_castpd_si512(a))
 DVTI_PART1(pd, p_as_d, pl, _mm512_castsi512_pd(a))
 
@@ -14509,6 +15772,750 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/gemm.inl ==== */
+/* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/gemm.inl"
+#endif
+#if DVTI_PARTS == 1
+/* 32 registers, and masked loads cost nothing. */
+#define DVTI_MASKED 1
+#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_ROWS 6
+#elif DVTI_PARTS == 2
+/* 16 registers */
+#define DVTI_MASKED 0
+#define DVTI_TILE_PARTS 2
+#define DVTI_TILE_ROWS 6
+#elif defined(DVTI_NEON)
+#define DVTI_MASKED 0
+#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_ROWS 6
+#else
+/* Who knows: 16 would do. */
+#define DVTI_MASKED 0
+#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_ROWS 2
+#endif
+
+/* The vector at src + at, of which n lanes exist. */
+DVTI_INLINE V(f) V(gemm_fetch)(const void *src, dvt_dtype dtype, int64_t at, int64_t n) {
+    const float *single = (const float *)src + at;
+    const uint16_t *half = (const uint16_t *)src + at;
+    if (dtype == DVT_F32)
+        return n >= 16 ? V(load)(single) : V(load_n)(single, n);
+    if (dtype == DVT_F16)
+        return n >= 16 ? V(load_f16)(half) : V(load_f16_n)(half, n);
+    return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
+}
+
+DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, int64_t n) {
+    const double *from = (const double *)src + at;
+    (void)dtype;
+    return n >= 8 ? V(dload)(from) : V(dload_n)(from, n);
+}
+
+#define DVTI_E float
+#define DVTI_OWN DVT_F32
+#define G(name) V(gemm_##name)
+#define P(word) V(p_##word)
+#define W(word) V(word)
+#define DVTI_PART V(pf)
+#define DVTI_VECTOR V(f)
+#define DVTI_LANES DVTI_PART_F
+/* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
+/* The kernels of matrix products for one element type. Pasted by gemm.inl with
+     DVTI_E     the element, whose dtype is DVTI_OWN     G(name)  the name of this type's `name`
+     DVTI_PART  a part, of DVTI_LANES elements           P(word)  the word for parts
+     DVTI_VECTOR  a vector                               W(word)  the word for vectors */
+
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/gemm_type.inl"
+#endif
+#define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
+#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
+#define DVTI_STRIP 64
+#define DVTI_DOTS 4
+
+/* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
+   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
+                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
+                         int64_t tail) {
+    const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
+    const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
+    const int end = parts - 1;
+    const P(first_type) first = P(first)(tail);
+    DVTI_PART sum[6][4], row[4], factor;
+    int64_t k;
+    int i, j;
+    if (start) {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            factor = P(set)(start[(i < most - 1 ? i : last) * p->start_row]);
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++)
+                sum[i][j] = factor;
+        }
+    } else {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            const DVTI_E *from = c + (i < most - 1 ? i : last) * c_row;
+            DVTI_UNROLL
+            for (j = 0; j < end; j++)
+                sum[i][j] = P(load)(from + j * DVTI_LANES);
+            sum[i][end] = P(load_first)(from + end * DVTI_LANES, first);
+        }
+    }
+    for (k = 0; k < depth; k++) {
+        const DVTI_E *at = b + b_k[k];
+        DVTI_UNROLL
+        for (j = 0; j < end; j++)
+            row[j] = P(load)(at + j * DVTI_LANES);
+        at += end * DVTI_LANES;
+        row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            factor = P(set)(a[i < most - 1 ? i * a_row : a_last]);
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++)
+                sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
+        }
+        a += a_k;
+    }
+    DVTI_UNROLL
+    for (i = 0; i < most; i++)
+        if (i < most - 1 || rows == most) {
+            DVTI_UNROLL
+            for (j = 0; j < end; j++)
+                P(store)(c + i * c_row + j * DVTI_LANES, sum[i][j]);
+            P(store_first)(c + i * c_row + end * DVTI_LANES, first, sum[i][end]);
+        }
+}
+
+typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                           const DVTI_E *start, int64_t rows, int64_t tail);
+
+#define DVTI_TILE(most, parts)                                                                     \
+    static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
+                                         DVTI_E *c, const DVTI_E *start, int64_t rows,             \
+                                         int64_t tail) {                                           \
+        G(tile)(most, parts, p, a, b, c, start, rows, tail);                                       \
+    }
+DVTI_TILE(2, 1)
+DVTI_TILE(2, 2)
+#if DVTI_TILE_PARTS == 4
+DVTI_TILE(2, 4)
+#endif
+#if DVTI_TILE_ROWS == 6
+DVTI_TILE(4, 1)
+DVTI_TILE(6, 1)
+DVTI_TILE(4, 2)
+DVTI_TILE(6, 2)
+#if DVTI_TILE_PARTS == 4
+DVTI_TILE(4, 4)
+DVTI_TILE(6, 4)
+#endif
+#endif
+#undef DVTI_TILE
+
+/* The kernel for 2 * pairs rows. */
+static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
+#if DVTI_TILE_PARTS == 4
+#define DVTI_TILE(most)                                                                            \
+    (parts == 1 ? G(tile_##most##_1) : parts == 2 ? G(tile_##most##_2) : G(tile_##most##_4))
+#else
+#define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
+#endif
+#if DVTI_TILE_ROWS == 6
+    return pairs == 1 ? DVTI_TILE(2) : pairs == 2 ? DVTI_TILE(4) : DVTI_TILE(6);
+#else
+    (void)pairs;
+    return DVTI_TILE(2);
+#endif
+#undef DVTI_TILE
+}
+
+/* All rows of some columns: in nearly equal groups, so that no thin one is left. */
+static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
+                      int64_t tail) {
+    const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
+    const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
+    const int64_t groups = (pairs + most - 1) / most, thick = pairs % groups;
+    int64_t group, i = 0;
+    for (group = 0; group < groups; group++) {
+        int64_t mine = pairs / groups + (group < thick);
+        int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+        G(tile_of)
+        (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
+                      start ? start + i * p->start_row : NULL, rows, tail);
+        i += rows;
+    }
+}
+
+#if !DVTI_MASKED
+/* Less than a whole part of columns: B's go into whole vectors first, where reading further does no harm. */
+static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+    DVTI_E whole[DVTI_EDGE * DVTI_WHOLE];
+    int64_t at[DVTI_EDGE], k, i;
+    dvti_product q = *p;
+    q.b_k = at;
+    for (i = 0; i < DVTI_EDGE; i++)
+        at[i] = i * DVTI_WHOLE;
+    for (k = 0; k == 0 || k < p->depth; k += DVTI_EDGE) {
+        q.depth = DVTI_MIN(p->depth - k, DVTI_EDGE);
+        for (i = 0; i < q.depth; i++)
+            W(store)(whole + i * DVTI_WHOLE, W(load_n)(b + p->b_k[k + i], cols));
+        G(column)(&q, whole, c, (cols + DVTI_LANES - 1) / DVTI_LANES, (cols - 1) % DVTI_LANES + 1);
+        q.a = (const DVTI_E *)q.a + DVTI_EDGE * p->a_k;
+        q.start = NULL;
+    }
+}
+#endif
+
+static void G(multiply)(const dvti_product *p) {
+    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    int64_t j, parts, cols;
+    if (p->rows <= 0)
+        return;
+    for (j = 0; j < p->cols; j += cols) {
+        const DVTI_E *b = (const DVTI_E *)p->b + j / width * p->b_panel + j % width;
+        DVTI_E *c = (DVTI_E *)p->c + j;
+        cols = DVTI_MIN(p->cols - j, width);
+        parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
+        if (parts == 3) {
+            parts = 2;
+            cols = 2 * DVTI_LANES;
+        }
+#if !DVTI_MASKED
+        if (cols % DVTI_LANES) {
+            G(edge)(p, b, c, cols);
+            continue;
+        }
+#endif
+        G(column)(p, b, c, parts, cols - (parts - 1) * DVTI_LANES);
+    }
+}
+
+/* ---- packing ---- */
+static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_row,
+                    int64_t rows, int64_t cols) {
+    int64_t r, c;
+    for (r = 0; r < rows; r++)
+        for (c = 0; c < cols; c += DVTI_WHOLE)
+            W(store)
+    ((DVTI_E *)dst + r * dst_row + c, G(fetch)(src, dtype, r * src_row + c, cols - c));
+}
+
+/* A square of parts: each round moves the lanes' place by one bit. */
+DVTI_INLINE void G(flip)(DVTI_PART *v) {
+    DVTI_PART w[DVTI_LANES];
+    int round, i;
+    DVTI_UNROLL
+    for (round = 1; round < DVTI_LANES; round *= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES / 2; i++) {
+            w[2 * i] = P(zip_low)(v[i], v[i + DVTI_LANES / 2]);
+            w[2 * i + 1] = P(zip_high)(v[i], v[i + DVTI_LANES / 2]);
+        }
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++)
+            v[i] = w[i];
+    }
+}
+
+static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
+                        int64_t rows, int64_t cols) {
+    const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
+    DVTI_PART v[DVTI_LANES];
+    int64_t r, c;
+    int i;
+    for (c = 0; c < filled; c += DVTI_LANES)
+        for (r = 0; r < rows; r += DVTI_LANES) {
+            const DVTI_E *from = src + c * src_col + r;
+            DVTI_E *to = dst + r * dst_row + c;
+            const P(first_type) first = P(first)(rows - r);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_LANES; i++)
+                v[i] = c + i < cols ? P(load_first)(from + i * src_col, first) : P(set)(0);
+            G(flip)(v);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_LANES; i++)
+                if (r + i < rows)
+                    P(store)(to + i * dst_row, v[i]);
+        }
+}
+
+static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
+                    int64_t rows, int64_t cols) {
+    DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
+    int64_t r, c;
+    if (dtype == DVTI_OWN) {
+        G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols);
+        return;
+    }
+    for (c = 0; c < cols; c += DVTI_WHOLE)
+        for (r = 0; r < rows; r += DVTI_STRIP) {
+            int64_t at = c * src_col + r;
+            int64_t n_rows = DVTI_MIN(rows - r, DVTI_STRIP),
+                    n_cols = DVTI_MIN(cols - c, DVTI_WHOLE);
+            G(copy)
+            (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
+             n_cols, n_rows);
+            G(turn_own)
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols);
+        }
+}
+
+/* ---- vectors ---- */
+/* Adds `terms` rows of w to y, whose vectors are whole. */
+DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
+                                 int64_t x_k, const DVTI_E *w, int64_t w_row) {
+    DVTI_VECTOR factor[8], sum;
+    int64_t j;
+    int k;
+    DVTI_UNROLL
+    for (k = 0; k < terms; k++)
+        factor[k] = W(set)(x[k * x_k]);
+    for (j = 0; j < cols; j += DVTI_WHOLE) {
+        sum = W(load)(y + j);
+        DVTI_UNROLL
+        for (k = 0; k < terms; k++)
+            sum = W(fma)(factor[k], W(load)(w + k * w_row + j), sum);
+        W(store)(y + j, sum);
+    }
+}
+
+static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k,
+                       const void *w, int64_t w_row) {
+    const int64_t whole = cols - cols % DVTI_WHOLE;
+    const DVTI_E *factors = (const DVTI_E *)x, *row = (const DVTI_E *)w;
+    DVTI_E *to = (DVTI_E *)y;
+    int64_t k = 0;
+    DVTI_VECTOR sum = W(zero)();
+    memset(to, 0, (size_t)whole * sizeof *to);
+    for (; k + 8 <= depth; k += 8)
+        G(combine_rows)(8, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
+    for (; k < depth; k++)
+        G(combine_rows)(1, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
+    if (whole == cols)
+        return;
+    for (k = 0; k < depth; k++)
+        sum =
+            W(fma)(W(set)(factors[k * x_k]), W(load_n)(row + k * w_row + whole, cols - whole), sum);
+    W(store_n)(to + whole, cols - whole, sum);
+}
+
+/* Four rows at a time, the last of which may be the same one again. */
+static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w,
+                    int64_t w_row) {
+    const DVTI_E *factors = (const DVTI_E *)x, *from = (const DVTI_E *)w;
+    DVTI_VECTOR sum[DVTI_DOTS], factor;
+    DVTI_E lane[DVTI_DOTS * DVTI_WHOLE];
+    int64_t r, k, n;
+    int i;
+    for (r = 0; r < rows; r += DVTI_DOTS) {
+        const int64_t last = DVTI_MIN(rows - r, DVTI_DOTS) - 1;
+        const DVTI_E *row = from + r * w_row;
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_DOTS; i++)
+            sum[i] = W(zero)();
+        for (k = 0; k + DVTI_WHOLE <= depth; k += DVTI_WHOLE) {
+            factor = W(load)(factors + k);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_DOTS; i++)
+                sum[i] = W(fma)(factor, W(load)(row + DVTI_MIN(i, last) * w_row + k), sum[i]);
+        }
+        n = depth - k;
+        if (n) {
+            factor = W(load_n)(factors + k, n);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_DOTS; i++)
+                sum[i] = W(fma)(factor, W(load_n)(row + DVTI_MIN(i, last) * w_row + k, n), sum[i]);
+        }
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_DOTS; i++)
+            W(store)(lane + i * DVTI_WHOLE, sum[i]);
+        for (i = 0; i <= last; i++)
+            ((DVTI_E *)y)[r + i] = W(fold_add)(W(load)(lane + i * DVTI_WHOLE));
+    }
+}
+
+static const dvti_simd_gemm G(kernels) = {
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(combine),
+    G(dots)};
+
+#undef DVTI_WHOLE
+#undef DVTI_EDGE
+#undef DVTI_STRIP
+#undef DVTI_DOTS
+/* ==== end src/3_cpu/simd/gemm_type.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 48 "src/3_cpu/simd/gemm.inl"
+#endif
+#undef DVTI_E
+#undef DVTI_OWN
+#undef G
+#undef P
+#undef W
+#undef DVTI_PART
+#undef DVTI_VECTOR
+#undef DVTI_LANES
+
+#define DVTI_E double
+#define DVTI_OWN DVT_F64
+#define G(name) V(gemm_d##name)
+#define P(word) V(p_d##word)
+#define W(word) V(d##word)
+#define DVTI_PART V(pd)
+#define DVTI_VECTOR V(d)
+#define DVTI_LANES DVTI_PART_D
+/* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
+/* The kernels of matrix products for one element type. Pasted by gemm.inl with
+     DVTI_E     the element, whose dtype is DVTI_OWN     G(name)  the name of this type's `name`
+     DVTI_PART  a part, of DVTI_LANES elements           P(word)  the word for parts
+     DVTI_VECTOR  a vector                               W(word)  the word for vectors */
+
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/gemm_type.inl"
+#endif
+#define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
+#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
+#define DVTI_STRIP 64
+#define DVTI_DOTS 4
+
+/* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
+   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
+                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
+                         int64_t tail) {
+    const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
+    const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
+    const int end = parts - 1;
+    const P(first_type) first = P(first)(tail);
+    DVTI_PART sum[6][4], row[4], factor;
+    int64_t k;
+    int i, j;
+    if (start) {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            factor = P(set)(start[(i < most - 1 ? i : last) * p->start_row]);
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++)
+                sum[i][j] = factor;
+        }
+    } else {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            const DVTI_E *from = c + (i < most - 1 ? i : last) * c_row;
+            DVTI_UNROLL
+            for (j = 0; j < end; j++)
+                sum[i][j] = P(load)(from + j * DVTI_LANES);
+            sum[i][end] = P(load_first)(from + end * DVTI_LANES, first);
+        }
+    }
+    for (k = 0; k < depth; k++) {
+        const DVTI_E *at = b + b_k[k];
+        DVTI_UNROLL
+        for (j = 0; j < end; j++)
+            row[j] = P(load)(at + j * DVTI_LANES);
+        at += end * DVTI_LANES;
+        row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            factor = P(set)(a[i < most - 1 ? i * a_row : a_last]);
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++)
+                sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
+        }
+        a += a_k;
+    }
+    DVTI_UNROLL
+    for (i = 0; i < most; i++)
+        if (i < most - 1 || rows == most) {
+            DVTI_UNROLL
+            for (j = 0; j < end; j++)
+                P(store)(c + i * c_row + j * DVTI_LANES, sum[i][j]);
+            P(store_first)(c + i * c_row + end * DVTI_LANES, first, sum[i][end]);
+        }
+}
+
+typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                           const DVTI_E *start, int64_t rows, int64_t tail);
+
+#define DVTI_TILE(most, parts)                                                                     \
+    static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
+                                         DVTI_E *c, const DVTI_E *start, int64_t rows,             \
+                                         int64_t tail) {                                           \
+        G(tile)(most, parts, p, a, b, c, start, rows, tail);                                       \
+    }
+DVTI_TILE(2, 1)
+DVTI_TILE(2, 2)
+#if DVTI_TILE_PARTS == 4
+DVTI_TILE(2, 4)
+#endif
+#if DVTI_TILE_ROWS == 6
+DVTI_TILE(4, 1)
+DVTI_TILE(6, 1)
+DVTI_TILE(4, 2)
+DVTI_TILE(6, 2)
+#if DVTI_TILE_PARTS == 4
+DVTI_TILE(4, 4)
+DVTI_TILE(6, 4)
+#endif
+#endif
+#undef DVTI_TILE
+
+/* The kernel for 2 * pairs rows. */
+static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
+#if DVTI_TILE_PARTS == 4
+#define DVTI_TILE(most)                                                                            \
+    (parts == 1 ? G(tile_##most##_1) : parts == 2 ? G(tile_##most##_2) : G(tile_##most##_4))
+#else
+#define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
+#endif
+#if DVTI_TILE_ROWS == 6
+    return pairs == 1 ? DVTI_TILE(2) : pairs == 2 ? DVTI_TILE(4) : DVTI_TILE(6);
+#else
+    (void)pairs;
+    return DVTI_TILE(2);
+#endif
+#undef DVTI_TILE
+}
+
+/* All rows of some columns: in nearly equal groups, so that no thin one is left. */
+static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
+                      int64_t tail) {
+    const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
+    const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
+    const int64_t groups = (pairs + most - 1) / most, thick = pairs % groups;
+    int64_t group, i = 0;
+    for (group = 0; group < groups; group++) {
+        int64_t mine = pairs / groups + (group < thick);
+        int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+        G(tile_of)
+        (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
+                      start ? start + i * p->start_row : NULL, rows, tail);
+        i += rows;
+    }
+}
+
+#if !DVTI_MASKED
+/* Less than a whole part of columns: B's go into whole vectors first, where reading further does no harm. */
+static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+    DVTI_E whole[DVTI_EDGE * DVTI_WHOLE];
+    int64_t at[DVTI_EDGE], k, i;
+    dvti_product q = *p;
+    q.b_k = at;
+    for (i = 0; i < DVTI_EDGE; i++)
+        at[i] = i * DVTI_WHOLE;
+    for (k = 0; k == 0 || k < p->depth; k += DVTI_EDGE) {
+        q.depth = DVTI_MIN(p->depth - k, DVTI_EDGE);
+        for (i = 0; i < q.depth; i++)
+            W(store)(whole + i * DVTI_WHOLE, W(load_n)(b + p->b_k[k + i], cols));
+        G(column)(&q, whole, c, (cols + DVTI_LANES - 1) / DVTI_LANES, (cols - 1) % DVTI_LANES + 1);
+        q.a = (const DVTI_E *)q.a + DVTI_EDGE * p->a_k;
+        q.start = NULL;
+    }
+}
+#endif
+
+static void G(multiply)(const dvti_product *p) {
+    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    int64_t j, parts, cols;
+    if (p->rows <= 0)
+        return;
+    for (j = 0; j < p->cols; j += cols) {
+        const DVTI_E *b = (const DVTI_E *)p->b + j / width * p->b_panel + j % width;
+        DVTI_E *c = (DVTI_E *)p->c + j;
+        cols = DVTI_MIN(p->cols - j, width);
+        parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
+        if (parts == 3) {
+            parts = 2;
+            cols = 2 * DVTI_LANES;
+        }
+#if !DVTI_MASKED
+        if (cols % DVTI_LANES) {
+            G(edge)(p, b, c, cols);
+            continue;
+        }
+#endif
+        G(column)(p, b, c, parts, cols - (parts - 1) * DVTI_LANES);
+    }
+}
+
+/* ---- packing ---- */
+static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_row,
+                    int64_t rows, int64_t cols) {
+    int64_t r, c;
+    for (r = 0; r < rows; r++)
+        for (c = 0; c < cols; c += DVTI_WHOLE)
+            W(store)
+    ((DVTI_E *)dst + r * dst_row + c, G(fetch)(src, dtype, r * src_row + c, cols - c));
+}
+
+/* A square of parts: each round moves the lanes' place by one bit. */
+DVTI_INLINE void G(flip)(DVTI_PART *v) {
+    DVTI_PART w[DVTI_LANES];
+    int round, i;
+    DVTI_UNROLL
+    for (round = 1; round < DVTI_LANES; round *= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES / 2; i++) {
+            w[2 * i] = P(zip_low)(v[i], v[i + DVTI_LANES / 2]);
+            w[2 * i + 1] = P(zip_high)(v[i], v[i + DVTI_LANES / 2]);
+        }
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++)
+            v[i] = w[i];
+    }
+}
+
+static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
+                        int64_t rows, int64_t cols) {
+    const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
+    DVTI_PART v[DVTI_LANES];
+    int64_t r, c;
+    int i;
+    for (c = 0; c < filled; c += DVTI_LANES)
+        for (r = 0; r < rows; r += DVTI_LANES) {
+            const DVTI_E *from = src + c * src_col + r;
+            DVTI_E *to = dst + r * dst_row + c;
+            const P(first_type) first = P(first)(rows - r);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_LANES; i++)
+                v[i] = c + i < cols ? P(load_first)(from + i * src_col, first) : P(set)(0);
+            G(flip)(v);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_LANES; i++)
+                if (r + i < rows)
+                    P(store)(to + i * dst_row, v[i]);
+        }
+}
+
+static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
+                    int64_t rows, int64_t cols) {
+    DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
+    int64_t r, c;
+    if (dtype == DVTI_OWN) {
+        G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols);
+        return;
+    }
+    for (c = 0; c < cols; c += DVTI_WHOLE)
+        for (r = 0; r < rows; r += DVTI_STRIP) {
+            int64_t at = c * src_col + r;
+            int64_t n_rows = DVTI_MIN(rows - r, DVTI_STRIP),
+                    n_cols = DVTI_MIN(cols - c, DVTI_WHOLE);
+            G(copy)
+            (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
+             n_cols, n_rows);
+            G(turn_own)
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols);
+        }
+}
+
+/* ---- vectors ---- */
+/* Adds `terms` rows of w to y, whose vectors are whole. */
+DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
+                                 int64_t x_k, const DVTI_E *w, int64_t w_row) {
+    DVTI_VECTOR factor[8], sum;
+    int64_t j;
+    int k;
+    DVTI_UNROLL
+    for (k = 0; k < terms; k++)
+        factor[k] = W(set)(x[k * x_k]);
+    for (j = 0; j < cols; j += DVTI_WHOLE) {
+        sum = W(load)(y + j);
+        DVTI_UNROLL
+        for (k = 0; k < terms; k++)
+            sum = W(fma)(factor[k], W(load)(w + k * w_row + j), sum);
+        W(store)(y + j, sum);
+    }
+}
+
+static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k,
+                       const void *w, int64_t w_row) {
+    const int64_t whole = cols - cols % DVTI_WHOLE;
+    const DVTI_E *factors = (const DVTI_E *)x, *row = (const DVTI_E *)w;
+    DVTI_E *to = (DVTI_E *)y;
+    int64_t k = 0;
+    DVTI_VECTOR sum = W(zero)();
+    memset(to, 0, (size_t)whole * sizeof *to);
+    for (; k + 8 <= depth; k += 8)
+        G(combine_rows)(8, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
+    for (; k < depth; k++)
+        G(combine_rows)(1, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
+    if (whole == cols)
+        return;
+    for (k = 0; k < depth; k++)
+        sum =
+            W(fma)(W(set)(factors[k * x_k]), W(load_n)(row + k * w_row + whole, cols - whole), sum);
+    W(store_n)(to + whole, cols - whole, sum);
+}
+
+/* Four rows at a time, the last of which may be the same one again. */
+static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w,
+                    int64_t w_row) {
+    const DVTI_E *factors = (const DVTI_E *)x, *from = (const DVTI_E *)w;
+    DVTI_VECTOR sum[DVTI_DOTS], factor;
+    DVTI_E lane[DVTI_DOTS * DVTI_WHOLE];
+    int64_t r, k, n;
+    int i;
+    for (r = 0; r < rows; r += DVTI_DOTS) {
+        const int64_t last = DVTI_MIN(rows - r, DVTI_DOTS) - 1;
+        const DVTI_E *row = from + r * w_row;
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_DOTS; i++)
+            sum[i] = W(zero)();
+        for (k = 0; k + DVTI_WHOLE <= depth; k += DVTI_WHOLE) {
+            factor = W(load)(factors + k);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_DOTS; i++)
+                sum[i] = W(fma)(factor, W(load)(row + DVTI_MIN(i, last) * w_row + k), sum[i]);
+        }
+        n = depth - k;
+        if (n) {
+            factor = W(load_n)(factors + k, n);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_DOTS; i++)
+                sum[i] = W(fma)(factor, W(load_n)(row + DVTI_MIN(i, last) * w_row + k, n), sum[i]);
+        }
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_DOTS; i++)
+            W(store)(lane + i * DVTI_WHOLE, sum[i]);
+        for (i = 0; i <= last; i++)
+            ((DVTI_E *)y)[r + i] = W(fold_add)(W(load)(lane + i * DVTI_WHOLE));
+    }
+}
+
+static const dvti_simd_gemm G(kernels) = {
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(combine),
+    G(dots)};
+
+#undef DVTI_WHOLE
+#undef DVTI_EDGE
+#undef DVTI_STRIP
+#undef DVTI_DOTS
+/* ==== end src/3_cpu/simd/gemm_type.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 66 "src/3_cpu/simd/gemm.inl"
+#endif
+#undef DVTI_E
+#undef DVTI_OWN
+#undef G
+#undef P
+#undef W
+#undef DVTI_PART
+#undef DVTI_VECTOR
+#undef DVTI_LANES
+
+#undef DVTI_MASKED
+#undef DVTI_TILE_PARTS
+#undef DVTI_TILE_ROWS
+/* ==== end src/3_cpu/simd/gemm.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
    those in double: as fast as float alone, and the error does not grow with the length. Squares are double at once, because they overflow. */
@@ -14758,7 +16765,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 5 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps in float, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c. */
@@ -14852,10 +16859,11 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 6 "src/3_cpu/simd/tier.inl"
 #endif
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step)};
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step), &V(gemm_kernels),
+                                   &V(gemm_dkernels)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 17 "src/3_cpu/simd/tier_avx512.c"
@@ -14902,7 +16910,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -14987,17 +16995,19 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      pf pi pd pl   a part of floats, int32, doubles, int64          p_set(x)      one value in all lanes
      pm pn         a mask of 32-bit lanes, of 64-bit lanes          p_load(p), p_store(p, a)   anywhere in memory
      p_load_n, p_store_n (.., n)   the first n lanes and no other memory; the others are read as 0; any n
+     p_first(n)  what p_load_first(p, first) and p_store_first(p, first, a) need to do the same many times, for n > 0; a p_first_type
      p_fma(a, b, c) = a * b + c, p_fnma(a, b, c) = c - a * b, rounded once where the machine can
      p_min(a, b) = a < b ? a : b, p_max(a, b) = a > b ? a : b: b when one is NaN
      p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
      p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane
      p_as_i, p_as_f the same bits;   p_to_i nearest integer (what it likes when that does not fit);   p_to_f its float
      p_widen_low, p_widen_high half of a part as doubles, p_narrow(low, high) back
+     p_zip_low(a, b) = a[0], b[0], a[1], b[1] ..: the lower halves; p_zip_high the upper ones
      p_load_f16, p_store_f16 float16 in memory;   p_load_u16, p_store_u16 the low 16 bits of every lane
      p_ishl, p_ishr (zeros come in), p_isar (the sign comes in)
    Doubles have a d before the word, int32 an i, int64 an l, masks an m or an n. */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/part_plain.inl"
+#line 17 "src/3_cpu/simd/part_plain.inl"
 #endif
 #define DVTI_PARTS 4
 #define DVTI_PART_F 4
@@ -15011,6 +17021,8 @@ typedef int64_t V(pl) __attribute__((vector_size(16)));
 typedef uint64_t V(pw) __attribute__((vector_size(16)));
 typedef V(pi) V(pm);
 typedef V(pl) V(pn);
+typedef int64_t V(p_first_type);
+typedef int64_t V(p_dfirst_type);
 
 /* Lane by lane, where there is no operator. */
 #define DVTI_PLAIN_EACH(R, name, A, B, C, lanes, value)                                            \
@@ -15054,6 +17066,24 @@ DVTI_INLINE int64_t V(p_clip)(int64_t n, int64_t lanes) {
     DVTI_INLINE void V(name)(E * p, int64_t n, V(T) a) {                                           \
         memcpy(p, &a, (size_t)V(p_clip)(n, lanes) * sizeof(E));                                    \
     }
+#define DVTI_PLAIN_FIRST(T, first, load, store, F, E, lanes)                                       \
+    DVTI_INLINE V(F) V(first)(int64_t n) {                                                         \
+        return V(p_clip)(n, lanes);                                                                \
+    }                                                                                              \
+    DVTI_INLINE V(T) V(load)(const E *p, V(F) n) {                                                 \
+        V(T) r = {0};                                                                              \
+        if (n == lanes)                                                                            \
+            memcpy(&r, p, 16);                                                                     \
+        else                                                                                       \
+            memcpy(&r, p, (size_t)n * sizeof(E));                                                  \
+        return r;                                                                                  \
+    }                                                                                              \
+    DVTI_INLINE void V(store)(E * p, V(F) n, V(T) a) {                                             \
+        if (n == lanes)                                                                            \
+            memcpy(p, &a, 16);                                                                     \
+        else                                                                                       \
+            memcpy(p, &a, (size_t)n * sizeof(E));                                                  \
+    }
 #define DVTI_PLAIN_LOAD(T, name, E)                                                                \
     DVTI_INLINE V(T) V(name)(const E *p) {                                                         \
         V(T) r;                                                                                    \
@@ -15084,6 +17114,7 @@ DVTI_PLAIN_LOAD(pf, p_load, float)
 DVTI_PLAIN_STORE(pf, p_store, float)
 DVTI_PLAIN_LOAD_N(pf, p_load_n, float, 4)
 DVTI_PLAIN_STORE_N(pf, p_store_n, float, 4)
+DVTI_PLAIN_FIRST(pf, p_first, p_load_first, p_store_first, p_first_type, float, 4)
 DVTI_PART2(pf, p_add, pf, pf, a + b)
 DVTI_PART2(pf, p_sub, pf, pf, a - b)
 DVTI_PART2(pf, p_mul, pf, pf, a *b)
@@ -15112,6 +17143,8 @@ DVTI_PART1(pf, p_to_f, pi, vcvtq_f32_s32(a))
 DVTI_PART1(pd, p_widen_low, pf, vcvt_f64_f32(vget_low_f32(a)))
 DVTI_PART1(pd, p_widen_high, pf, vcvt_high_f64_f32(a))
 DVTI_PART2(pf, p_narrow, pd, pd, vcvt_high_f32_f64(vcvt_f32_f64(a), b))
+DVTI_PART2(pf, p_zip_low, pf, pf, vzip1q_f32(a, b))
+DVTI_PART2(pf, p_zip_high, pf, pf, vzip2q_f32(a, b))
 DVTI_PART_LOAD(pf, p_load_f16, uint16_t, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))))
 DVTI_PART_STORE(pf, p_store_f16, uint16_t, vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(a))))
 #else
@@ -15128,6 +17161,15 @@ DVTI_PLAIN_EACH1(pf, p_floor, 4, floorf(a[k]))
 DVTI_PLAIN_EACH1(pf, p_ceil, 4, ceilf(a[k]))
 DVTI_PLAIN_EACH1(pf, p_trunc, 4, truncf(a[k]))
 
+DVTI_INLINE V(pf) V(p_zip_low)(V(pf) a, V(pf) b) {
+    V(pf) r = {a[0], b[0], a[1], b[1]};
+    return r;
+}
+
+DVTI_INLINE V(pf) V(p_zip_high)(V(pf) a, V(pf) b) {
+    V(pf) r = {a[2], b[2], a[3], b[3]};
+    return r;
+}
 
 DVTI_INLINE V(pi) V(p_to_i)(V(pf) a) {
     V(pi) r;
@@ -15210,6 +17252,7 @@ DVTI_PLAIN_LOAD(pd, p_dload, double)
 DVTI_PLAIN_STORE(pd, p_dstore, double)
 DVTI_PLAIN_LOAD_N(pd, p_dload_n, double, 2)
 DVTI_PLAIN_STORE_N(pd, p_dstore_n, double, 2)
+DVTI_PLAIN_FIRST(pd, p_dfirst, p_dload_first, p_dstore_first, p_dfirst_type, double, 2)
 DVTI_PART2(pd, p_dadd, pd, pd, a + b)
 DVTI_PART2(pd, p_dsub, pd, pd, a - b)
 DVTI_PART2(pd, p_dmul, pd, pd, a *b)
@@ -15233,6 +17276,8 @@ DVTI_PART1(pd, p_dround, pd, vrndnq_f64(a))
 DVTI_PART1(pd, p_dfloor, pd, vrndmq_f64(a))
 DVTI_PART1(pd, p_dceil, pd, vrndpq_f64(a))
 DVTI_PART1(pd, p_dtrunc, pd, vrndq_f64(a))
+DVTI_PART2(pd, p_dzip_low, pd, pd, vzip1q_f64(a, b))
+DVTI_PART2(pd, p_dzip_high, pd, pd, vzip2q_f64(a, b))
 #else
 #if defined(DVTI_PLAIN_FMA)
 DVTI_PLAIN_EACH(pd, p_dfma, pd, pd, pd, 2, fma(a[k], b[k], c[k]))
@@ -15246,6 +17291,16 @@ DVTI_PLAIN_EACH1(pd, p_dround, 2, rint(a[k]))
 DVTI_PLAIN_EACH1(pd, p_dfloor, 2, floor(a[k]))
 DVTI_PLAIN_EACH1(pd, p_dceil, 2, ceil(a[k]))
 DVTI_PLAIN_EACH1(pd, p_dtrunc, 2, trunc(a[k]))
+
+DVTI_INLINE V(pd) V(p_dzip_low)(V(pd) a, V(pd) b) {
+    V(pd) r = {a[0], b[0]};
+    return r;
+}
+
+DVTI_INLINE V(pd) V(p_dzip_high)(V(pd) a, V(pd) b) {
+    V(pd) r = {a[1], b[1]};
+    return r;
+}
 #endif
 
 /* int64 */
@@ -15261,6 +17316,7 @@ DVTI_PART_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
 #undef DVTI_PLAIN_EACH
 #undef DVTI_PLAIN_EACH1
 #undef DVTI_PLAIN_SET
+#undef DVTI_PLAIN_FIRST
 #undef DVTI_PLAIN_LOAD
 #undef DVTI_PLAIN_STORE
 #undef DVTI_PLAIN_LOAD_N
@@ -15845,6 +17901,750 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/gemm.inl ==== */
+/* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/gemm.inl"
+#endif
+#if DVTI_PARTS == 1
+/* 32 registers, and masked loads cost nothing. */
+#define DVTI_MASKED 1
+#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_ROWS 6
+#elif DVTI_PARTS == 2
+/* 16 registers */
+#define DVTI_MASKED 0
+#define DVTI_TILE_PARTS 2
+#define DVTI_TILE_ROWS 6
+#elif defined(DVTI_NEON)
+#define DVTI_MASKED 0
+#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_ROWS 6
+#else
+/* Who knows: 16 would do. */
+#define DVTI_MASKED 0
+#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_ROWS 2
+#endif
+
+/* The vector at src + at, of which n lanes exist. */
+DVTI_INLINE V(f) V(gemm_fetch)(const void *src, dvt_dtype dtype, int64_t at, int64_t n) {
+    const float *single = (const float *)src + at;
+    const uint16_t *half = (const uint16_t *)src + at;
+    if (dtype == DVT_F32)
+        return n >= 16 ? V(load)(single) : V(load_n)(single, n);
+    if (dtype == DVT_F16)
+        return n >= 16 ? V(load_f16)(half) : V(load_f16_n)(half, n);
+    return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
+}
+
+DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, int64_t n) {
+    const double *from = (const double *)src + at;
+    (void)dtype;
+    return n >= 8 ? V(dload)(from) : V(dload_n)(from, n);
+}
+
+#define DVTI_E float
+#define DVTI_OWN DVT_F32
+#define G(name) V(gemm_##name)
+#define P(word) V(p_##word)
+#define W(word) V(word)
+#define DVTI_PART V(pf)
+#define DVTI_VECTOR V(f)
+#define DVTI_LANES DVTI_PART_F
+/* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
+/* The kernels of matrix products for one element type. Pasted by gemm.inl with
+     DVTI_E     the element, whose dtype is DVTI_OWN     G(name)  the name of this type's `name`
+     DVTI_PART  a part, of DVTI_LANES elements           P(word)  the word for parts
+     DVTI_VECTOR  a vector                               W(word)  the word for vectors */
+
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/gemm_type.inl"
+#endif
+#define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
+#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
+#define DVTI_STRIP 64
+#define DVTI_DOTS 4
+
+/* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
+   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
+                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
+                         int64_t tail) {
+    const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
+    const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
+    const int end = parts - 1;
+    const P(first_type) first = P(first)(tail);
+    DVTI_PART sum[6][4], row[4], factor;
+    int64_t k;
+    int i, j;
+    if (start) {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            factor = P(set)(start[(i < most - 1 ? i : last) * p->start_row]);
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++)
+                sum[i][j] = factor;
+        }
+    } else {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            const DVTI_E *from = c + (i < most - 1 ? i : last) * c_row;
+            DVTI_UNROLL
+            for (j = 0; j < end; j++)
+                sum[i][j] = P(load)(from + j * DVTI_LANES);
+            sum[i][end] = P(load_first)(from + end * DVTI_LANES, first);
+        }
+    }
+    for (k = 0; k < depth; k++) {
+        const DVTI_E *at = b + b_k[k];
+        DVTI_UNROLL
+        for (j = 0; j < end; j++)
+            row[j] = P(load)(at + j * DVTI_LANES);
+        at += end * DVTI_LANES;
+        row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            factor = P(set)(a[i < most - 1 ? i * a_row : a_last]);
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++)
+                sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
+        }
+        a += a_k;
+    }
+    DVTI_UNROLL
+    for (i = 0; i < most; i++)
+        if (i < most - 1 || rows == most) {
+            DVTI_UNROLL
+            for (j = 0; j < end; j++)
+                P(store)(c + i * c_row + j * DVTI_LANES, sum[i][j]);
+            P(store_first)(c + i * c_row + end * DVTI_LANES, first, sum[i][end]);
+        }
+}
+
+typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                           const DVTI_E *start, int64_t rows, int64_t tail);
+
+#define DVTI_TILE(most, parts)                                                                     \
+    static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
+                                         DVTI_E *c, const DVTI_E *start, int64_t rows,             \
+                                         int64_t tail) {                                           \
+        G(tile)(most, parts, p, a, b, c, start, rows, tail);                                       \
+    }
+DVTI_TILE(2, 1)
+DVTI_TILE(2, 2)
+#if DVTI_TILE_PARTS == 4
+DVTI_TILE(2, 4)
+#endif
+#if DVTI_TILE_ROWS == 6
+DVTI_TILE(4, 1)
+DVTI_TILE(6, 1)
+DVTI_TILE(4, 2)
+DVTI_TILE(6, 2)
+#if DVTI_TILE_PARTS == 4
+DVTI_TILE(4, 4)
+DVTI_TILE(6, 4)
+#endif
+#endif
+#undef DVTI_TILE
+
+/* The kernel for 2 * pairs rows. */
+static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
+#if DVTI_TILE_PARTS == 4
+#define DVTI_TILE(most)                                                                            \
+    (parts == 1 ? G(tile_##most##_1) : parts == 2 ? G(tile_##most##_2) : G(tile_##most##_4))
+#else
+#define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
+#endif
+#if DVTI_TILE_ROWS == 6
+    return pairs == 1 ? DVTI_TILE(2) : pairs == 2 ? DVTI_TILE(4) : DVTI_TILE(6);
+#else
+    (void)pairs;
+    return DVTI_TILE(2);
+#endif
+#undef DVTI_TILE
+}
+
+/* All rows of some columns: in nearly equal groups, so that no thin one is left. */
+static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
+                      int64_t tail) {
+    const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
+    const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
+    const int64_t groups = (pairs + most - 1) / most, thick = pairs % groups;
+    int64_t group, i = 0;
+    for (group = 0; group < groups; group++) {
+        int64_t mine = pairs / groups + (group < thick);
+        int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+        G(tile_of)
+        (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
+                      start ? start + i * p->start_row : NULL, rows, tail);
+        i += rows;
+    }
+}
+
+#if !DVTI_MASKED
+/* Less than a whole part of columns: B's go into whole vectors first, where reading further does no harm. */
+static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+    DVTI_E whole[DVTI_EDGE * DVTI_WHOLE];
+    int64_t at[DVTI_EDGE], k, i;
+    dvti_product q = *p;
+    q.b_k = at;
+    for (i = 0; i < DVTI_EDGE; i++)
+        at[i] = i * DVTI_WHOLE;
+    for (k = 0; k == 0 || k < p->depth; k += DVTI_EDGE) {
+        q.depth = DVTI_MIN(p->depth - k, DVTI_EDGE);
+        for (i = 0; i < q.depth; i++)
+            W(store)(whole + i * DVTI_WHOLE, W(load_n)(b + p->b_k[k + i], cols));
+        G(column)(&q, whole, c, (cols + DVTI_LANES - 1) / DVTI_LANES, (cols - 1) % DVTI_LANES + 1);
+        q.a = (const DVTI_E *)q.a + DVTI_EDGE * p->a_k;
+        q.start = NULL;
+    }
+}
+#endif
+
+static void G(multiply)(const dvti_product *p) {
+    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    int64_t j, parts, cols;
+    if (p->rows <= 0)
+        return;
+    for (j = 0; j < p->cols; j += cols) {
+        const DVTI_E *b = (const DVTI_E *)p->b + j / width * p->b_panel + j % width;
+        DVTI_E *c = (DVTI_E *)p->c + j;
+        cols = DVTI_MIN(p->cols - j, width);
+        parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
+        if (parts == 3) {
+            parts = 2;
+            cols = 2 * DVTI_LANES;
+        }
+#if !DVTI_MASKED
+        if (cols % DVTI_LANES) {
+            G(edge)(p, b, c, cols);
+            continue;
+        }
+#endif
+        G(column)(p, b, c, parts, cols - (parts - 1) * DVTI_LANES);
+    }
+}
+
+/* ---- packing ---- */
+static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_row,
+                    int64_t rows, int64_t cols) {
+    int64_t r, c;
+    for (r = 0; r < rows; r++)
+        for (c = 0; c < cols; c += DVTI_WHOLE)
+            W(store)
+    ((DVTI_E *)dst + r * dst_row + c, G(fetch)(src, dtype, r * src_row + c, cols - c));
+}
+
+/* A square of parts: each round moves the lanes' place by one bit. */
+DVTI_INLINE void G(flip)(DVTI_PART *v) {
+    DVTI_PART w[DVTI_LANES];
+    int round, i;
+    DVTI_UNROLL
+    for (round = 1; round < DVTI_LANES; round *= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES / 2; i++) {
+            w[2 * i] = P(zip_low)(v[i], v[i + DVTI_LANES / 2]);
+            w[2 * i + 1] = P(zip_high)(v[i], v[i + DVTI_LANES / 2]);
+        }
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++)
+            v[i] = w[i];
+    }
+}
+
+static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
+                        int64_t rows, int64_t cols) {
+    const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
+    DVTI_PART v[DVTI_LANES];
+    int64_t r, c;
+    int i;
+    for (c = 0; c < filled; c += DVTI_LANES)
+        for (r = 0; r < rows; r += DVTI_LANES) {
+            const DVTI_E *from = src + c * src_col + r;
+            DVTI_E *to = dst + r * dst_row + c;
+            const P(first_type) first = P(first)(rows - r);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_LANES; i++)
+                v[i] = c + i < cols ? P(load_first)(from + i * src_col, first) : P(set)(0);
+            G(flip)(v);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_LANES; i++)
+                if (r + i < rows)
+                    P(store)(to + i * dst_row, v[i]);
+        }
+}
+
+static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
+                    int64_t rows, int64_t cols) {
+    DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
+    int64_t r, c;
+    if (dtype == DVTI_OWN) {
+        G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols);
+        return;
+    }
+    for (c = 0; c < cols; c += DVTI_WHOLE)
+        for (r = 0; r < rows; r += DVTI_STRIP) {
+            int64_t at = c * src_col + r;
+            int64_t n_rows = DVTI_MIN(rows - r, DVTI_STRIP),
+                    n_cols = DVTI_MIN(cols - c, DVTI_WHOLE);
+            G(copy)
+            (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
+             n_cols, n_rows);
+            G(turn_own)
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols);
+        }
+}
+
+/* ---- vectors ---- */
+/* Adds `terms` rows of w to y, whose vectors are whole. */
+DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
+                                 int64_t x_k, const DVTI_E *w, int64_t w_row) {
+    DVTI_VECTOR factor[8], sum;
+    int64_t j;
+    int k;
+    DVTI_UNROLL
+    for (k = 0; k < terms; k++)
+        factor[k] = W(set)(x[k * x_k]);
+    for (j = 0; j < cols; j += DVTI_WHOLE) {
+        sum = W(load)(y + j);
+        DVTI_UNROLL
+        for (k = 0; k < terms; k++)
+            sum = W(fma)(factor[k], W(load)(w + k * w_row + j), sum);
+        W(store)(y + j, sum);
+    }
+}
+
+static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k,
+                       const void *w, int64_t w_row) {
+    const int64_t whole = cols - cols % DVTI_WHOLE;
+    const DVTI_E *factors = (const DVTI_E *)x, *row = (const DVTI_E *)w;
+    DVTI_E *to = (DVTI_E *)y;
+    int64_t k = 0;
+    DVTI_VECTOR sum = W(zero)();
+    memset(to, 0, (size_t)whole * sizeof *to);
+    for (; k + 8 <= depth; k += 8)
+        G(combine_rows)(8, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
+    for (; k < depth; k++)
+        G(combine_rows)(1, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
+    if (whole == cols)
+        return;
+    for (k = 0; k < depth; k++)
+        sum =
+            W(fma)(W(set)(factors[k * x_k]), W(load_n)(row + k * w_row + whole, cols - whole), sum);
+    W(store_n)(to + whole, cols - whole, sum);
+}
+
+/* Four rows at a time, the last of which may be the same one again. */
+static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w,
+                    int64_t w_row) {
+    const DVTI_E *factors = (const DVTI_E *)x, *from = (const DVTI_E *)w;
+    DVTI_VECTOR sum[DVTI_DOTS], factor;
+    DVTI_E lane[DVTI_DOTS * DVTI_WHOLE];
+    int64_t r, k, n;
+    int i;
+    for (r = 0; r < rows; r += DVTI_DOTS) {
+        const int64_t last = DVTI_MIN(rows - r, DVTI_DOTS) - 1;
+        const DVTI_E *row = from + r * w_row;
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_DOTS; i++)
+            sum[i] = W(zero)();
+        for (k = 0; k + DVTI_WHOLE <= depth; k += DVTI_WHOLE) {
+            factor = W(load)(factors + k);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_DOTS; i++)
+                sum[i] = W(fma)(factor, W(load)(row + DVTI_MIN(i, last) * w_row + k), sum[i]);
+        }
+        n = depth - k;
+        if (n) {
+            factor = W(load_n)(factors + k, n);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_DOTS; i++)
+                sum[i] = W(fma)(factor, W(load_n)(row + DVTI_MIN(i, last) * w_row + k, n), sum[i]);
+        }
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_DOTS; i++)
+            W(store)(lane + i * DVTI_WHOLE, sum[i]);
+        for (i = 0; i <= last; i++)
+            ((DVTI_E *)y)[r + i] = W(fold_add)(W(load)(lane + i * DVTI_WHOLE));
+    }
+}
+
+static const dvti_simd_gemm G(kernels) = {
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(combine),
+    G(dots)};
+
+#undef DVTI_WHOLE
+#undef DVTI_EDGE
+#undef DVTI_STRIP
+#undef DVTI_DOTS
+/* ==== end src/3_cpu/simd/gemm_type.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 48 "src/3_cpu/simd/gemm.inl"
+#endif
+#undef DVTI_E
+#undef DVTI_OWN
+#undef G
+#undef P
+#undef W
+#undef DVTI_PART
+#undef DVTI_VECTOR
+#undef DVTI_LANES
+
+#define DVTI_E double
+#define DVTI_OWN DVT_F64
+#define G(name) V(gemm_d##name)
+#define P(word) V(p_d##word)
+#define W(word) V(d##word)
+#define DVTI_PART V(pd)
+#define DVTI_VECTOR V(d)
+#define DVTI_LANES DVTI_PART_D
+/* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
+/* The kernels of matrix products for one element type. Pasted by gemm.inl with
+     DVTI_E     the element, whose dtype is DVTI_OWN     G(name)  the name of this type's `name`
+     DVTI_PART  a part, of DVTI_LANES elements           P(word)  the word for parts
+     DVTI_VECTOR  a vector                               W(word)  the word for vectors */
+
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/gemm_type.inl"
+#endif
+#define DVTI_WHOLE (64 / (int64_t)sizeof(DVTI_E)) /* elements of a vector */
+#define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
+#define DVTI_STRIP 64
+#define DVTI_DOTS 4
+
+/* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
+   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
+DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
+                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
+                         int64_t tail) {
+    const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
+    const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
+    const int end = parts - 1;
+    const P(first_type) first = P(first)(tail);
+    DVTI_PART sum[6][4], row[4], factor;
+    int64_t k;
+    int i, j;
+    if (start) {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            factor = P(set)(start[(i < most - 1 ? i : last) * p->start_row]);
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++)
+                sum[i][j] = factor;
+        }
+    } else {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            const DVTI_E *from = c + (i < most - 1 ? i : last) * c_row;
+            DVTI_UNROLL
+            for (j = 0; j < end; j++)
+                sum[i][j] = P(load)(from + j * DVTI_LANES);
+            sum[i][end] = P(load_first)(from + end * DVTI_LANES, first);
+        }
+    }
+    for (k = 0; k < depth; k++) {
+        const DVTI_E *at = b + b_k[k];
+        DVTI_UNROLL
+        for (j = 0; j < end; j++)
+            row[j] = P(load)(at + j * DVTI_LANES);
+        at += end * DVTI_LANES;
+        row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            factor = P(set)(a[i < most - 1 ? i * a_row : a_last]);
+            DVTI_UNROLL
+            for (j = 0; j < parts; j++)
+                sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
+        }
+        a += a_k;
+    }
+    DVTI_UNROLL
+    for (i = 0; i < most; i++)
+        if (i < most - 1 || rows == most) {
+            DVTI_UNROLL
+            for (j = 0; j < end; j++)
+                P(store)(c + i * c_row + j * DVTI_LANES, sum[i][j]);
+            P(store_first)(c + i * c_row + end * DVTI_LANES, first, sum[i][end]);
+        }
+}
+
+typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                           const DVTI_E *start, int64_t rows, int64_t tail);
+
+#define DVTI_TILE(most, parts)                                                                     \
+    static void G(tile_##most##_##parts)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b,  \
+                                         DVTI_E *c, const DVTI_E *start, int64_t rows,             \
+                                         int64_t tail) {                                           \
+        G(tile)(most, parts, p, a, b, c, start, rows, tail);                                       \
+    }
+DVTI_TILE(2, 1)
+DVTI_TILE(2, 2)
+#if DVTI_TILE_PARTS == 4
+DVTI_TILE(2, 4)
+#endif
+#if DVTI_TILE_ROWS == 6
+DVTI_TILE(4, 1)
+DVTI_TILE(6, 1)
+DVTI_TILE(4, 2)
+DVTI_TILE(6, 2)
+#if DVTI_TILE_PARTS == 4
+DVTI_TILE(4, 4)
+DVTI_TILE(6, 4)
+#endif
+#endif
+#undef DVTI_TILE
+
+/* The kernel for 2 * pairs rows. */
+static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
+#if DVTI_TILE_PARTS == 4
+#define DVTI_TILE(most)                                                                            \
+    (parts == 1 ? G(tile_##most##_1) : parts == 2 ? G(tile_##most##_2) : G(tile_##most##_4))
+#else
+#define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
+#endif
+#if DVTI_TILE_ROWS == 6
+    return pairs == 1 ? DVTI_TILE(2) : pairs == 2 ? DVTI_TILE(4) : DVTI_TILE(6);
+#else
+    (void)pairs;
+    return DVTI_TILE(2);
+#endif
+#undef DVTI_TILE
+}
+
+/* All rows of some columns: in nearly equal groups, so that no thin one is left. */
+static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
+                      int64_t tail) {
+    const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
+    const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
+    const int64_t groups = (pairs + most - 1) / most, thick = pairs % groups;
+    int64_t group, i = 0;
+    for (group = 0; group < groups; group++) {
+        int64_t mine = pairs / groups + (group < thick);
+        int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+        G(tile_of)
+        (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
+                      start ? start + i * p->start_row : NULL, rows, tail);
+        i += rows;
+    }
+}
+
+#if !DVTI_MASKED
+/* Less than a whole part of columns: B's go into whole vectors first, where reading further does no harm. */
+static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+    DVTI_E whole[DVTI_EDGE * DVTI_WHOLE];
+    int64_t at[DVTI_EDGE], k, i;
+    dvti_product q = *p;
+    q.b_k = at;
+    for (i = 0; i < DVTI_EDGE; i++)
+        at[i] = i * DVTI_WHOLE;
+    for (k = 0; k == 0 || k < p->depth; k += DVTI_EDGE) {
+        q.depth = DVTI_MIN(p->depth - k, DVTI_EDGE);
+        for (i = 0; i < q.depth; i++)
+            W(store)(whole + i * DVTI_WHOLE, W(load_n)(b + p->b_k[k + i], cols));
+        G(column)(&q, whole, c, (cols + DVTI_LANES - 1) / DVTI_LANES, (cols - 1) % DVTI_LANES + 1);
+        q.a = (const DVTI_E *)q.a + DVTI_EDGE * p->a_k;
+        q.start = NULL;
+    }
+}
+#endif
+
+static void G(multiply)(const dvti_product *p) {
+    const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
+    int64_t j, parts, cols;
+    if (p->rows <= 0)
+        return;
+    for (j = 0; j < p->cols; j += cols) {
+        const DVTI_E *b = (const DVTI_E *)p->b + j / width * p->b_panel + j % width;
+        DVTI_E *c = (DVTI_E *)p->c + j;
+        cols = DVTI_MIN(p->cols - j, width);
+        parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
+        if (parts == 3) {
+            parts = 2;
+            cols = 2 * DVTI_LANES;
+        }
+#if !DVTI_MASKED
+        if (cols % DVTI_LANES) {
+            G(edge)(p, b, c, cols);
+            continue;
+        }
+#endif
+        G(column)(p, b, c, parts, cols - (parts - 1) * DVTI_LANES);
+    }
+}
+
+/* ---- packing ---- */
+static void G(copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_row,
+                    int64_t rows, int64_t cols) {
+    int64_t r, c;
+    for (r = 0; r < rows; r++)
+        for (c = 0; c < cols; c += DVTI_WHOLE)
+            W(store)
+    ((DVTI_E *)dst + r * dst_row + c, G(fetch)(src, dtype, r * src_row + c, cols - c));
+}
+
+/* A square of parts: each round moves the lanes' place by one bit. */
+DVTI_INLINE void G(flip)(DVTI_PART *v) {
+    DVTI_PART w[DVTI_LANES];
+    int round, i;
+    DVTI_UNROLL
+    for (round = 1; round < DVTI_LANES; round *= 2) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES / 2; i++) {
+            w[2 * i] = P(zip_low)(v[i], v[i + DVTI_LANES / 2]);
+            w[2 * i + 1] = P(zip_high)(v[i], v[i + DVTI_LANES / 2]);
+        }
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_LANES; i++)
+            v[i] = w[i];
+    }
+}
+
+static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
+                        int64_t rows, int64_t cols) {
+    const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
+    DVTI_PART v[DVTI_LANES];
+    int64_t r, c;
+    int i;
+    for (c = 0; c < filled; c += DVTI_LANES)
+        for (r = 0; r < rows; r += DVTI_LANES) {
+            const DVTI_E *from = src + c * src_col + r;
+            DVTI_E *to = dst + r * dst_row + c;
+            const P(first_type) first = P(first)(rows - r);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_LANES; i++)
+                v[i] = c + i < cols ? P(load_first)(from + i * src_col, first) : P(set)(0);
+            G(flip)(v);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_LANES; i++)
+                if (r + i < rows)
+                    P(store)(to + i * dst_row, v[i]);
+        }
+}
+
+static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
+                    int64_t rows, int64_t cols) {
+    DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
+    int64_t r, c;
+    if (dtype == DVTI_OWN) {
+        G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols);
+        return;
+    }
+    for (c = 0; c < cols; c += DVTI_WHOLE)
+        for (r = 0; r < rows; r += DVTI_STRIP) {
+            int64_t at = c * src_col + r;
+            int64_t n_rows = DVTI_MIN(rows - r, DVTI_STRIP),
+                    n_cols = DVTI_MIN(cols - c, DVTI_WHOLE);
+            G(copy)
+            (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
+             n_cols, n_rows);
+            G(turn_own)
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols);
+        }
+}
+
+/* ---- vectors ---- */
+/* Adds `terms` rows of w to y, whose vectors are whole. */
+DVTI_INLINE void G(combine_rows)(const int terms, DVTI_E *y, int64_t cols, const DVTI_E *x,
+                                 int64_t x_k, const DVTI_E *w, int64_t w_row) {
+    DVTI_VECTOR factor[8], sum;
+    int64_t j;
+    int k;
+    DVTI_UNROLL
+    for (k = 0; k < terms; k++)
+        factor[k] = W(set)(x[k * x_k]);
+    for (j = 0; j < cols; j += DVTI_WHOLE) {
+        sum = W(load)(y + j);
+        DVTI_UNROLL
+        for (k = 0; k < terms; k++)
+            sum = W(fma)(factor[k], W(load)(w + k * w_row + j), sum);
+        W(store)(y + j, sum);
+    }
+}
+
+static void G(combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k,
+                       const void *w, int64_t w_row) {
+    const int64_t whole = cols - cols % DVTI_WHOLE;
+    const DVTI_E *factors = (const DVTI_E *)x, *row = (const DVTI_E *)w;
+    DVTI_E *to = (DVTI_E *)y;
+    int64_t k = 0;
+    DVTI_VECTOR sum = W(zero)();
+    memset(to, 0, (size_t)whole * sizeof *to);
+    for (; k + 8 <= depth; k += 8)
+        G(combine_rows)(8, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
+    for (; k < depth; k++)
+        G(combine_rows)(1, to, whole, factors + k * x_k, x_k, row + k * w_row, w_row);
+    if (whole == cols)
+        return;
+    for (k = 0; k < depth; k++)
+        sum =
+            W(fma)(W(set)(factors[k * x_k]), W(load_n)(row + k * w_row + whole, cols - whole), sum);
+    W(store_n)(to + whole, cols - whole, sum);
+}
+
+/* Four rows at a time, the last of which may be the same one again. */
+static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w,
+                    int64_t w_row) {
+    const DVTI_E *factors = (const DVTI_E *)x, *from = (const DVTI_E *)w;
+    DVTI_VECTOR sum[DVTI_DOTS], factor;
+    DVTI_E lane[DVTI_DOTS * DVTI_WHOLE];
+    int64_t r, k, n;
+    int i;
+    for (r = 0; r < rows; r += DVTI_DOTS) {
+        const int64_t last = DVTI_MIN(rows - r, DVTI_DOTS) - 1;
+        const DVTI_E *row = from + r * w_row;
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_DOTS; i++)
+            sum[i] = W(zero)();
+        for (k = 0; k + DVTI_WHOLE <= depth; k += DVTI_WHOLE) {
+            factor = W(load)(factors + k);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_DOTS; i++)
+                sum[i] = W(fma)(factor, W(load)(row + DVTI_MIN(i, last) * w_row + k), sum[i]);
+        }
+        n = depth - k;
+        if (n) {
+            factor = W(load_n)(factors + k, n);
+            DVTI_UNROLL
+            for (i = 0; i < DVTI_DOTS; i++)
+                sum[i] = W(fma)(factor, W(load_n)(row + DVTI_MIN(i, last) * w_row + k, n), sum[i]);
+        }
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_DOTS; i++)
+            W(store)(lane + i * DVTI_WHOLE, sum[i]);
+        for (i = 0; i <= last; i++)
+            ((DVTI_E *)y)[r + i] = W(fold_add)(W(load)(lane + i * DVTI_WHOLE));
+    }
+}
+
+static const dvti_simd_gemm G(kernels) = {
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(combine),
+    G(dots)};
+
+#undef DVTI_WHOLE
+#undef DVTI_EDGE
+#undef DVTI_STRIP
+#undef DVTI_DOTS
+/* ==== end src/3_cpu/simd/gemm_type.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 66 "src/3_cpu/simd/gemm.inl"
+#endif
+#undef DVTI_E
+#undef DVTI_OWN
+#undef G
+#undef P
+#undef W
+#undef DVTI_PART
+#undef DVTI_VECTOR
+#undef DVTI_LANES
+
+#undef DVTI_MASKED
+#undef DVTI_TILE_PARTS
+#undef DVTI_TILE_ROWS
+/* ==== end src/3_cpu/simd/gemm.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
    those in double: as fast as float alone, and the error does not grow with the length. Squares are double at once, because they overflow. */
@@ -16094,7 +18894,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 5 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps in float, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c. */
@@ -16188,10 +18988,11 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 6 "src/3_cpu/simd/tier.inl"
 #endif
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step)};
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step), &V(gemm_kernels),
+                                   &V(gemm_dkernels)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 20 "src/3_cpu/simd/tier_plain.c"
@@ -16239,7 +19040,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -16308,7 +19109,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -17018,7 +19819,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -17237,7 +20038,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -17383,7 +20184,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -17448,7 +20249,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -17928,7 +20729,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -18091,7 +20892,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -18282,7 +21083,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -18317,7 +21118,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -18528,7 +21329,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -18804,7 +21605,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -19025,7 +21826,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -19244,7 +22045,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -19325,7 +22126,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -19639,7 +22440,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -23826,7 +26627,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -23957,7 +26758,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -24190,7 +26991,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -24273,7 +27074,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -24338,7 +27139,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -24409,7 +27210,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -24732,7 +27533,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -24767,7 +27568,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -25135,7 +27936,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -25170,7 +27971,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -25343,7 +28144,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -25685,7 +28486,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -25739,7 +28540,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -25799,7 +28600,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -25939,7 +28740,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -26111,7 +28912,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -26285,7 +29086,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -26399,7 +29200,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -26459,7 +29260,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -26646,7 +29447,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -26746,7 +29547,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -26990,7 +29791,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -27139,7 +29940,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -27429,7 +30230,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -27594,7 +30395,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -27830,7 +30631,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -27927,7 +30728,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -28130,7 +30931,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -28398,7 +31199,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -28840,7 +31641,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -29051,7 +31852,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -29273,7 +32074,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -29480,7 +32281,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -29660,7 +32461,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -29859,7 +32660,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -30075,7 +32876,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -30436,7 +33237,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -30715,7 +33516,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -31088,7 +33889,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -31335,7 +34136,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -31399,7 +34200,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -31573,7 +34374,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -31610,7 +34411,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -31654,7 +34455,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -31693,7 +34494,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -31844,7 +34645,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -31896,7 +34697,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -32184,7 +34985,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -32550,7 +35351,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -32887,7 +35688,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -33067,7 +35868,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -33228,7 +36029,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -33648,7 +36449,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -34000,7 +36801,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -34415,7 +37216,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -34883,7 +37684,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -35159,7 +37960,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -35697,7 +38498,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -35975,7 +38776,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -36176,7 +38977,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -36572,7 +39373,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -36817,7 +39618,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -37050,7 +39851,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -37302,7 +40103,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -37500,7 +40301,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -37900,7 +40701,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -37967,7 +40768,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -38371,7 +41172,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -38603,7 +41404,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -38772,7 +41573,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -38969,7 +41770,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -39157,7 +41958,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -39396,7 +42197,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -39526,7 +42327,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -39906,7 +42707,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -40168,7 +42969,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -40603,7 +43404,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -40792,7 +43593,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -40956,7 +43757,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -41204,7 +44005,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -41507,7 +44308,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -41645,7 +44446,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -41706,7 +44507,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -41982,7 +44783,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -42207,7 +45008,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -42577,7 +45378,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

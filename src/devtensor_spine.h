@@ -31,6 +31,7 @@
 #include "2_core/dvt_precision.c"
 #include "2_core/dvt_scope.c"
 #include "2_core/dvt_shape.c"
+#include "3_cpu/cpu_matmul.c"
 #include "3_cpu/cpu_optimizer.c"
 #include "3_cpu/cpu_reduce.c"
 #include "3_cpu/dvt_cpu.c"

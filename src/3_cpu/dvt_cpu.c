@@ -30,7 +30,7 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
         dvti_ref_elementwise(launch);
         break;
     case DVTI_K_MATMUL:
-        dvti_ref_matmul(launch);
+        dvti_cpu_matmul(launch);
         break;
     case DVTI_K_REDUCE:
         dvti_ref_reduce(launch);
@@ -71,7 +71,7 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
     case DVTI_K_REDUCE:
         return DVTI_MAX(dvti_ref_reduce_workspace(launch), dvti_fast_reduce_workspace(launch));
     case DVTI_K_MATMUL:
-        return dvti_ref_matmul_workspace(launch, dvti_cpu_threads(device));
+        return dvti_cpu_matmul_workspace(launch, dvti_cpu_threads(device));
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
         return dvti_ref_index_workspace(launch);

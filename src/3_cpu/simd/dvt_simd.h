@@ -7,6 +7,7 @@
 #ifndef DVTI_SIMD_H
 #define DVTI_SIMD_H
 #include "3_cpu/dvt_cpu.h"
+#include "3_cpu/simd/dvt_simd_gemm.h"
 
 #if defined(__x86_64__) || defined(_M_X64)
 #define DVTI_X86 1
@@ -61,12 +62,21 @@ typedef struct dvti_update {
 
 typedef void (*dvti_update_fn)(const dvti_update *step);
 
+#if defined(__clang__)
+#define DVTI_UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define DVTI_UNROLL _Pragma("GCC unroll 16")
+#else
+#define DVTI_UNROLL
+#endif
+
 typedef struct dvti_simd {
     const char *name;
     /* NULL for an operation that this tier has no loop for. */
     dvti_loop_fn (*loop_f32)(dvti_op op);
     dvti_fold (*fold)(dvti_op op);
     dvti_update_fn (*step)(dvti_op op, int states);
+    const dvti_simd_gemm *gemm_f32, *gemm_f64;
 } dvti_simd;
 
 /* NULL: the reference computes. */

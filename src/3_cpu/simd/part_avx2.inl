@@ -9,6 +9,8 @@ typedef __m256d V(pd);
 typedef __m256i V(pl);
 typedef __m256 V(pm);
 typedef __m256d V(pn);
+typedef __m256i V(p_first_type);
+typedef __m256i V(p_dfirst_type);
 
 /* All ones in the first n lanes. */
 DVTI_INLINE __m256i V(p_lanes)(int64_t n) {
@@ -34,6 +36,18 @@ DVTI_PART_LOAD(pf, p_load, float, _mm256_loadu_ps(p))
 DVTI_PART_STORE(pf, p_store, float, _mm256_storeu_ps(p, a))
 DVTI_PART_LOAD_N(pf, p_load_n, float, _mm256_maskload_ps(p, V(p_lanes)(n)))
 DVTI_PART_STORE_N(pf, p_store_n, float, _mm256_maskstore_ps(p, V(p_lanes)(n), a))
+DVTI_INLINE V(p_first_type) V(p_first)(int64_t n) {
+    return V(p_lanes)(n);
+}
+
+DVTI_INLINE V(pf) V(p_load_first)(const float *p, V(p_first_type) first) {
+    return _mm256_maskload_ps(p, first);
+}
+
+DVTI_INLINE void V(p_store_first)(float *p, V(p_first_type) first, V(pf) a) {
+    _mm256_maskstore_ps(p, first, a);
+}
+
 DVTI_PART2(pf, p_add, pf, pf, _mm256_add_ps(a, b))
 DVTI_PART2(pf, p_sub, pf, pf, _mm256_sub_ps(a, b))
 DVTI_PART2(pf, p_mul, pf, pf, _mm256_mul_ps(a, b))
@@ -62,6 +76,10 @@ DVTI_PART1(pd, p_widen_low, pf, _mm256_cvtps_pd(_mm256_castps256_ps128(a)))
 DVTI_PART1(pd, p_widen_high, pf, _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)))
 DVTI_PART2(pf, p_narrow, pd, pd,
            _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(a)), _mm256_cvtpd_ps(b), 1))
+DVTI_PART2(pf, p_zip_low, pf, pf,
+           _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20))
+DVTI_PART2(pf, p_zip_high, pf, pf,
+           _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31))
 DVTI_PART_LOAD(pf, p_load_f16, uint16_t, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)))
 DVTI_PART_STORE(pf, p_store_f16, uint16_t,
                 _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))
@@ -103,6 +121,18 @@ DVTI_PART_LOAD(pd, p_dload, double, _mm256_loadu_pd(p))
 DVTI_PART_STORE(pd, p_dstore, double, _mm256_storeu_pd(p, a))
 DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm256_maskload_pd(p, V(p_wide_lanes)(n)))
 DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm256_maskstore_pd(p, V(p_wide_lanes)(n), a))
+DVTI_INLINE V(p_dfirst_type) V(p_dfirst)(int64_t n) {
+    return V(p_wide_lanes)(n);
+}
+
+DVTI_INLINE V(pd) V(p_dload_first)(const double *p, V(p_dfirst_type) first) {
+    return _mm256_maskload_pd(p, first);
+}
+
+DVTI_INLINE void V(p_dstore_first)(double *p, V(p_dfirst_type) first, V(pd) a) {
+    _mm256_maskstore_pd(p, first, a);
+}
+
 DVTI_PART2(pd, p_dadd, pd, pd, _mm256_add_pd(a, b))
 DVTI_PART2(pd, p_dsub, pd, pd, _mm256_sub_pd(a, b))
 DVTI_PART2(pd, p_dmul, pd, pd, _mm256_mul_pd(a, b))
@@ -125,6 +155,10 @@ DVTI_PART2(pn, p_dle, pd, pd, _mm256_cmp_pd(a, b, _CMP_LE_OQ))
 DVTI_PART2(pn, p_deq, pd, pd, _mm256_cmp_pd(a, b, _CMP_EQ_OQ))
 DVTI_PART2(pn, p_dunord, pd, pd, _mm256_cmp_pd(a, b, _CMP_UNORD_Q))
 DVTI_PART3(pd, p_dselect, pn, pd, pd, _mm256_blendv_pd(c, b, a))
+DVTI_PART2(pd, p_dzip_low, pd, pd,
+           _mm256_permute2f128_pd(_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b), 0x20))
+DVTI_PART2(pd, p_dzip_high, pd, pd,
+           _mm256_permute2f128_pd(_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b), 0x31))
 DVTI_PART1(pl, p_as_l, pd, _mm256_castpd_si256(a))
 DVTI_PART1(pd, p_as_d, pl, _mm256_castsi256_pd(a))
 

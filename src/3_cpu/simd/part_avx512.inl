@@ -10,6 +10,8 @@ typedef __m512d V(pd);
 typedef __m512i V(pl);
 typedef __mmask16 V(pm);
 typedef __mmask8 V(pn);
+typedef __mmask16 V(p_first_type);
+typedef __mmask8 V(p_dfirst_type);
 
 #define DVTI_MASK16(n) ((__mmask16)((n) >= 16 ? 0xffff : (n) <= 0 ? 0 : (1 << (n)) - 1))
 #define DVTI_MASK8(n) ((__mmask8)((n) >= 8 ? 0xff : (n) <= 0 ? 0 : (1 << (n)) - 1))
@@ -20,6 +22,18 @@ DVTI_PART_LOAD(pf, p_load, float, _mm512_loadu_ps(p))
 DVTI_PART_STORE(pf, p_store, float, _mm512_storeu_ps(p, a))
 DVTI_PART_LOAD_N(pf, p_load_n, float, _mm512_maskz_loadu_ps(DVTI_MASK16(n), p))
 DVTI_PART_STORE_N(pf, p_store_n, float, _mm512_mask_storeu_ps(p, DVTI_MASK16(n), a))
+DVTI_INLINE V(p_first_type) V(p_first)(int64_t n) {
+    return DVTI_MASK16(n);
+}
+
+DVTI_INLINE V(pf) V(p_load_first)(const float *p, V(p_first_type) first) {
+    return _mm512_maskz_loadu_ps(first, p);
+}
+
+DVTI_INLINE void V(p_store_first)(float *p, V(p_first_type) first, V(pf) a) {
+    _mm512_mask_storeu_ps(p, first, a);
+}
+
 DVTI_PART2(pf, p_add, pf, pf, _mm512_add_ps(a, b))
 DVTI_PART2(pf, p_sub, pf, pf, _mm512_sub_ps(a, b))
 DVTI_PART2(pf, p_mul, pf, pf, _mm512_mul_ps(a, b))
@@ -49,6 +63,16 @@ DVTI_PART1(pd, p_widen_low, pf, _mm512_cvtps_pd(_mm512_castps512_ps256(a)))
 DVTI_PART1(pd, p_widen_high, pf, _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)))
 DVTI_PART2(pf, p_narrow, pd, pd,
            _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a)), _mm512_cvtpd_ps(b), 1))
+DVTI_PART2(pf, p_zip_low, pf, pf,
+           _mm512_permutex2var_ps(a,
+                                  _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22,
+                                                    7, 23),
+                                  b))
+DVTI_PART2(pf, p_zip_high, pf, pf,
+           _mm512_permutex2var_ps(a,
+                                  _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29,
+                                                    14, 30, 15, 31),
+                                  b))
 DVTI_PART_LOAD(pf, p_load_f16, uint16_t, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)))
 DVTI_PART_STORE(pf, p_store_f16, uint16_t,
                 _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)))
@@ -90,6 +114,18 @@ DVTI_PART_LOAD(pd, p_dload, double, _mm512_loadu_pd(p))
 DVTI_PART_STORE(pd, p_dstore, double, _mm512_storeu_pd(p, a))
 DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm512_maskz_loadu_pd(DVTI_MASK8(n), p))
 DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm512_mask_storeu_pd(p, DVTI_MASK8(n), a))
+DVTI_INLINE V(p_dfirst_type) V(p_dfirst)(int64_t n) {
+    return DVTI_MASK8(n);
+}
+
+DVTI_INLINE V(pd) V(p_dload_first)(const double *p, V(p_dfirst_type) first) {
+    return _mm512_maskz_loadu_pd(first, p);
+}
+
+DVTI_INLINE void V(p_dstore_first)(double *p, V(p_dfirst_type) first, V(pd) a) {
+    _mm512_mask_storeu_pd(p, first, a);
+}
+
 DVTI_PART2(pd, p_dadd, pd, pd, _mm512_add_pd(a, b))
 DVTI_PART2(pd, p_dsub, pd, pd, _mm512_sub_pd(a, b))
 DVTI_PART2(pd, p_dmul, pd, pd, _mm512_mul_pd(a, b))
@@ -113,6 +149,10 @@ DVTI_PART2(pn, p_dle, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ))
 DVTI_PART2(pn, p_deq, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ))
 DVTI_PART2(pn, p_dunord, pd, pd, _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q))
 DVTI_PART3(pd, p_dselect, pn, pd, pd, _mm512_mask_blend_pd(a, c, b))
+DVTI_PART2(pd, p_dzip_low, pd, pd,
+           _mm512_permutex2var_pd(a, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), b))
+DVTI_PART2(pd, p_dzip_high, pd, pd,
+           _mm512_permutex2var_pd(a, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), b))
 DVTI_PART1(pl, p_as_l, pd, _mm512_castpd_si512(a))
 DVTI_PART1(pd, p_as_d, pl, _mm512_castsi512_pd(a))
 

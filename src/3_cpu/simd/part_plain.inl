@@ -4,12 +4,14 @@
      pf pi pd pl   a part of floats, int32, doubles, int64          p_set(x)      one value in all lanes
      pm pn         a mask of 32-bit lanes, of 64-bit lanes          p_load(p), p_store(p, a)   anywhere in memory
      p_load_n, p_store_n (.., n)   the first n lanes and no other memory; the others are read as 0; any n
+     p_first(n)  what p_load_first(p, first) and p_store_first(p, first, a) need to do the same many times, for n > 0; a p_first_type
      p_fma(a, b, c) = a * b + c, p_fnma(a, b, c) = c - a * b, rounded once where the machine can
      p_min(a, b) = a < b ? a : b, p_max(a, b) = a > b ? a : b: b when one is NaN
      p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
      p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane
      p_as_i, p_as_f the same bits;   p_to_i nearest integer (what it likes when that does not fit);   p_to_f its float
      p_widen_low, p_widen_high half of a part as doubles, p_narrow(low, high) back
+     p_zip_low(a, b) = a[0], b[0], a[1], b[1] ..: the lower halves; p_zip_high the upper ones
      p_load_f16, p_store_f16 float16 in memory;   p_load_u16, p_store_u16 the low 16 bits of every lane
      p_ishl, p_ishr (zeros come in), p_isar (the sign comes in)
    Doubles have a d before the word, int32 an i, int64 an l, masks an m or an n. */
@@ -25,6 +27,8 @@ typedef int64_t V(pl) __attribute__((vector_size(16)));
 typedef uint64_t V(pw) __attribute__((vector_size(16)));
 typedef V(pi) V(pm);
 typedef V(pl) V(pn);
+typedef int64_t V(p_first_type);
+typedef int64_t V(p_dfirst_type);
 
 /* Lane by lane, where there is no operator. */
 #define DVTI_PLAIN_EACH(R, name, A, B, C, lanes, value)                                            \
@@ -68,6 +72,24 @@ DVTI_INLINE int64_t V(p_clip)(int64_t n, int64_t lanes) {
     DVTI_INLINE void V(name)(E * p, int64_t n, V(T) a) {                                           \
         memcpy(p, &a, (size_t)V(p_clip)(n, lanes) * sizeof(E));                                    \
     }
+#define DVTI_PLAIN_FIRST(T, first, load, store, F, E, lanes)                                       \
+    DVTI_INLINE V(F) V(first)(int64_t n) {                                                         \
+        return V(p_clip)(n, lanes);                                                                \
+    }                                                                                              \
+    DVTI_INLINE V(T) V(load)(const E *p, V(F) n) {                                                 \
+        V(T) r = {0};                                                                              \
+        if (n == lanes)                                                                            \
+            memcpy(&r, p, 16);                                                                     \
+        else                                                                                       \
+            memcpy(&r, p, (size_t)n * sizeof(E));                                                  \
+        return r;                                                                                  \
+    }                                                                                              \
+    DVTI_INLINE void V(store)(E * p, V(F) n, V(T) a) {                                             \
+        if (n == lanes)                                                                            \
+            memcpy(p, &a, 16);                                                                     \
+        else                                                                                       \
+            memcpy(p, &a, (size_t)n * sizeof(E));                                                  \
+    }
 #define DVTI_PLAIN_LOAD(T, name, E)                                                                \
     DVTI_INLINE V(T) V(name)(const E *p) {                                                         \
         V(T) r;                                                                                    \
@@ -98,6 +120,7 @@ DVTI_PLAIN_LOAD(pf, p_load, float)
 DVTI_PLAIN_STORE(pf, p_store, float)
 DVTI_PLAIN_LOAD_N(pf, p_load_n, float, 4)
 DVTI_PLAIN_STORE_N(pf, p_store_n, float, 4)
+DVTI_PLAIN_FIRST(pf, p_first, p_load_first, p_store_first, p_first_type, float, 4)
 DVTI_PART2(pf, p_add, pf, pf, a + b)
 DVTI_PART2(pf, p_sub, pf, pf, a - b)
 DVTI_PART2(pf, p_mul, pf, pf, a *b)
@@ -126,6 +149,8 @@ DVTI_PART1(pf, p_to_f, pi, vcvtq_f32_s32(a))
 DVTI_PART1(pd, p_widen_low, pf, vcvt_f64_f32(vget_low_f32(a)))
 DVTI_PART1(pd, p_widen_high, pf, vcvt_high_f64_f32(a))
 DVTI_PART2(pf, p_narrow, pd, pd, vcvt_high_f32_f64(vcvt_f32_f64(a), b))
+DVTI_PART2(pf, p_zip_low, pf, pf, vzip1q_f32(a, b))
+DVTI_PART2(pf, p_zip_high, pf, pf, vzip2q_f32(a, b))
 DVTI_PART_LOAD(pf, p_load_f16, uint16_t, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))))
 DVTI_PART_STORE(pf, p_store_f16, uint16_t, vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(a))))
 #else
@@ -142,6 +167,15 @@ DVTI_PLAIN_EACH1(pf, p_floor, 4, floorf(a[k]))
 DVTI_PLAIN_EACH1(pf, p_ceil, 4, ceilf(a[k]))
 DVTI_PLAIN_EACH1(pf, p_trunc, 4, truncf(a[k]))
 
+DVTI_INLINE V(pf) V(p_zip_low)(V(pf) a, V(pf) b) {
+    V(pf) r = {a[0], b[0], a[1], b[1]};
+    return r;
+}
+
+DVTI_INLINE V(pf) V(p_zip_high)(V(pf) a, V(pf) b) {
+    V(pf) r = {a[2], b[2], a[3], b[3]};
+    return r;
+}
 
 DVTI_INLINE V(pi) V(p_to_i)(V(pf) a) {
     V(pi) r;
@@ -224,6 +258,7 @@ DVTI_PLAIN_LOAD(pd, p_dload, double)
 DVTI_PLAIN_STORE(pd, p_dstore, double)
 DVTI_PLAIN_LOAD_N(pd, p_dload_n, double, 2)
 DVTI_PLAIN_STORE_N(pd, p_dstore_n, double, 2)
+DVTI_PLAIN_FIRST(pd, p_dfirst, p_dload_first, p_dstore_first, p_dfirst_type, double, 2)
 DVTI_PART2(pd, p_dadd, pd, pd, a + b)
 DVTI_PART2(pd, p_dsub, pd, pd, a - b)
 DVTI_PART2(pd, p_dmul, pd, pd, a *b)
@@ -247,6 +282,8 @@ DVTI_PART1(pd, p_dround, pd, vrndnq_f64(a))
 DVTI_PART1(pd, p_dfloor, pd, vrndmq_f64(a))
 DVTI_PART1(pd, p_dceil, pd, vrndpq_f64(a))
 DVTI_PART1(pd, p_dtrunc, pd, vrndq_f64(a))
+DVTI_PART2(pd, p_dzip_low, pd, pd, vzip1q_f64(a, b))
+DVTI_PART2(pd, p_dzip_high, pd, pd, vzip2q_f64(a, b))
 #else
 #if defined(DVTI_PLAIN_FMA)
 DVTI_PLAIN_EACH(pd, p_dfma, pd, pd, pd, 2, fma(a[k], b[k], c[k]))
@@ -260,6 +297,16 @@ DVTI_PLAIN_EACH1(pd, p_dround, 2, rint(a[k]))
 DVTI_PLAIN_EACH1(pd, p_dfloor, 2, floor(a[k]))
 DVTI_PLAIN_EACH1(pd, p_dceil, 2, ceil(a[k]))
 DVTI_PLAIN_EACH1(pd, p_dtrunc, 2, trunc(a[k]))
+
+DVTI_INLINE V(pd) V(p_dzip_low)(V(pd) a, V(pd) b) {
+    V(pd) r = {a[0], b[0]};
+    return r;
+}
+
+DVTI_INLINE V(pd) V(p_dzip_high)(V(pd) a, V(pd) b) {
+    V(pd) r = {a[1], b[1]};
+    return r;
+}
 #endif
 
 /* int64 */
@@ -275,6 +322,7 @@ DVTI_PART_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
 #undef DVTI_PLAIN_EACH
 #undef DVTI_PLAIN_EACH1
 #undef DVTI_PLAIN_SET
+#undef DVTI_PLAIN_FIRST
 #undef DVTI_PLAIN_LOAD
 #undef DVTI_PLAIN_STORE
 #undef DVTI_PLAIN_LOAD_N

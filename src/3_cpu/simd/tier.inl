@@ -1,7 +1,9 @@
 /* What a tier consists of: its words, the kernels of every family, and the table of them. */
 #include "3_cpu/simd/vec.inl"
 #include "3_cpu/simd/elementwise.inl"
+#include "3_cpu/simd/gemm.inl"
 #include "3_cpu/simd/reduce.inl"
 #include "3_cpu/simd/optimizer.inl"
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step)};
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step), &V(gemm_kernels),
+                                   &V(gemm_dkernels)};

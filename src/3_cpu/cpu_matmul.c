@@ -1,0 +1,362 @@
+/* Matrix products by the kernels of a tier (dvt_simd_gemm.h): what is packed, how the work is cut, and who does it. Factors stay where
+   they are, in any layout, unless reading them again and again from there would cost more than packing. None of these
+   choices changes a bit of a result, but one: a product with a vector whose other factor lies along k sums in another order. */
+#include "3_cpu/simd/dvt_simd.h"
+
+/* Terms of a step: a panel of B (96 KB) and the rows of A that meet it stay in the second-level cache. */
+#define DVTI_MM_DEPTH 384
+/* Rows of A, and columns of B, that are kept near. */
+#define DVTI_MM_ROWS 96
+#define DVTI_MM_COLS 1024
+/* Tiles of a result that is converted at the end. */
+#define DVTI_MM_HALF_ROWS 192
+#define DVTI_MM_HALF_COLS 256
+/* Fewer rows, or fewer terms, do not pay for packing. */
+#define DVTI_MM_FEW_ROWS 40
+#define DVTI_MM_FEW_TERMS 64
+#define DVTI_MM_TASK 65536.0 /* terms that are worth a task: about a microsecond */
+#define DVTI_MM_PIECE 4096   /* elements of a vector result that one task forms */
+
+typedef enum dvti_mm_kind { DVTI_MM_TILES, DVTI_MM_COMBINE, DVTI_MM_DOTS } dvti_mm_kind;
+
+/* Distances count elements. */
+typedef struct dvti_mm {
+    const dvti_launch *launch;
+    const dvti_simd_gemm *by;
+    dvti_mm_kind kind;
+    int64_t n, m, k, batch;
+    int64_t a_row, a_k, b_k, b_col;
+    int64_t size;   /* bytes of an element of the sums */
+    dvt_dtype from; /* the factors' dtype */
+    bool half;      /* the result is converted */
+    bool pack_a, pack_b;
+    int64_t depth, a_ld; /* terms of a step; from one packed row of A to the next */
+    /* A task forms a tile of each of `per_task` products. */
+    int64_t rows, cols, row_tiles, col_tiles, per_task, tasks;
+    int64_t a_at, c_at, area; /* bytes */
+} dvti_mm;
+
+static int64_t dvti_mm_up(int64_t n, int64_t multiple) {
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+static int64_t dvti_mm_cuts(int64_t n, int64_t piece) {
+    return (n + piece - 1) / piece;
+}
+
+static double dvti_mm_terms(const dvti_mm *p) {
+    return (double)p->batch * (double)p->n * (double)p->m * (double)p->k;
+}
+
+/* ---- the plan, which is the same for all tiers: the workspace must do for whichever one computes ---- */
+/* One b for the whole batch, and a's matrices one below the other: that is one tall matrix. */
+static bool dvti_mm_is_tall(const dvti_view *a, const dvti_view *b) {
+    int i;
+    for (i = 0; i < a->ndim - 2; i++)
+        if ((b->stride[i] != 0 && b->dim[i] != 1) ||
+            a->stride[i] != a->stride[i + 1] * a->dim[i + 1])
+            return false;
+    return true;
+}
+
+static void dvti_mm_shape(dvti_mm *p) {
+    const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
+    int last = out->ndim - 1, i;
+    p->n = out->dim[last - 1];
+    p->m = out->dim[last];
+    p->k = a->dim[last];
+    p->a_row = a->stride[last - 1];
+    p->a_k = p->k == 1 ? 1 : a->stride[last];
+    p->b_k = b->stride[last - 1];
+    p->b_col = p->m == 1 ? 1 : b->stride[last];
+    p->batch = 1;
+    for (i = 0; i < last - 1; i++)
+        p->batch *= out->dim[i];
+    if (p->batch > 1 && dvti_mm_is_tall(a, b)) {
+        p->n *= p->batch;
+        p->batch = 1;
+    }
+    p->from = out->dtype;
+    p->size = out->dtype == DVT_F64 ? 8 : 4;
+    p->half = out->dtype != DVT_F64 && out->dtype != DVT_F32;
+}
+
+/* With one row or column the other factor is read once: it is a question of memory alone. */
+static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
+    bool row = p->n == 1;
+    int64_t x_k = row ? p->a_k : p->b_k, w_k = row ? p->b_k : p->a_k;
+    int64_t w_next = row ? p->b_col : p->a_row;
+    if (p->half || (p->n != 1 && p->m != 1))
+        return DVTI_MM_TILES;
+    if (x_k == 1 && w_k == 1)
+        return DVTI_MM_DOTS;
+    return w_next == 1 ? DVTI_MM_COMBINE : DVTI_MM_TILES;
+}
+
+/* Halves tiles until there are two for each thread, along whole panels where that leaves equal halves: then nothing is
+   packed twice. */
+static void dvti_mm_cut_tiles(dvti_mm *p, int threads) {
+    const int64_t panel = 64, most_rows = p->half ? DVTI_MM_HALF_ROWS : p->n;
+    p->rows = DVTI_MIN(p->n, most_rows);
+    p->cols = DVTI_MIN(p->m, p->half ? DVTI_MM_HALF_COLS : DVTI_MM_COLS);
+    while (threads > 1) {
+        int64_t panels = dvti_mm_cuts(p->cols, panel);
+        int64_t tiles = p->batch * dvti_mm_cuts(p->n, p->rows) * dvti_mm_cuts(p->m, p->cols);
+        if (tiles >= 2 * threads ||
+            (double)p->rows * (double)p->cols * (double)p->k < 2 * DVTI_MM_TASK)
+            break;
+        if (panels > 1 && (panels % 2 == 0 || panels > 6 || p->rows < 12))
+            p->cols = (panels + 1) / 2 * panel;
+        else if (p->rows >= 12)
+            p->rows = dvti_mm_up((p->rows + 1) / 2, 2);
+        else
+            break;
+    }
+    p->row_tiles = dvti_mm_cuts(p->n, p->rows);
+    p->col_tiles = dvti_mm_cuts(p->m, p->cols);
+}
+
+static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
+    int64_t length = DVTI_MAX(p->n, p->m), piece = DVTI_MIN(length, DVTI_MM_PIECE);
+    while (threads > 1 && piece >= 128 &&
+           p->batch * dvti_mm_cuts(length, piece) < 4 * (int64_t)threads)
+        piece = dvti_mm_up(piece / 2, 64);
+    p->rows = p->n == 1 ? 1 : piece;
+    p->cols = p->n == 1 ? piece : 1;
+    p->row_tiles = dvti_mm_cuts(p->n, p->rows);
+    p->col_tiles = dvti_mm_cuts(p->m, p->cols);
+}
+
+/* The area does not depend on the number of threads, since that may change before the launch. */
+static void dvti_mm_layout(dvti_mm *p) {
+    int64_t most = p->half ? DVTI_MM_HALF_COLS : DVTI_MM_COLS;
+    int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64);
+    p->depth = p->k ? dvti_mm_cuts(p->k, dvti_mm_cuts(p->k, DVTI_MM_DEPTH)) : 1;
+    p->a_ld = dvti_mm_up(p->depth, 16) + 16;
+    p->pack_b = p->half || p->b_col != 1 ||
+                (p->n > DVTI_MM_FEW_ROWS && (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
+    p->pack_a = p->half || (p->a_k != 1 && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
+    p->a_at = p->pack_b ? p->depth * cols * p->size : 0;
+    p->c_at =
+        p->a_at + (p->pack_a ? DVTI_MIN(dvti_mm_up(p->n, 2), DVTI_MM_ROWS) * p->a_ld * p->size : 0);
+    p->area = p->c_at + (p->half ? DVTI_MIN(p->n, DVTI_MM_HALF_ROWS) * cols * p->size : 0);
+}
+
+static dvti_mm dvti_mm_plan(const dvti_launch *launch, int threads) {
+    dvti_mm p;
+    double each;
+    memset(&p, 0, sizeof p);
+    p.launch = launch;
+    dvti_mm_shape(&p);
+    p.kind = dvti_mm_choose(&p);
+    if (p.kind == DVTI_MM_TILES) {
+        dvti_mm_cut_tiles(&p, threads);
+        dvti_mm_layout(&p);
+    } else {
+        dvti_mm_cut_vector(&p, threads);
+    }
+    each = (double)p.rows * (double)p.cols * (double)DVTI_MAX(p.k, 1);
+    p.per_task = DVTI_MAX(1, DVTI_MIN((int64_t)(DVTI_MM_TASK / each), p.batch));
+    p.tasks = p.row_tiles * p.col_tiles * dvti_mm_cuts(p.batch, p.per_task);
+    return p;
+}
+
+/* ---- a tile ---- */
+/* Where matrix number `batch` starts in a factor, in elements. */
+static int64_t dvti_mm_offset(const dvti_view *out, const dvti_view *in, int64_t batch) {
+    int64_t offset = 0;
+    int i;
+    for (i = out->ndim - 3; i >= 0 && batch; i--) {
+        offset += batch % out->dim[i] * in->stride[i];
+        batch /= out->dim[i];
+    }
+    return offset;
+}
+
+static const char *dvti_mm_at(const dvti_view *view, int64_t element) {
+    return (const char *)view->data + element * dvt_dtype_size(view->dtype);
+}
+
+/* dst[r * ld + c] = the element at src[r * row + c * col], by the kernel for that layout. */
+static void dvti_mm_pack(const dvti_mm *p, char *dst, int64_t ld, const char *src, int64_t row,
+                         int64_t col, int64_t rows, int64_t cols) {
+    int64_t r;
+    if (col == 1)
+        p->by->copy(dst, ld, src, p->from, row, rows, cols);
+    else if (row == 1)
+        p->by->turn(dst, ld, src, p->from, col, rows, cols);
+    else
+        for (r = 0; r < rows; r++) {
+            char *to = dst + r * ld * p->size;
+            const char *at = src + r * row * dvt_dtype_size(p->from);
+            memset(to, 0, (size_t)(dvti_mm_up(cols * p->size, 64)));
+            if (p->from == DVT_F64)
+                dvti_load_row_f64(at, p->from, col, cols, (double *)(void *)to);
+            else
+                dvti_load_row_f32(at, p->from, col, cols, (float *)(void *)to);
+        }
+}
+
+typedef struct dvti_mm_tile {
+    int64_t rows, cols;
+    const char *a, *b; /* where the tile's rows and columns start, at k = 0 */
+    char *c;
+    int64_t c_row;
+    char *area;
+    int64_t terms[DVTI_MM_DEPTH]; /* dvti_product.b_k */
+} dvti_mm_tile;
+
+/* Some rows of a step, whose B is in place or in panels. */
+static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, int64_t rows,
+                          int64_t k, int64_t depth) {
+    static const double zero = 0;
+    const int64_t from_size = dvt_dtype_size(p->from), width = p->by->width;
+    const char *a = t->a + (i * p->a_row + k * p->a_k) * from_size;
+    const char *b = t->b + k * p->b_k * from_size;
+    int64_t j, cols;
+    dvti_product q;
+    q.rows = rows;
+    q.cols = t->cols;
+    q.depth = depth;
+    q.a = a;
+    q.a_row = p->a_row;
+    q.a_k = p->a_k;
+    q.b = b;
+    q.b_k = t->terms;
+    q.b_panel = width;
+    q.c = t->c + i * t->c_row * p->size;
+    q.c_row = t->c_row;
+    q.start = k ? NULL : &zero;
+    q.start_row = 0;
+    if (p->pack_a) {
+        dvti_mm_pack(p, t->area + p->a_at, p->a_ld, a, p->a_row, p->a_k, rows, depth);
+        q.a = t->area + p->a_at;
+        q.a_row = p->a_ld;
+        q.a_k = 1;
+    }
+    if (!p->pack_b) {
+        p->by->multiply(&q);
+        return;
+    }
+    /* A panel is packed when it is needed first: then it is near. */
+    for (j = 0; j < t->cols; j += width) {
+        char *panel = t->area + j * depth * p->size;
+        cols = DVTI_MIN(width, t->cols - j);
+        if (i == 0)
+            dvti_mm_pack(p, panel, width, b + j * p->b_col * from_size, p->b_k, p->b_col, depth,
+                         cols);
+        q.cols = cols;
+        q.b = panel;
+        q.c = t->c + (i * t->c_row + j) * p->size;
+        p->by->multiply(&q);
+    }
+}
+
+static void dvti_mm_store_half(const dvti_mm *p, const dvti_mm_tile *t, char *to) {
+    int64_t r;
+    for (r = 0; r < t->rows; r++)
+        dvti_store_row_f32(to + r * p->m * dvt_dtype_size(p->from), p->from, 1, t->cols,
+                           (const float *)(const void *)(t->c + r * t->c_row * p->size));
+}
+
+static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, int64_t i,
+                             int64_t j) {
+    const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
+    char *to = (char *)out->data + ((batch * p->n + i) * p->m + j) * dvt_dtype_size(out->dtype);
+    int64_t k = 0, at;
+    t->rows = DVTI_MIN(p->rows, p->n - i);
+    t->cols = DVTI_MIN(p->cols, p->m - j);
+    t->a = dvti_mm_at(a, dvti_mm_offset(out, a, batch) + i * p->a_row);
+    t->b = dvti_mm_at(b, dvti_mm_offset(out, b, batch) + j * p->b_col);
+    t->c = p->half ? t->area + p->c_at : to;
+    t->c_row = p->half ? t->cols : p->m;
+    do {
+        int64_t depth = DVTI_MIN(p->depth, p->k - k);
+        for (at = 0; at < t->rows; at += DVTI_MM_ROWS)
+            dvti_mm_block(p, t, at, DVTI_MIN(DVTI_MM_ROWS, t->rows - at), k, depth);
+        k += p->depth;
+    } while (k < p->k);
+    if (p->half)
+        dvti_mm_store_half(p, t, to);
+}
+
+static void dvti_mm_one_vector(const dvti_mm *p, int64_t batch, int64_t i, int64_t j) {
+    const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
+    char *y = (char *)out->data + ((batch * p->n + i) * p->m + j) * p->size;
+    const char *from_a = dvti_mm_at(a, dvti_mm_offset(out, a, batch) + i * p->a_row);
+    const char *from_b = dvti_mm_at(b, dvti_mm_offset(out, b, batch) + j * p->b_col);
+    bool row = p->n == 1;
+    const char *x = row ? from_a : from_b, *w = row ? from_b : from_a;
+    int64_t count = row ? DVTI_MIN(p->cols, p->m - j) : DVTI_MIN(p->rows, p->n - i);
+    if (p->kind == DVTI_MM_DOTS)
+        p->by->dots(y, count, p->k, x, w, row ? p->b_col : p->a_row);
+    else
+        p->by->combine(y, count, p->k, x, row ? p->a_k : p->b_k, w, row ? p->b_k : p->a_k);
+}
+
+static void dvti_mm_task(void *user, int64_t task, void *area) {
+    const dvti_mm *p = (const dvti_mm *)user;
+    int64_t tiles = p->row_tiles * p->col_tiles, batch = task / tiles * p->per_task;
+    int64_t end = DVTI_MIN(batch + p->per_task, p->batch), k;
+    int64_t i = task % tiles / p->col_tiles * p->rows, j = task % p->col_tiles * p->cols;
+    dvti_mm_tile t;
+    t.area = (char *)area;
+    if (p->kind == DVTI_MM_TILES)
+        for (k = 0; k < DVTI_MIN(p->depth, p->k); k++)
+            t.terms[k] = k * (p->pack_b ? p->by->width : p->b_k);
+    for (; batch < end; batch++)
+        if (p->kind == DVTI_MM_TILES)
+            dvti_mm_one_tile(p, &t, batch, i, j);
+        else
+            dvti_mm_one_vector(p, batch, i, j);
+}
+
+/* ---- the family ---- */
+static bool dvti_mm_takes(const dvti_launch *launch) {
+    return dvt_dtype_is_float(launch->out[0].dtype);
+}
+
+DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads) {
+    dvti_mm p;
+    if (!dvti_mm_takes(launch) || !dvti_simd_now())
+        return dvti_ref_matmul_workspace(launch, threads);
+    p = dvti_mm_plan(launch, threads);
+    return p.area ? p.area * dvti_task_areas(p.tasks, dvti_mm_terms(&p), threads) : 0;
+}
+
+/* False when the workspace was made for the reference. */
+static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
+    int threads = dvti_parallel_width();
+    dvti_mm p = dvti_mm_plan(launch, threads);
+    if (p.area > launch->workspace_bytes)
+        return false;
+    p.by = p.size == 8 ? simd->gemm_f64 : simd->gemm_f32;
+    dvti_run_tasks(p.tasks, dvti_mm_terms(&p), launch->workspace,
+                   p.area ? launch->workspace_bytes / p.area
+                          : dvti_task_areas(p.tasks, dvti_mm_terms(&p), threads),
+                   p.area, dvti_mm_task, &p);
+    return true;
+}
+
+/* dvt_set_cpu_isa may have been called since the workspace was made; then who can, does. */
+DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now(), *tier[4];
+    if (dvti_mm_takes(launch)) {
+        if (!simd && launch->workspace_bytes < dvti_ref_matmul_workspace(launch, 1) &&
+            dvti_simd_tiers(tier))
+            simd = tier[0];
+        if (simd && dvti_mm_run(launch, simd))
+            return;
+    }
+    dvti_ref_matmul(launch);
+}
+
+#undef DVTI_MM_DEPTH
+#undef DVTI_MM_ROWS
+#undef DVTI_MM_COLS
+#undef DVTI_MM_HALF_ROWS
+#undef DVTI_MM_HALF_COLS
+#undef DVTI_MM_FEW_ROWS
+#undef DVTI_MM_FEW_TERMS
+#undef DVTI_MM_TASK
+#undef DVTI_MM_PIECE

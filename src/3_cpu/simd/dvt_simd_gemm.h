@@ -1,0 +1,52 @@
+/* What a tier offers for matrix products: kernels for one thread, which know nothing of shapes, batches or threads. cpu_matmul.c drives
+   them, and whoever else has a sum of products to form, such as a convolution. */
+#ifndef DVTI_SIMD_GEMM_H
+#define DVTI_SIMD_GEMM_H
+#include "3_cpu/dvt_cpu.h"
+
+/* C (rows, cols) = start + A (rows, depth) * B (depth, cols). Distances count elements; any of the numbers may be 0.
+
+     A(i, k)  is a[i * a_row + k * a_k]: in place, transposed or packed, all at the same speed.
+     B(k, j)  is (b + j / width * b_panel)[b_k[k] + j % width], where `width` is the kernels' own: columns lie side by side, in panels of
+              width columns. In place, b_panel = width and b_k[k] = k * stride; in packed panels, b_k[k] = k * width and b_panel =
+              depth * width; in an image, the table says where each tap looks, and nothing is copied. Only the columns that exist are read.
+     C(i, j)  is c[i * c_row + j], which must not overlap A or B.
+     start    the first term of row i's sums is start[i * start_row]: a bias, or with start_row = 0 one zero for all. NULL: the sums
+              go on from what C contains. Otherwise C is never read.
+
+   Each element is one chain of fused multiply-adds, c = fma(a, b, c) with k ascending. So its bits depend on nothing else: not on the
+   tier, nor on how the work is cut into rows, columns, threads, or pieces of k of which each continues the last. */
+typedef struct dvti_product {
+    int64_t rows, cols, depth;
+    const void *a;
+    int64_t a_row, a_k;
+    const void *b;
+    const int64_t *b_k;
+    int64_t b_panel;
+    void *c;
+    int64_t c_row;
+    const void *start;
+    int64_t start_row;
+} dvti_product;
+
+/* One for float32, one for float64. */
+typedef struct dvti_simd_gemm {
+    int64_t size;  /* bytes of an element */
+    int64_t width; /* columns of a panel: a multiple of the elements in 64 bytes */
+    void (*multiply)(const dvti_product *product);
+    /* dst[r * dst_row + c] = src[r * src_row + c], where src has the given dtype (float32's kernels also read float16 and bfloat16).
+       Up to the next multiple of 64 bytes, each row of dst is filled with zeros. */
+    void (*copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_row,
+                 int64_t rows, int64_t cols);
+    /* The same of a transposed src: dst[r * dst_row + c] = src[c * src_col + r]. */
+    void (*turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
+                 int64_t rows, int64_t cols);
+    /* y[j] = the sum over k of x[k * x_k] * w[k * w_row + j], a chain like a product's: at the speed of the memory that holds w. */
+    void (*combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k, const void *w,
+                    int64_t w_row);
+    /* y[i] = the sum over k of x[k] * w[i * w_row + k], for whom k lies side by side. Lane l of 64 bytes' worth of sums chains the k's
+       that are l modulo the lanes, ascending; then the lanes are folded in halves. The bits depend on depth and the values alone. */
+    void (*dots)(void *y, int64_t rows, int64_t depth, const void *x, const void *w, int64_t w_row);
+} dvti_simd_gemm;
+
+#endif

@@ -1,0 +1,78 @@
+/* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
+#if DVTI_PARTS == 1
+/* 32 registers, and masked loads cost nothing. */
+#define DVTI_MASKED 1
+#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_ROWS 6
+#elif DVTI_PARTS == 2
+/* 16 registers */
+#define DVTI_MASKED 0
+#define DVTI_TILE_PARTS 2
+#define DVTI_TILE_ROWS 6
+#elif defined(DVTI_NEON)
+#define DVTI_MASKED 0
+#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_ROWS 6
+#else
+/* Who knows: 16 would do. */
+#define DVTI_MASKED 0
+#define DVTI_TILE_PARTS 4
+#define DVTI_TILE_ROWS 2
+#endif
+
+/* The vector at src + at, of which n lanes exist. */
+DVTI_INLINE V(f) V(gemm_fetch)(const void *src, dvt_dtype dtype, int64_t at, int64_t n) {
+    const float *single = (const float *)src + at;
+    const uint16_t *half = (const uint16_t *)src + at;
+    if (dtype == DVT_F32)
+        return n >= 16 ? V(load)(single) : V(load_n)(single, n);
+    if (dtype == DVT_F16)
+        return n >= 16 ? V(load_f16)(half) : V(load_f16_n)(half, n);
+    return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
+}
+
+DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, int64_t n) {
+    const double *from = (const double *)src + at;
+    (void)dtype;
+    return n >= 8 ? V(dload)(from) : V(dload_n)(from, n);
+}
+
+#define DVTI_E float
+#define DVTI_OWN DVT_F32
+#define G(name) V(gemm_##name)
+#define P(word) V(p_##word)
+#define W(word) V(word)
+#define DVTI_PART V(pf)
+#define DVTI_VECTOR V(f)
+#define DVTI_LANES DVTI_PART_F
+#include "3_cpu/simd/gemm_type.inl"
+#undef DVTI_E
+#undef DVTI_OWN
+#undef G
+#undef P
+#undef W
+#undef DVTI_PART
+#undef DVTI_VECTOR
+#undef DVTI_LANES
+
+#define DVTI_E double
+#define DVTI_OWN DVT_F64
+#define G(name) V(gemm_d##name)
+#define P(word) V(p_d##word)
+#define W(word) V(d##word)
+#define DVTI_PART V(pd)
+#define DVTI_VECTOR V(d)
+#define DVTI_LANES DVTI_PART_D
+#include "3_cpu/simd/gemm_type.inl"
+#undef DVTI_E
+#undef DVTI_OWN
+#undef G
+#undef P
+#undef W
+#undef DVTI_PART
+#undef DVTI_VECTOR
+#undef DVTI_LANES
+
+#undef DVTI_MASKED
+#undef DVTI_TILE_PARTS
+#undef DVTI_TILE_ROWS

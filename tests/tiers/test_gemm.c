@@ -1,0 +1,399 @@
+/* Matrix products by tiers: every element is one chain of fused multiply-adds, whichever tier, layout, blocking or number of threads forms
+   it, so expectations are exact. Operands end and begin at pages that may not be touched. */
+#include "tiers.h"
+
+static uint32_t seed = 1;
+
+static uint32_t draw(void) {
+    seed = seed * 1664525u + 1013904223u;
+    return seed >> 8;
+}
+
+static int64_t pick(const int64_t *from, size_t bytes) {
+    return from[draw() % (bytes / sizeof *from)];
+}
+
+#define PICK(list) pick(list, sizeof(list))
+
+static void fill(void *data, dvt_dtype dtype, int64_t n) {
+    int64_t i;
+    for (i = 0; i < n; i++)
+        dvti_store_f64(data, dtype, i, ((int)(draw() % 2001) - 1000) / 512.);
+}
+
+static double chain(dvt_dtype dtype, double a, double b, double c) {
+    return dtype == DVT_F64 ? fma(a, b, c) : (double)fmaf((float)a, (float)b, (float)c);
+}
+
+static bool same_bits(double a, double b) {
+    return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
+}
+
+/* ---- the kernels ---- */
+enum { ROWS = 14, COLS = 131, DEPTH = 261, GAP = 3 };
+
+/* One call of the kernel, whose arrays end (or begin) at a guard. */
+typedef struct call {
+    dvt_dtype dtype;
+    int64_t rows, cols, depth;
+    bool turned_a, panels, odd_table, at_start;
+    int start; /* 0: goes on, 1: zero, 2: a bias for each row */
+} call;
+
+static void *place(guard g, int64_t bytes, bool at_start) {
+    return at_start ? guard_start(g) : guard_end(g, (size_t)bytes);
+}
+
+static void check_call(const dvti_simd_gemm *by, const call *t, const guard *g) {
+    static double expected[ROWS * COLS];
+    static int64_t table[DEPTH];
+    const int64_t s = by->size, rows = t->rows, cols = t->cols, depth = t->depth;
+    const int64_t a_n = rows * depth, c_row = cols + GAP;
+    const int64_t panels = (cols + by->width - 1) / by->width;
+    const int64_t b_n = t->panels ? panels * by->width * depth : depth * cols;
+    const int64_t c_n = rows ? (rows - 1) * c_row + cols : 0;
+    double bias[ROWS], gap = -77;
+    dvti_product p;
+    char *a = (char *)place(g[0], a_n * s, t->at_start);
+    char *b = (char *)place(g[1], b_n * s, t->at_start);
+    char *c = (char *)place(g[2], c_n * s, t->at_start);
+    int64_t i, j, k;
+    fill(a, t->dtype, a_n);
+    fill(b, t->dtype, b_n);
+    for (i = 0; i < ROWS; i++)
+        dvti_store_f64(bias, t->dtype, i, t->start == 2 ? 0.5 + (double)i : 0);
+    for (i = 0; i < c_n; i++)
+        dvti_store_f64(c, t->dtype, i, i % c_row >= cols ? gap : t->start ? NAN : 0.25);
+    p.rows = rows;
+    p.cols = cols;
+    p.depth = depth;
+    p.a = a;
+    p.a_row = t->turned_a ? 1 : depth;
+    p.a_k = t->turned_a ? rows : 1;
+    p.b = b;
+    p.b_k = table;
+    p.b_panel = t->panels ? by->width * depth : by->width;
+    p.c = c;
+    p.c_row = c_row;
+    p.start = t->start ? bias : NULL;
+    p.start_row = t->start == 2;
+    for (k = 0; k < depth; k++)
+        table[k] = (t->odd_table ? (k * 7 + 3) % depth : k) * (t->panels ? by->width : cols);
+    for (i = 0; i < rows; i++)
+        for (j = 0; j < cols; j++) {
+            double sum = t->start ? dvti_load_f64(bias, t->dtype, t->start == 2 ? i : 0) : 0.25;
+            for (k = 0; k < depth; k++)
+                sum = chain(t->dtype, dvti_load_f64(a, t->dtype, i * p.a_row + k * p.a_k),
+                            dvti_load_f64(b, t->dtype,
+                                          j / by->width * p.b_panel + table[k] + j % by->width),
+                            sum);
+            expected[i * COLS + j] = sum;
+        }
+    by->multiply(&p);
+    for (i = 0; i < c_n; i++) {
+        double value = dvti_load_f64(c, t->dtype, i);
+        j = i % c_row;
+        if (!same_bits(value, j >= cols ? gap : expected[i / c_row * COLS + j])) {
+            dvt_test_check(false, __FILE__, __LINE__, "rows %d cols %d depth %d at %d, %d",
+                           (int)rows, (int)cols, (int)depth, (int)(i / c_row), (int)j);
+            return;
+        }
+    }
+}
+
+DVT_TEST(product_kernels_at_every_size) {
+    static const int64_t some_cols[] = {1,  2,  7,  8,  9,  15, 16, 17, 24, 31,  32,  33, 40,
+                                        47, 48, 49, 57, 63, 64, 65, 80, 96, 127, 128, 131};
+    static const int64_t depths[] = {0, 1, 2, 3, 9, 17};
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64};
+    const size_t cols = sizeof some_cols / sizeof *some_cols;
+    guard g[3];
+    call t;
+    int64_t i;
+    int d;
+    for (i = 0; i < 3; i++)
+        g[i] = guard_new((size_t)(8 * DEPTH * 192));
+    for (d = 0; d < 2; d++)
+        for (i = 0; i < (int64_t)cols * ROWS * 3; i++) {
+            t.dtype = dtypes[d];
+            t.cols = some_cols[i % (int64_t)cols];
+            t.rows = i / (int64_t)cols % ROWS + 1;
+            t.depth = draw() % 40 == 0 ? DEPTH : PICK(depths);
+            t.turned_a = draw() % 2;
+            t.panels = draw() % 2;
+            t.odd_table = draw() % 2;
+            t.at_start = draw() % 4 == 0;
+            t.start = (int)(i / (int64_t)cols / ROWS);
+            FOR_EACH_TIER(check_call(d ? tier->gemm_f64 : tier->gemm_f32, &t, g));
+        }
+    for (i = 0; i < 3; i++)
+        guard_free(g[i]);
+}
+
+/* ---- packing ---- */
+static void check_packing(const dvti_simd_gemm *by, dvt_dtype dtype, bool turned, int64_t rows,
+                          int64_t cols, guard from, guard to) {
+    const int64_t lanes = 64 / by->size, full = (cols + lanes - 1) / lanes * lanes,
+                  ld = full + lanes;
+    const int64_t step = (turned ? rows : cols) + GAP;
+    const int64_t n = turned ? (cols - 1) * step + rows : (rows - 1) * step + cols;
+    const dvt_dtype own = by->size == 8 ? DVT_F64 : DVT_F32;
+    char *src = (char *)place(from, n * dvt_dtype_size(dtype), false);
+    char *dst = (char *)place(to, ((rows - 1) * ld + full) * by->size, false);
+    int64_t r, c;
+    fill(src, dtype, n);
+    for (r = 0; r < (rows - 1) * ld + full; r++)
+        dvti_store_f64(dst, own, r, 99);
+    (turned ? by->turn : by->copy)(dst, ld, src, dtype, step, rows, cols);
+    for (r = 0; r < rows; r++)
+        for (c = 0; c < (r < rows - 1 ? ld : full); c++) {
+            double got = dvti_load_f64(dst, own, r * ld + c);
+            double expected = c >= full   ? 99
+                              : c >= cols ? 0
+                              : turned    ? dvti_load_f64(src, dtype, c * step + r)
+                                          : dvti_load_f64(src, dtype, r * step + c);
+            if (!same_bits(got, expected)) {
+                dvt_test_check(false, __FILE__, __LINE__, "%s %s of %d x %d at %d, %d",
+                               turned ? "turn" : "copy", dvt_dtype_name(dtype), (int)rows,
+                               (int)cols, (int)r, (int)c);
+                return;
+            }
+        }
+}
+
+DVT_TEST(packing_fills_whole_vectors) {
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F16, DVT_BF16, DVT_F64};
+    static const int64_t sizes[] = {1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 33, 64, 70, 130};
+    const int n = (int)(sizeof sizes / sizeof *sizes);
+    guard from = guard_new(8 * 140 * 140), to = guard_new(8 * 140 * 180);
+    int d, i, j;
+    for (d = 0; d < 4; d++)
+        for (i = 0; i < n; i++)
+            for (j = 0; j < n; j++)
+                FOR_EACH_TIER({
+                    const dvti_simd_gemm *by = d == 3 ? tier->gemm_f64 : tier->gemm_f32;
+                    check_packing(by, dtypes[d], false, sizes[i], sizes[j], from, to);
+                    check_packing(by, dtypes[d], true, sizes[i], sizes[j], from, to);
+                });
+    guard_free(from);
+    guard_free(to);
+}
+
+/* ---- whole launches ---- */
+typedef enum layout { PLAIN, TURNED, PADDED, EVERY_SECOND, REVERSED, LAYOUTS } layout;
+
+/* A view of (batch, rows, cols), or of one matrix for the whole batch; its elements end or begin at the guard. */
+static dvti_view matrix(guard g, dvt_dtype dtype, layout how, int64_t batch, bool shared,
+                        int64_t rows, int64_t cols, bool at_start) {
+    const int64_t step = how == EVERY_SECOND ? 2 : 1, ld = step * cols + (how == PADDED ? GAP : 0);
+    const int64_t one =
+        how == TURNED || !rows ? rows * cols : (rows - 1) * ld + step * (cols - 1) + 1;
+    const int64_t n = rows && cols ? (shared ? 1 : batch) * one : 0;
+    dvti_view view;
+    memset(&view, 0, sizeof view);
+    view.dtype = dtype;
+    view.ndim = 3;
+    view.dim[0] = batch;
+    view.dim[1] = rows;
+    view.dim[2] = cols;
+    view.stride[0] = shared ? 0 : one;
+    view.stride[1] = how == TURNED ? 1 : ld;
+    view.stride[2] = how == TURNED ? rows : step;
+    view.data = place(g, n * dvt_dtype_size(dtype), at_start);
+    fill(view.data, dtype, n);
+    if (how == REVERSED && cols) {
+        view.data = (char *)view.data + (cols - 1) * dvt_dtype_size(dtype);
+        view.stride[2] = -1;
+    }
+    return view;
+}
+
+static double at(const dvti_view *view, int64_t batch, int64_t i, int64_t j) {
+    return dvti_load_f64(view->data, view->dtype,
+                         batch * view->stride[0] + i * view->stride[1] + j * view->stride[2]);
+}
+
+/* The order of sums of a vector and a matrix that lies along k: lanes of 64 bytes, folded in halves. */
+static double lanes_sum(const dvti_view *a, const dvti_view *b, int64_t batch, int64_t i, int64_t j,
+                        int64_t depth) {
+    const int lanes = a->dtype == DVT_F64 ? 8 : 16;
+    double lane[16] = {0};
+    int64_t k;
+    int half;
+    for (k = 0; k < depth; k++)
+        lane[k % lanes] = chain(a->dtype, at(a, batch, i, k), at(b, batch, k, j), lane[k % lanes]);
+    for (half = lanes / 2; half; half /= 2)
+        for (k = 0; k < half; k++)
+            lane[k] = a->dtype == DVT_F64 ? lane[k] + lane[k + half]
+                                          : (double)((float)lane[k] + (float)lane[k + half]);
+    return lane[0];
+}
+
+static void expect(const dvti_launch *launch, double *to) {
+    const dvti_view *a = &launch->in[0], *b = &launch->in[1], *out = &launch->out[0];
+    const int64_t n = out->dim[1], m = out->dim[2], depth = a->dim[2];
+    const bool tall = out->dim[0] > 1 && b->stride[0] == 0 && a->stride[0] == n * a->stride[1];
+    const int64_t a_k = depth == 1 ? 1 : a->stride[2], b_k = b->stride[1];
+    const bool lanes = (out->dtype == DVT_F32 || out->dtype == DVT_F64) && a_k == 1 && b_k == 1 &&
+                       ((n == 1 && !tall) || m == 1);
+    int64_t batch, i, j, k;
+    uint16_t half;
+    for (batch = 0; batch < out->dim[0]; batch++)
+        for (i = 0; i < n; i++)
+            for (j = 0; j < m; j++, to++) {
+                *to = 0;
+                if (lanes)
+                    *to = lanes_sum(a, b, batch, i, j, depth);
+                else
+                    for (k = 0; k < depth; k++)
+                        *to = chain(out->dtype, at(a, batch, i, k), at(b, batch, k, j), *to);
+                if (out->dtype == DVT_F16 || out->dtype == DVT_BF16) {
+                    dvti_store_f64(&half, out->dtype, 0, *to);
+                    *to = dvti_load_f64(&half, out->dtype, 0);
+                }
+            }
+}
+
+/* With 1 and 2 threads, by every tier: exactly what was expected. */
+static void check_launch(dvti_launch *launch, guard g, bool at_start) {
+    const dvti_view *out = &launch->out[0];
+    const int64_t n = out->dim[0] * out->dim[1] * out->dim[2], size = dvt_dtype_size(out->dtype);
+    double *expected = (double *)malloc((size_t)(n + 1) * sizeof(double));
+    int64_t i, bad;
+    int threads;
+    expect(launch, expected);
+    launch->out[0].data = place(g, n * size, at_start);
+    for (threads = 1; threads <= 2; threads++) {
+        CHECK(dvt_set_num_threads(threads) == DVT_OK);
+        FOR_EACH_TIER({
+            CHECK(dvt_set_cpu_isa(tier->name) == DVT_OK);
+            launch->workspace_bytes = dvti_cpu_matmul_workspace(launch, threads);
+            launch->workspace = aligned_alloc(64, (size_t)(launch->workspace_bytes + 64) / 64 * 64);
+            memset(launch->workspace, 0xff, (size_t)launch->workspace_bytes);
+            memset(launch->out[0].data, 0xff, (size_t)(n * size));
+            dvti_cpu_run(launch);
+            for (i = 0, bad = -1; i < n; i++)
+                if (!same_bits(dvti_load_f64(out->data, out->dtype, i), expected[i]))
+                    bad = i;
+            dvt_test_check(bad < 0, __FILE__, __LINE__,
+                           "%s, %d threads, %s %dx%dx%d, strides %d %d and %d %d: element %d",
+                           tier->name, threads, dvt_dtype_name(out->dtype), (int)out->dim[1],
+                           (int)launch->in[0].dim[2], (int)out->dim[2],
+                           (int)launch->in[0].stride[1], (int)launch->in[0].stride[2],
+                           (int)launch->in[1].stride[1], (int)launch->in[1].stride[2], (int)bad);
+            free(launch->workspace);
+        });
+    }
+    CHECK(dvt_set_num_threads(0) == DVT_OK);
+    CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+    free(expected);
+}
+
+static void check_product(const guard *g, dvt_dtype dtype, layout of_a, layout of_b, int64_t batch,
+                          bool shared_a, bool shared_b, int64_t n, int64_t k, int64_t m,
+                          bool at_start) {
+    dvti_launch launch;
+    memset(&launch, 0, sizeof launch);
+    launch.kernel = DVTI_K_MATMUL;
+    launch.op = DVTI_OP_matmul;
+    launch.n_in = 2;
+    launch.n_out = 1;
+    launch.in[0] = matrix(g[0], dtype, of_a, batch, shared_a, n, k, at_start);
+    launch.in[1] = matrix(g[1], dtype, of_b, batch, shared_b, k, m, at_start);
+    launch.out[0] = matrix(g[2], dtype, PLAIN, batch, false, n, m, at_start);
+    check_launch(&launch, g[2], at_start);
+}
+
+DVT_TEST(products_of_every_layout_are_chains_on_all_tiers_and_threads) {
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16};
+    static const int64_t shapes[][3] = {{1, 1, 1},    {3, 0, 5},    {5, 3, 2},     {1, 37, 19},
+                                        {19, 37, 1},  {8, 8, 8},    {17, 33, 70},  {50, 70, 45},
+                                        {64, 20, 10}, {7, 400, 65}, {100, 90, 80}, {1, 40, 200}};
+    guard g[3];
+    int d, s, of_a, of_b, i;
+    for (i = 0; i < 3; i++)
+        g[i] = guard_new(1 << 20);
+    for (d = 0; d < 4; d++)
+        for (s = 0; s < (int)(sizeof shapes / sizeof *shapes); s++)
+            for (of_a = 0; of_a < LAYOUTS; of_a++)
+                for (of_b = 0; of_b < LAYOUTS; of_b++)
+                    check_product(g, dtypes[d], (layout)of_a, (layout)of_b, 1, false, false,
+                                  shapes[s][0], shapes[s][1], shapes[s][2], draw() % 3 == 0);
+    for (i = 0; i < 3; i++)
+        guard_free(g[i]);
+}
+
+DVT_TEST(batches_of_products_share_factors) {
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_BF16};
+    static const int64_t shapes[][3] = {{1, 5, 1}, {4, 6, 3}, {1, 20, 30}, {40, 50, 30}};
+    guard g[3];
+    int d, s, shared, i;
+    for (i = 0; i < 3; i++)
+        g[i] = guard_new(1 << 20);
+    for (d = 0; d < 3; d++)
+        for (s = 0; s < 4; s++)
+            for (shared = 0; shared < 4; shared++)
+                for (i = 0; i < 4; i++)
+                    check_product(g, dtypes[d], (layout)(i % 2), (layout)(i / 2), 7, shared & 1,
+                                  shared & 2, shapes[s][0], shapes[s][1], shapes[s][2], i == 1);
+    for (i = 0; i < 3; i++)
+        guard_free(g[i]);
+}
+
+/* Several steps of k, blocks of rows, tiles of columns. */
+DVT_TEST(large_products_are_chains_too) {
+    guard g[3];
+    int i;
+    for (i = 0; i < 3; i++)
+        g[i] = guard_new(1 << 22);
+    for (i = 0; i < 4; i++)
+        check_product(g, DVT_F32, (layout)(i % 2), (layout)(i / 2), 1, false, false, 103, 800, 75,
+                      false);
+    check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 50, 65, 1100, false);
+    check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 530, 65, 70, false);
+    check_product(g, DVT_F64, TURNED, TURNED, 1, false, false, 99, 500, 70, false);
+    check_product(g, DVT_F16, PLAIN, TURNED, 1, false, false, 200, 390, 260, false);
+    check_product(g, DVT_BF16, TURNED, PLAIN, 1, false, false, 97, 390, 33, false);
+    check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 1, 20, 9000, false);
+    check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 9000, 20, 1, false);
+    for (i = 0; i < 3; i++)
+        guard_free(g[i]);
+}
+
+/* The tier may change between the question for workspace and the launch. */
+DVT_TEST(a_change_of_tier_between_workspace_and_product) {
+    static const char *const names[][2] = {{"reference", NULL}, {NULL, "reference"}};
+    guard g[3];
+    dvti_launch launch;
+    int i, pass;
+    for (i = 0; i < 3; i++)
+        g[i] = guard_new(1 << 16);
+    memset(&launch, 0, sizeof launch);
+    launch.kernel = DVTI_K_MATMUL;
+    launch.n_in = 2;
+    launch.n_out = 1;
+    for (pass = 0; pass < 4; pass++) {
+        int64_t n = pass < 2 ? 64 : 2;
+        double worst = 0;
+        launch.in[0] = matrix(g[0], DVT_F32, PLAIN, 1, false, n, 96, false);
+        launch.in[1] = matrix(g[1], DVT_F32, PLAIN, 1, false, 96, 80, false);
+        launch.out[0] = matrix(g[2], DVT_F32, PLAIN, 1, false, n, 80, false);
+        CHECK(dvt_set_cpu_isa(names[pass % 2][0]) == DVT_OK);
+        launch.workspace_bytes = dvti_cpu_matmul_workspace(&launch, 2);
+        launch.workspace = aligned_alloc(64, (size_t)(launch.workspace_bytes + 64) / 64 * 64);
+        CHECK(dvt_set_cpu_isa(names[pass % 2][1]) == DVT_OK);
+        dvti_cpu_run(&launch);
+        for (i = 0; i < (int)n * 80; i++) {
+            double sum = 0;
+            int k;
+            for (k = 0; k < 96; k++)
+                sum += at(&launch.in[0], 0, i / 80, k) * at(&launch.in[1], 0, k, i % 80);
+            worst = DVTI_MAX(worst, fabs(sum - at(&launch.out[0], 0, i / 80, i % 80)));
+        }
+        CHECK(worst < 1e-3);
+        free(launch.workspace);
+    }
+    CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+    for (i = 0; i < 3; i++)
+        guard_free(g[i]);
+}
