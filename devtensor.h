@@ -7304,6 +7304,8 @@ typedef struct dvti_simd {
     dvti_fold (*fold)(dvti_op op);
     dvti_update_fn (*step)(dvti_op op, int states);
     const dvti_simd_gemm *gemm_f32, *gemm_f64;
+    /* Groups first..end-1, of four elements each, of uniform, normal or bernoulli from Philox into float32. */
+    void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end);
 } dvti_simd;
 
 /* NULL: the reference computes. */
@@ -12064,6 +12066,31 @@ static void dvti_random_philox(void *user, int64_t begin, int64_t end) {
     }
 }
 
+/* The same by a tier. */
+typedef struct dvti_random_job {
+    const dvti_launch *launch;
+    const dvti_simd *simd;
+} dvti_random_job;
+
+static void dvti_random_fast(void *user, int64_t begin, int64_t end) {
+    const dvti_random_job *job = (const dvti_random_job *)user;
+    job->simd->random_f32(job->launch, begin, end);
+}
+
+/* Nanoseconds for a group of four. */
+static void dvti_random_run_philox(const dvti_launch *launch) {
+    int per = dvti_random_per_counter(launch);
+    int64_t groups = (launch->i[6] + per - 1) / per;
+    bool normal = launch->op == DVTI_OP_normal;
+    dvti_random_job job;
+    job.launch = launch;
+    job.simd = dvti_simd_now();
+    if (job.simd && per == 4 && launch->out[0].dtype == DVT_F32)
+        dvti_parallel_for(groups, normal ? 6 : 2.5, dvti_random_fast, &job);
+    else
+        dvti_parallel_for(groups, normal ? 60 : 20, dvti_random_philox, (void *)launch);
+}
+
 /* From the last place down, each changes with one of those before it or itself. */
 static void dvti_random_shuffle(const dvti_launch *launch) {
     int64_t *out = (int64_t *)launch->out[0].data, n = launch->i[6], i;
@@ -12283,9 +12310,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
         else
             dvti_random_shuffle(launch);
     } else if (launch->i[0] == DVTI_RNG_PHILOX) {
-        int per = dvti_random_per_counter(launch);
-        dvti_parallel_for((n + per - 1) / per, launch->op == DVTI_OP_normal ? 60 : 20,
-                          dvti_random_philox, user);
+        dvti_random_run_philox(launch);
     } else if (launch->i[0] == DVTI_RNG_THREEFRY) {
         dvti_parallel_for(n, 20, dvti_random_jax, user);
     } else {
@@ -13146,6 +13171,20 @@ DVTI_PART2(pi, p_imul, pi, pi, _mm256_mullo_epi32(a, b))
 DVTI_PART2(pi, p_iand, pi, pi, _mm256_and_si256(a, b))
 DVTI_PART2(pi, p_ior, pi, pi, _mm256_or_si256(a, b))
 DVTI_PART2(pi, p_ixor, pi, pi, _mm256_xor_si256(a, b))
+DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
+    V(pi) even = _mm256_mul_epu32(a, b);
+    V(pi) odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
+    *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+    return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+}
+DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
+    V(pi) ab = _mm256_unpacklo_epi32(a, b), cd = _mm256_unpacklo_epi32(c, d);
+    V(pi) AB = _mm256_unpackhi_epi32(a, b), CD = _mm256_unpackhi_epi32(c, d);
+    _mm256_storeu_si256((__m256i *)p, _mm256_unpacklo_epi64(ab, cd));
+    _mm256_storeu_si256((__m256i *)(p + 8), _mm256_unpackhi_epi64(ab, cd));
+    _mm256_storeu_si256((__m256i *)(p + 16), _mm256_unpacklo_epi64(AB, CD));
+    _mm256_storeu_si256((__m256i *)(p + 24), _mm256_unpackhi_epi64(AB, CD));
+}
 DVTI_PART_SHIFT(pi, p_ishl, _mm256_slli_epi32(a, (unsigned)n))
 DVTI_PART_SHIFT(pi, p_ishr, _mm256_srli_epi32(a, (unsigned)n))
 DVTI_PART_SHIFT(pi, p_isar, _mm256_srai_epi32(a, (unsigned)n))
@@ -13286,6 +13325,9 @@ typedef struct V(n) {
 #define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
 
+#define DVTI_DO_UMUL(p, at, name) r.p = V(p_##name)(a.p, b.p, &high->p);
+#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, a.p, b.p, c.p, d.p);
+
 #define DVTI_LIFT1(R, name, A)                                                                     \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
         V(R) r;                                                                                    \
@@ -13410,6 +13452,22 @@ DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
 DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
+
+DVTI_INLINE V(i) V(umul)(V(i) a, V(i) b, V(i) * high) {
+    V(i) r;
+    DVTI_EACH_PART(DVTI_DO_UMUL, umul)
+    return r;
+}
+
+/* Four words for each of 16 groups, group after group: lane i has group V(group_of_lane)(i). */
+DVTI_INLINE void V(store4)(int32_t *to, V(i) a, V(i) b, V(i) c, V(i) d) {
+    DVTI_EACH_PART(DVTI_DO_STORE4, store4)
+}
+
+DVTI_INLINE int V(group_of_lane)(int i) {
+    int part = i / DVTI_PART_F, lane = i % DVTI_PART_F;
+    return part * DVTI_PART_F + lane % 4 * (DVTI_PART_F / 4) + lane / 4;
+}
 
 /* double */
 DVTI_LIFT_SET(d, dset, double)
@@ -13632,6 +13690,8 @@ DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
 #undef DVTI_DO_LOAD_N
 #undef DVTI_DO_STORE_N
 #undef DVTI_DO_BITS
+#undef DVTI_DO_UMUL
+#undef DVTI_DO_STORE4
 #undef DVTI_LIFT1
 #undef DVTI_LIFT2
 #undef DVTI_LIFT3
@@ -14890,9 +14950,208 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #ifdef DEVTENSOR_LINES
 #line 6 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/random.inl ==== */
+/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
+   place of double's logarithm, sine and cosine, which almost never reaches a float). Lanes hold the counters in the order in which
+   V(store4) puts their words into memory one after the other. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/random.inl"
+#endif
+typedef struct V(words) {
+    V(i) w[4];
+} V(words);
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step), &V(gemm_kernels),
-                                   &V(gemm_dkernels)};
+/* The words of 16 groups, from number `at` on. Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
+DVTI_INLINE V(words) V(philox)(uint64_t at, const uint32_t place[2], const uint32_t key[2]) {
+    int32_t low[16], high[16];
+    uint32_t k0 = key[0], k1 = key[1];
+    V(words) r;
+    V(i) high0, high1, low0, low1;
+    int i;
+    for (i = 0; i < 16; i++) {
+        uint64_t counter = at + (uint64_t)V(group_of_lane)(i);
+        low[i] = (int32_t)(uint32_t)counter;
+        high[i] = (int32_t)(uint32_t)(counter >> 32);
+    }
+    r.w[0] = V(iload)(low);
+    r.w[1] = V(iload)(high);
+    r.w[2] = V(iset)((int32_t)place[0]);
+    r.w[3] = V(iset)((int32_t)place[1]);
+    for (i = 0; i < 10; i++) {
+        low0 = V(umul)(r.w[0], V(iset)((int32_t)0xD2511F53u), &high0);
+        low1 = V(umul)(r.w[2], V(iset)((int32_t)0xCD9E8D57u), &high1);
+        r.w[0] = V(ixor)(V(ixor)(high1, r.w[1]), V(iset)((int32_t)k0));
+        r.w[1] = low1;
+        r.w[2] = V(ixor)(V(ixor)(high0, r.w[3]), V(iset)((int32_t)k1));
+        r.w[3] = low0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return r;
+}
+
+/* Two halves of 8 doubles. */
+typedef struct V(dd) {
+    V(d) low, high;
+} V(dd);
+
+/* Numbers of 32 bits, with sign or without, exactly: they have no float, but their halves do. */
+DVTI_INLINE V(dd) V(wide)(V(i) w, bool with_sign) {
+    const V(d) upper = V(dset)(65536);
+    V(f) a = V(to_f)(with_sign ? V(isar)(w, 16) : V(ishr)(w, 16));
+    V(f) b = V(to_f)(V(iand)(w, V(iset)(0xffff)));
+    V(dd) r;
+    r.low = V(dfma)(V(widen_low)(a), upper, V(widen_low)(b));
+    r.high = V(dfma)(V(widen_high)(a), upper, V(widen_high)(b));
+    return r;
+}
+
+/* log(x) of normal x > 0, to less than a unit in the last place. Source: the method and coefficients of fdlibm's e_log.c: x = 2^k (1 + f),
+   s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). */
+DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {
+    const V(l) one = V(as_l)(V(dset)(1));
+    V(l) bits = V(as_l)(x);
+    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));
+    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),
+                     V(dset)(4503599627370496. + 1023));
+    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));
+    V(d) f, s, z, w, odd, even, half;
+    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);
+    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);
+    f = V(dsub)(m, V(dset)(1));
+    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));
+    z = V(dmul)(s, s);
+    w = V(dmul)(z, z);
+    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));
+    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));
+    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));
+    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));
+    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));
+    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));
+    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),
+                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));
+    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));
+}
+
+/* Sine and cosine of t, |t| <= pi / 4, to less than a unit in the last place. Source: fdlibm's k_sin.c and k_cos.c. */
+DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {
+    V(d) z = V(dmul)(t, t), p, q;
+    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));
+    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));
+    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));
+    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));
+    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));
+    *sine = V(dfma)(V(dmul)(z, p), t, t);
+    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));
+    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));
+    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));
+    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));
+    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));
+    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));
+}
+
+/* r times the cosine and the sine of 2 pi p / 2^32, p = quarter * 2^30 + rest, |rest| <= 2^29. */
+DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {
+    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));
+    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));
+    V(n) below = V(dge)(quarter, V(dset)(2));
+    V(d) sine, cosine;
+    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);
+    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));
+    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));
+}
+
+/* The Box-Muller transform: two normal numbers of 16 pairs of words. */
+DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, const dvti_launch *launch, V(i) * even,
+                                V(i) * odd) {
+    const V(d) mean = V(dset)(launch->f[0]), deviation = V(dset)(launch->f[1]);
+    const V(d) scale = V(dset)(1.0 / 4294967296.0), minus_two = V(dset)(-2), one = V(dset)(1);
+    V(i) quarter = V(ishr)(V(iadd)(second, V(iset)(0x20000000)), 30);
+    V(dd) u = V(wide)(first, false), rest = V(wide)(V(isub)(second, V(ishl)(quarter, 30)), true);
+    V(f) q = V(to_f)(quarter);
+    V(d) x[2], y[2], r;
+    r = V(dlog_normal)(V(dmul)(V(dadd)(u.low, one), scale));
+    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
+    V(dpolar)(r, rest.low, V(widen_low)(q), &x[0], &y[0]);
+    r = V(dlog_normal)(V(dmul)(V(dadd)(u.high, one), scale));
+    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
+    V(dpolar)(r, rest.high, V(widen_high)(q), &x[1], &y[1]);
+    *even = V(as_i)(V(narrow)(V(dadd)(mean, x[0]), V(dadd)(mean, x[1])));
+    *odd = V(as_i)(V(narrow)(V(dadd)(mean, y[0]), V(dadd)(mean, y[1])));
+}
+
+/* low + u * (high - low) in double, at most the largest result. */
+DVTI_INLINE V(i) V(uniform)(V(i) w, const dvti_launch *launch) {
+    const V(d) low = V(dset)(launch->f[0]), range = V(dset)(launch->f[1] - launch->f[0]);
+    const V(d) largest = V(dset)(launch->f[2]);
+    V(f) u = V(mul)(V(to_f)(V(ishr)(w, 8)), V(set)(1.0f / 16777216.0f));
+    V(d) a, b;
+    if (launch->f[0] == 0 && launch->f[1] == 1) /* then nothing rounds */
+        return V(as_i)(u);
+    a = V(dmin)(V(dadd)(low, V(dmul)(V(widen_low)(u), range)), largest);
+    b = V(dmin)(V(dadd)(low, V(dmul)(V(widen_high)(u), range)), largest);
+    return V(as_i)(V(narrow)(a, b));
+}
+
+/* 1 where w < p * 2^32; comparing needs a sign, so both are moved by 2^31. */
+DVTI_INLINE V(i) V(bernoulli)(V(i) w, double threshold) {
+    const V(i) one = V(as_i)(V(set)(1)), none = V(iset)(0), middle = V(iset)(INT32_MIN);
+    double limit = ceil(threshold);
+    V(i) bound;
+    if (!(limit > 0))
+        return none;
+    if (limit >= 4294967296.0)
+        return one;
+    bound = V(ixor)(V(iset)((int32_t)(uint32_t)limit), middle);
+    return V(iselect)(V(igt)(bound, V(ixor)(w, middle)), one, none);
+}
+
+/* Groups first..first + 15 of a launch of Philox, as 64 floats. */
+DVTI_INLINE void V(random_block)(const dvti_launch *launch, int64_t first, int32_t *to) {
+    uint64_t key_bits = (uint64_t)launch->i[1], place_bits = (uint64_t)launch->i[3];
+    uint32_t key[2], place[2];
+    V(words) r;
+    int k;
+    key[0] = (uint32_t)(key_bits >> 32);
+    key[1] = (uint32_t)key_bits;
+    place[0] = (uint32_t)(place_bits >> 32);
+    place[1] = (uint32_t)place_bits;
+    r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, place, key);
+    if (launch->op == DVTI_OP_normal) {
+        V(normal_pair)(r.w[0], r.w[1], launch, &r.w[0], &r.w[1]);
+        V(normal_pair)(r.w[2], r.w[3], launch, &r.w[2], &r.w[3]);
+    } else if (launch->op == DVTI_OP_uniform) {
+        for (k = 0; k < 4; k++)
+            r.w[k] = V(uniform)(r.w[k], launch);
+    } else {
+        for (k = 0; k < 4; k++)
+            r.w[k] = V(bernoulli)(r.w[k], launch->f[0] * 4294967296.0);
+    }
+    V(store4)(to, r.w[0], r.w[1], r.w[2], r.w[3]);
+}
+
+/* Elements 4 * first.. of out[0], which is float32; groups of 4, the last one may be cut by the array's end. */
+static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end) {
+    int64_t n = launch->i[6];
+    int32_t last[64];
+    for (; first < end; first += 16) {
+        float *to = (float *)launch->out[0].data + 4 * first;
+        int64_t here = DVTI_MIN(4 * (end - first), n - 4 * first);
+        if (here >= 64) {
+            V(random_block)(launch, first, (int32_t *)(void *)to);
+        } else {
+            V(random_block)(launch, first, last);
+            memcpy(to, last, (size_t)here * sizeof *to);
+        }
+    }
+}
+/* ==== end src/3_cpu/simd/random.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step),
+                                   &V(gemm_kernels), &V(gemm_dkernels), V(random_f32)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/simd/tier_avx2.c"
@@ -15113,6 +15372,20 @@ DVTI_PART2(pi, p_imul, pi, pi, _mm512_mullo_epi32(a, b))
 DVTI_PART2(pi, p_iand, pi, pi, _mm512_and_si512(a, b))
 DVTI_PART2(pi, p_ior, pi, pi, _mm512_or_si512(a, b))
 DVTI_PART2(pi, p_ixor, pi, pi, _mm512_xor_si512(a, b))
+DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
+    V(pi) even = _mm512_mul_epu32(a, b);
+    V(pi) odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
+    *high = _mm512_mask_mov_epi32(_mm512_srli_epi64(even, 32), 0xaaaa, odd);
+    return _mm512_mask_mov_epi32(even, 0xaaaa, _mm512_slli_epi64(odd, 32));
+}
+DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
+    V(pi) ab = _mm512_unpacklo_epi32(a, b), cd = _mm512_unpacklo_epi32(c, d);
+    V(pi) AB = _mm512_unpackhi_epi32(a, b), CD = _mm512_unpackhi_epi32(c, d);
+    _mm512_storeu_si512(p, _mm512_unpacklo_epi64(ab, cd));
+    _mm512_storeu_si512(p + 16, _mm512_unpackhi_epi64(ab, cd));
+    _mm512_storeu_si512(p + 32, _mm512_unpacklo_epi64(AB, CD));
+    _mm512_storeu_si512(p + 48, _mm512_unpackhi_epi64(AB, CD));
+}
 DVTI_PART_SHIFT(pi, p_ishl, _mm512_slli_epi32(a, (unsigned)n))
 DVTI_PART_SHIFT(pi, p_ishr, _mm512_srli_epi32(a, (unsigned)n))
 DVTI_PART_SHIFT(pi, p_isar, _mm512_srai_epi32(a, (unsigned)n))
@@ -15257,6 +15530,9 @@ typedef struct V(n) {
 #define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
 
+#define DVTI_DO_UMUL(p, at, name) r.p = V(p_##name)(a.p, b.p, &high->p);
+#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, a.p, b.p, c.p, d.p);
+
 #define DVTI_LIFT1(R, name, A)                                                                     \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
         V(R) r;                                                                                    \
@@ -15381,6 +15657,22 @@ DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
 DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
+
+DVTI_INLINE V(i) V(umul)(V(i) a, V(i) b, V(i) * high) {
+    V(i) r;
+    DVTI_EACH_PART(DVTI_DO_UMUL, umul)
+    return r;
+}
+
+/* Four words for each of 16 groups, group after group: lane i has group V(group_of_lane)(i). */
+DVTI_INLINE void V(store4)(int32_t *to, V(i) a, V(i) b, V(i) c, V(i) d) {
+    DVTI_EACH_PART(DVTI_DO_STORE4, store4)
+}
+
+DVTI_INLINE int V(group_of_lane)(int i) {
+    int part = i / DVTI_PART_F, lane = i % DVTI_PART_F;
+    return part * DVTI_PART_F + lane % 4 * (DVTI_PART_F / 4) + lane / 4;
+}
 
 /* double */
 DVTI_LIFT_SET(d, dset, double)
@@ -15603,6 +15895,8 @@ DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
 #undef DVTI_DO_LOAD_N
 #undef DVTI_DO_STORE_N
 #undef DVTI_DO_BITS
+#undef DVTI_DO_UMUL
+#undef DVTI_DO_STORE4
 #undef DVTI_LIFT1
 #undef DVTI_LIFT2
 #undef DVTI_LIFT3
@@ -16861,9 +17155,208 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #ifdef DEVTENSOR_LINES
 #line 6 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/random.inl ==== */
+/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
+   place of double's logarithm, sine and cosine, which almost never reaches a float). Lanes hold the counters in the order in which
+   V(store4) puts their words into memory one after the other. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/random.inl"
+#endif
+typedef struct V(words) {
+    V(i) w[4];
+} V(words);
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step), &V(gemm_kernels),
-                                   &V(gemm_dkernels)};
+/* The words of 16 groups, from number `at` on. Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
+DVTI_INLINE V(words) V(philox)(uint64_t at, const uint32_t place[2], const uint32_t key[2]) {
+    int32_t low[16], high[16];
+    uint32_t k0 = key[0], k1 = key[1];
+    V(words) r;
+    V(i) high0, high1, low0, low1;
+    int i;
+    for (i = 0; i < 16; i++) {
+        uint64_t counter = at + (uint64_t)V(group_of_lane)(i);
+        low[i] = (int32_t)(uint32_t)counter;
+        high[i] = (int32_t)(uint32_t)(counter >> 32);
+    }
+    r.w[0] = V(iload)(low);
+    r.w[1] = V(iload)(high);
+    r.w[2] = V(iset)((int32_t)place[0]);
+    r.w[3] = V(iset)((int32_t)place[1]);
+    for (i = 0; i < 10; i++) {
+        low0 = V(umul)(r.w[0], V(iset)((int32_t)0xD2511F53u), &high0);
+        low1 = V(umul)(r.w[2], V(iset)((int32_t)0xCD9E8D57u), &high1);
+        r.w[0] = V(ixor)(V(ixor)(high1, r.w[1]), V(iset)((int32_t)k0));
+        r.w[1] = low1;
+        r.w[2] = V(ixor)(V(ixor)(high0, r.w[3]), V(iset)((int32_t)k1));
+        r.w[3] = low0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return r;
+}
+
+/* Two halves of 8 doubles. */
+typedef struct V(dd) {
+    V(d) low, high;
+} V(dd);
+
+/* Numbers of 32 bits, with sign or without, exactly: they have no float, but their halves do. */
+DVTI_INLINE V(dd) V(wide)(V(i) w, bool with_sign) {
+    const V(d) upper = V(dset)(65536);
+    V(f) a = V(to_f)(with_sign ? V(isar)(w, 16) : V(ishr)(w, 16));
+    V(f) b = V(to_f)(V(iand)(w, V(iset)(0xffff)));
+    V(dd) r;
+    r.low = V(dfma)(V(widen_low)(a), upper, V(widen_low)(b));
+    r.high = V(dfma)(V(widen_high)(a), upper, V(widen_high)(b));
+    return r;
+}
+
+/* log(x) of normal x > 0, to less than a unit in the last place. Source: the method and coefficients of fdlibm's e_log.c: x = 2^k (1 + f),
+   s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). */
+DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {
+    const V(l) one = V(as_l)(V(dset)(1));
+    V(l) bits = V(as_l)(x);
+    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));
+    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),
+                     V(dset)(4503599627370496. + 1023));
+    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));
+    V(d) f, s, z, w, odd, even, half;
+    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);
+    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);
+    f = V(dsub)(m, V(dset)(1));
+    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));
+    z = V(dmul)(s, s);
+    w = V(dmul)(z, z);
+    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));
+    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));
+    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));
+    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));
+    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));
+    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));
+    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),
+                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));
+    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));
+}
+
+/* Sine and cosine of t, |t| <= pi / 4, to less than a unit in the last place. Source: fdlibm's k_sin.c and k_cos.c. */
+DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {
+    V(d) z = V(dmul)(t, t), p, q;
+    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));
+    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));
+    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));
+    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));
+    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));
+    *sine = V(dfma)(V(dmul)(z, p), t, t);
+    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));
+    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));
+    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));
+    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));
+    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));
+    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));
+}
+
+/* r times the cosine and the sine of 2 pi p / 2^32, p = quarter * 2^30 + rest, |rest| <= 2^29. */
+DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {
+    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));
+    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));
+    V(n) below = V(dge)(quarter, V(dset)(2));
+    V(d) sine, cosine;
+    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);
+    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));
+    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));
+}
+
+/* The Box-Muller transform: two normal numbers of 16 pairs of words. */
+DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, const dvti_launch *launch, V(i) * even,
+                                V(i) * odd) {
+    const V(d) mean = V(dset)(launch->f[0]), deviation = V(dset)(launch->f[1]);
+    const V(d) scale = V(dset)(1.0 / 4294967296.0), minus_two = V(dset)(-2), one = V(dset)(1);
+    V(i) quarter = V(ishr)(V(iadd)(second, V(iset)(0x20000000)), 30);
+    V(dd) u = V(wide)(first, false), rest = V(wide)(V(isub)(second, V(ishl)(quarter, 30)), true);
+    V(f) q = V(to_f)(quarter);
+    V(d) x[2], y[2], r;
+    r = V(dlog_normal)(V(dmul)(V(dadd)(u.low, one), scale));
+    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
+    V(dpolar)(r, rest.low, V(widen_low)(q), &x[0], &y[0]);
+    r = V(dlog_normal)(V(dmul)(V(dadd)(u.high, one), scale));
+    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
+    V(dpolar)(r, rest.high, V(widen_high)(q), &x[1], &y[1]);
+    *even = V(as_i)(V(narrow)(V(dadd)(mean, x[0]), V(dadd)(mean, x[1])));
+    *odd = V(as_i)(V(narrow)(V(dadd)(mean, y[0]), V(dadd)(mean, y[1])));
+}
+
+/* low + u * (high - low) in double, at most the largest result. */
+DVTI_INLINE V(i) V(uniform)(V(i) w, const dvti_launch *launch) {
+    const V(d) low = V(dset)(launch->f[0]), range = V(dset)(launch->f[1] - launch->f[0]);
+    const V(d) largest = V(dset)(launch->f[2]);
+    V(f) u = V(mul)(V(to_f)(V(ishr)(w, 8)), V(set)(1.0f / 16777216.0f));
+    V(d) a, b;
+    if (launch->f[0] == 0 && launch->f[1] == 1) /* then nothing rounds */
+        return V(as_i)(u);
+    a = V(dmin)(V(dadd)(low, V(dmul)(V(widen_low)(u), range)), largest);
+    b = V(dmin)(V(dadd)(low, V(dmul)(V(widen_high)(u), range)), largest);
+    return V(as_i)(V(narrow)(a, b));
+}
+
+/* 1 where w < p * 2^32; comparing needs a sign, so both are moved by 2^31. */
+DVTI_INLINE V(i) V(bernoulli)(V(i) w, double threshold) {
+    const V(i) one = V(as_i)(V(set)(1)), none = V(iset)(0), middle = V(iset)(INT32_MIN);
+    double limit = ceil(threshold);
+    V(i) bound;
+    if (!(limit > 0))
+        return none;
+    if (limit >= 4294967296.0)
+        return one;
+    bound = V(ixor)(V(iset)((int32_t)(uint32_t)limit), middle);
+    return V(iselect)(V(igt)(bound, V(ixor)(w, middle)), one, none);
+}
+
+/* Groups first..first + 15 of a launch of Philox, as 64 floats. */
+DVTI_INLINE void V(random_block)(const dvti_launch *launch, int64_t first, int32_t *to) {
+    uint64_t key_bits = (uint64_t)launch->i[1], place_bits = (uint64_t)launch->i[3];
+    uint32_t key[2], place[2];
+    V(words) r;
+    int k;
+    key[0] = (uint32_t)(key_bits >> 32);
+    key[1] = (uint32_t)key_bits;
+    place[0] = (uint32_t)(place_bits >> 32);
+    place[1] = (uint32_t)place_bits;
+    r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, place, key);
+    if (launch->op == DVTI_OP_normal) {
+        V(normal_pair)(r.w[0], r.w[1], launch, &r.w[0], &r.w[1]);
+        V(normal_pair)(r.w[2], r.w[3], launch, &r.w[2], &r.w[3]);
+    } else if (launch->op == DVTI_OP_uniform) {
+        for (k = 0; k < 4; k++)
+            r.w[k] = V(uniform)(r.w[k], launch);
+    } else {
+        for (k = 0; k < 4; k++)
+            r.w[k] = V(bernoulli)(r.w[k], launch->f[0] * 4294967296.0);
+    }
+    V(store4)(to, r.w[0], r.w[1], r.w[2], r.w[3]);
+}
+
+/* Elements 4 * first.. of out[0], which is float32; groups of 4, the last one may be cut by the array's end. */
+static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end) {
+    int64_t n = launch->i[6];
+    int32_t last[64];
+    for (; first < end; first += 16) {
+        float *to = (float *)launch->out[0].data + 4 * first;
+        int64_t here = DVTI_MIN(4 * (end - first), n - 4 * first);
+        if (here >= 64) {
+            V(random_block)(launch, first, (int32_t *)(void *)to);
+        } else {
+            V(random_block)(launch, first, last);
+            memcpy(to, last, (size_t)here * sizeof *to);
+        }
+    }
+}
+/* ==== end src/3_cpu/simd/random.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step),
+                                   &V(gemm_kernels), &V(gemm_dkernels), V(random_f32)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 17 "src/3_cpu/simd/tier_avx512.c"
@@ -17004,10 +17497,12 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      p_widen_low, p_widen_high half of a part as doubles, p_narrow(low, high) back
      p_zip_low(a, b) = a[0], b[0], a[1], b[1] ..: the lower halves; p_zip_high the upper ones
      p_load_f16, p_store_f16 float16 in memory;   p_load_u16, p_store_u16 the low 16 bits of every lane
+     p_umul(a, b, &high) the low and high halves of products without sign
+     p_store4(p, a, b, c, d)   lane j + 4 l of a, b, c, d (j < 4) one after the other, as group j * (lanes / 4) + l
      p_ishl, p_ishr (zeros come in), p_isar (the sign comes in)
    Doubles have a d before the word, int32 an i, int64 an l, masks an m or an n. */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/part_plain.inl"
+#line 19 "src/3_cpu/simd/part_plain.inl"
 #endif
 #define DVTI_PARTS 4
 #define DVTI_PART_F 4
@@ -17237,6 +17732,27 @@ DVTI_PART2(pi, p_imul, pi, pi, (V(pi))((V(pu))a * (V(pu))b))
 DVTI_PART2(pi, p_iand, pi, pi, a &b)
 DVTI_PART2(pi, p_ior, pi, pi, a | b)
 DVTI_PART2(pi, p_ixor, pi, pi, a ^ b)
+DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
+    V(pi) low;
+    int k;
+    for (k = 0; k < 4; k++) {
+        uint64_t product = (uint64_t)(uint32_t)a[k] * (uint32_t)b[k];
+        low[k] = (int32_t)(uint32_t)product;
+        (*high)[k] = (int32_t)(product >> 32);
+    }
+    return low;
+}
+
+DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
+    int k;
+    for (k = 0; k < 4; k++, p += 4) {
+        p[0] = a[k];
+        p[1] = b[k];
+        p[2] = c[k];
+        p[3] = d[k];
+    }
+}
+
 DVTI_PART_SHIFT(pi, p_ishl, (V(pi))((V(pu))a << n))
 DVTI_PART_SHIFT(pi, p_ishr, (V(pi))((V(pu))a >> n))
 DVTI_PART_SHIFT(pi, p_isar, a >> n)
@@ -17386,6 +17902,9 @@ typedef struct V(n) {
 #define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
 
+#define DVTI_DO_UMUL(p, at, name) r.p = V(p_##name)(a.p, b.p, &high->p);
+#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, a.p, b.p, c.p, d.p);
+
 #define DVTI_LIFT1(R, name, A)                                                                     \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
         V(R) r;                                                                                    \
@@ -17510,6 +18029,22 @@ DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
 DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
+
+DVTI_INLINE V(i) V(umul)(V(i) a, V(i) b, V(i) * high) {
+    V(i) r;
+    DVTI_EACH_PART(DVTI_DO_UMUL, umul)
+    return r;
+}
+
+/* Four words for each of 16 groups, group after group: lane i has group V(group_of_lane)(i). */
+DVTI_INLINE void V(store4)(int32_t *to, V(i) a, V(i) b, V(i) c, V(i) d) {
+    DVTI_EACH_PART(DVTI_DO_STORE4, store4)
+}
+
+DVTI_INLINE int V(group_of_lane)(int i) {
+    int part = i / DVTI_PART_F, lane = i % DVTI_PART_F;
+    return part * DVTI_PART_F + lane % 4 * (DVTI_PART_F / 4) + lane / 4;
+}
 
 /* double */
 DVTI_LIFT_SET(d, dset, double)
@@ -17732,6 +18267,8 @@ DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
 #undef DVTI_DO_LOAD_N
 #undef DVTI_DO_STORE_N
 #undef DVTI_DO_BITS
+#undef DVTI_DO_UMUL
+#undef DVTI_DO_STORE4
 #undef DVTI_LIFT1
 #undef DVTI_LIFT2
 #undef DVTI_LIFT3
@@ -18990,9 +19527,208 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #ifdef DEVTENSOR_LINES
 #line 6 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/random.inl ==== */
+/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
+   place of double's logarithm, sine and cosine, which almost never reaches a float). Lanes hold the counters in the order in which
+   V(store4) puts their words into memory one after the other. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/random.inl"
+#endif
+typedef struct V(words) {
+    V(i) w[4];
+} V(words);
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step), &V(gemm_kernels),
-                                   &V(gemm_dkernels)};
+/* The words of 16 groups, from number `at` on. Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
+DVTI_INLINE V(words) V(philox)(uint64_t at, const uint32_t place[2], const uint32_t key[2]) {
+    int32_t low[16], high[16];
+    uint32_t k0 = key[0], k1 = key[1];
+    V(words) r;
+    V(i) high0, high1, low0, low1;
+    int i;
+    for (i = 0; i < 16; i++) {
+        uint64_t counter = at + (uint64_t)V(group_of_lane)(i);
+        low[i] = (int32_t)(uint32_t)counter;
+        high[i] = (int32_t)(uint32_t)(counter >> 32);
+    }
+    r.w[0] = V(iload)(low);
+    r.w[1] = V(iload)(high);
+    r.w[2] = V(iset)((int32_t)place[0]);
+    r.w[3] = V(iset)((int32_t)place[1]);
+    for (i = 0; i < 10; i++) {
+        low0 = V(umul)(r.w[0], V(iset)((int32_t)0xD2511F53u), &high0);
+        low1 = V(umul)(r.w[2], V(iset)((int32_t)0xCD9E8D57u), &high1);
+        r.w[0] = V(ixor)(V(ixor)(high1, r.w[1]), V(iset)((int32_t)k0));
+        r.w[1] = low1;
+        r.w[2] = V(ixor)(V(ixor)(high0, r.w[3]), V(iset)((int32_t)k1));
+        r.w[3] = low0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return r;
+}
+
+/* Two halves of 8 doubles. */
+typedef struct V(dd) {
+    V(d) low, high;
+} V(dd);
+
+/* Numbers of 32 bits, with sign or without, exactly: they have no float, but their halves do. */
+DVTI_INLINE V(dd) V(wide)(V(i) w, bool with_sign) {
+    const V(d) upper = V(dset)(65536);
+    V(f) a = V(to_f)(with_sign ? V(isar)(w, 16) : V(ishr)(w, 16));
+    V(f) b = V(to_f)(V(iand)(w, V(iset)(0xffff)));
+    V(dd) r;
+    r.low = V(dfma)(V(widen_low)(a), upper, V(widen_low)(b));
+    r.high = V(dfma)(V(widen_high)(a), upper, V(widen_high)(b));
+    return r;
+}
+
+/* log(x) of normal x > 0, to less than a unit in the last place. Source: the method and coefficients of fdlibm's e_log.c: x = 2^k (1 + f),
+   s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). */
+DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {
+    const V(l) one = V(as_l)(V(dset)(1));
+    V(l) bits = V(as_l)(x);
+    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));
+    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),
+                     V(dset)(4503599627370496. + 1023));
+    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));
+    V(d) f, s, z, w, odd, even, half;
+    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);
+    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);
+    f = V(dsub)(m, V(dset)(1));
+    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));
+    z = V(dmul)(s, s);
+    w = V(dmul)(z, z);
+    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));
+    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));
+    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));
+    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));
+    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));
+    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));
+    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),
+                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));
+    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));
+}
+
+/* Sine and cosine of t, |t| <= pi / 4, to less than a unit in the last place. Source: fdlibm's k_sin.c and k_cos.c. */
+DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {
+    V(d) z = V(dmul)(t, t), p, q;
+    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));
+    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));
+    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));
+    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));
+    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));
+    *sine = V(dfma)(V(dmul)(z, p), t, t);
+    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));
+    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));
+    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));
+    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));
+    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));
+    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));
+}
+
+/* r times the cosine and the sine of 2 pi p / 2^32, p = quarter * 2^30 + rest, |rest| <= 2^29. */
+DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {
+    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));
+    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));
+    V(n) below = V(dge)(quarter, V(dset)(2));
+    V(d) sine, cosine;
+    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);
+    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));
+    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));
+}
+
+/* The Box-Muller transform: two normal numbers of 16 pairs of words. */
+DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, const dvti_launch *launch, V(i) * even,
+                                V(i) * odd) {
+    const V(d) mean = V(dset)(launch->f[0]), deviation = V(dset)(launch->f[1]);
+    const V(d) scale = V(dset)(1.0 / 4294967296.0), minus_two = V(dset)(-2), one = V(dset)(1);
+    V(i) quarter = V(ishr)(V(iadd)(second, V(iset)(0x20000000)), 30);
+    V(dd) u = V(wide)(first, false), rest = V(wide)(V(isub)(second, V(ishl)(quarter, 30)), true);
+    V(f) q = V(to_f)(quarter);
+    V(d) x[2], y[2], r;
+    r = V(dlog_normal)(V(dmul)(V(dadd)(u.low, one), scale));
+    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
+    V(dpolar)(r, rest.low, V(widen_low)(q), &x[0], &y[0]);
+    r = V(dlog_normal)(V(dmul)(V(dadd)(u.high, one), scale));
+    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
+    V(dpolar)(r, rest.high, V(widen_high)(q), &x[1], &y[1]);
+    *even = V(as_i)(V(narrow)(V(dadd)(mean, x[0]), V(dadd)(mean, x[1])));
+    *odd = V(as_i)(V(narrow)(V(dadd)(mean, y[0]), V(dadd)(mean, y[1])));
+}
+
+/* low + u * (high - low) in double, at most the largest result. */
+DVTI_INLINE V(i) V(uniform)(V(i) w, const dvti_launch *launch) {
+    const V(d) low = V(dset)(launch->f[0]), range = V(dset)(launch->f[1] - launch->f[0]);
+    const V(d) largest = V(dset)(launch->f[2]);
+    V(f) u = V(mul)(V(to_f)(V(ishr)(w, 8)), V(set)(1.0f / 16777216.0f));
+    V(d) a, b;
+    if (launch->f[0] == 0 && launch->f[1] == 1) /* then nothing rounds */
+        return V(as_i)(u);
+    a = V(dmin)(V(dadd)(low, V(dmul)(V(widen_low)(u), range)), largest);
+    b = V(dmin)(V(dadd)(low, V(dmul)(V(widen_high)(u), range)), largest);
+    return V(as_i)(V(narrow)(a, b));
+}
+
+/* 1 where w < p * 2^32; comparing needs a sign, so both are moved by 2^31. */
+DVTI_INLINE V(i) V(bernoulli)(V(i) w, double threshold) {
+    const V(i) one = V(as_i)(V(set)(1)), none = V(iset)(0), middle = V(iset)(INT32_MIN);
+    double limit = ceil(threshold);
+    V(i) bound;
+    if (!(limit > 0))
+        return none;
+    if (limit >= 4294967296.0)
+        return one;
+    bound = V(ixor)(V(iset)((int32_t)(uint32_t)limit), middle);
+    return V(iselect)(V(igt)(bound, V(ixor)(w, middle)), one, none);
+}
+
+/* Groups first..first + 15 of a launch of Philox, as 64 floats. */
+DVTI_INLINE void V(random_block)(const dvti_launch *launch, int64_t first, int32_t *to) {
+    uint64_t key_bits = (uint64_t)launch->i[1], place_bits = (uint64_t)launch->i[3];
+    uint32_t key[2], place[2];
+    V(words) r;
+    int k;
+    key[0] = (uint32_t)(key_bits >> 32);
+    key[1] = (uint32_t)key_bits;
+    place[0] = (uint32_t)(place_bits >> 32);
+    place[1] = (uint32_t)place_bits;
+    r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, place, key);
+    if (launch->op == DVTI_OP_normal) {
+        V(normal_pair)(r.w[0], r.w[1], launch, &r.w[0], &r.w[1]);
+        V(normal_pair)(r.w[2], r.w[3], launch, &r.w[2], &r.w[3]);
+    } else if (launch->op == DVTI_OP_uniform) {
+        for (k = 0; k < 4; k++)
+            r.w[k] = V(uniform)(r.w[k], launch);
+    } else {
+        for (k = 0; k < 4; k++)
+            r.w[k] = V(bernoulli)(r.w[k], launch->f[0] * 4294967296.0);
+    }
+    V(store4)(to, r.w[0], r.w[1], r.w[2], r.w[3]);
+}
+
+/* Elements 4 * first.. of out[0], which is float32; groups of 4, the last one may be cut by the array's end. */
+static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end) {
+    int64_t n = launch->i[6];
+    int32_t last[64];
+    for (; first < end; first += 16) {
+        float *to = (float *)launch->out[0].data + 4 * first;
+        int64_t here = DVTI_MIN(4 * (end - first), n - 4 * first);
+        if (here >= 64) {
+            V(random_block)(launch, first, (int32_t *)(void *)to);
+        } else {
+            V(random_block)(launch, first, last);
+            memcpy(to, last, (size_t)here * sizeof *to);
+        }
+    }
+}
+/* ==== end src/3_cpu/simd/random.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step),
+                                   &V(gemm_kernels), &V(gemm_dkernels), V(random_f32)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 20 "src/3_cpu/simd/tier_plain.c"

@@ -88,7 +88,7 @@ static const struct {
     const char *name;
     dvt_array *(*call)(dvt_array *);
     float low, high;
-} unary[] = {{"exp", dvt_exp, -4, 4},   {"log", dvt_log, 0.01f, 10},   {"tanh", dvt_tanh, -4, 4},
+} unary[] = {{"exp", dvt_exp, -4, 4},   {"log", dvt_log, 0.01f, 10},     {"tanh", dvt_tanh, -4, 4},
              {"sin", dvt_sin, -10, 10}, {"sigmoid", dvt_sigmoid, -8, 8}, {"erf", dvt_erf, -3, 3},
              {"gelu", dvt_gelu, -4, 4}, {"sqrt", dvt_sqrt, 0, 10},       {"relu", dvt_relu, -1, 1}};
 
@@ -108,8 +108,9 @@ static void call_add(runner_case *c) {
 
 /* ---- along axes ---- */
 enum { SUM, MEAN, VAR, MAX, ARGMAX, SOFTMAX, LAYERNORM, TRANSPOSE };
-static const char *const along[] = {"sum",     "mean",      "var",      "max", "argmax",
-                                    "softmax", "layernorm", "transpose"};
+
+static const char *const along[] = {"sum",    "mean",    "var",       "max",
+                                    "argmax", "softmax", "layernorm", "transpose"};
 
 static void call_along(runner_case *c) {
     state *s = (state *)c->user;

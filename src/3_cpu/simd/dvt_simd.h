@@ -77,6 +77,8 @@ typedef struct dvti_simd {
     dvti_fold (*fold)(dvti_op op);
     dvti_update_fn (*step)(dvti_op op, int states);
     const dvti_simd_gemm *gemm_f32, *gemm_f64;
+    /* Groups first..end-1, of four elements each, of uniform, normal or bernoulli from Philox into float32. */
+    void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end);
 } dvti_simd;
 
 /* NULL: the reference computes. */

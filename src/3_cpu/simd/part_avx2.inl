@@ -100,6 +100,20 @@ DVTI_PART2(pi, p_imul, pi, pi, _mm256_mullo_epi32(a, b))
 DVTI_PART2(pi, p_iand, pi, pi, _mm256_and_si256(a, b))
 DVTI_PART2(pi, p_ior, pi, pi, _mm256_or_si256(a, b))
 DVTI_PART2(pi, p_ixor, pi, pi, _mm256_xor_si256(a, b))
+DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
+    V(pi) even = _mm256_mul_epu32(a, b);
+    V(pi) odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
+    *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+    return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+}
+DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
+    V(pi) ab = _mm256_unpacklo_epi32(a, b), cd = _mm256_unpacklo_epi32(c, d);
+    V(pi) AB = _mm256_unpackhi_epi32(a, b), CD = _mm256_unpackhi_epi32(c, d);
+    _mm256_storeu_si256((__m256i *)p, _mm256_unpacklo_epi64(ab, cd));
+    _mm256_storeu_si256((__m256i *)(p + 8), _mm256_unpackhi_epi64(ab, cd));
+    _mm256_storeu_si256((__m256i *)(p + 16), _mm256_unpacklo_epi64(AB, CD));
+    _mm256_storeu_si256((__m256i *)(p + 24), _mm256_unpackhi_epi64(AB, CD));
+}
 DVTI_PART_SHIFT(pi, p_ishl, _mm256_slli_epi32(a, (unsigned)n))
 DVTI_PART_SHIFT(pi, p_ishr, _mm256_srli_epi32(a, (unsigned)n))
 DVTI_PART_SHIFT(pi, p_isar, _mm256_srai_epi32(a, (unsigned)n))

@@ -93,6 +93,20 @@ DVTI_PART2(pi, p_imul, pi, pi, _mm512_mullo_epi32(a, b))
 DVTI_PART2(pi, p_iand, pi, pi, _mm512_and_si512(a, b))
 DVTI_PART2(pi, p_ior, pi, pi, _mm512_or_si512(a, b))
 DVTI_PART2(pi, p_ixor, pi, pi, _mm512_xor_si512(a, b))
+DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
+    V(pi) even = _mm512_mul_epu32(a, b);
+    V(pi) odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
+    *high = _mm512_mask_mov_epi32(_mm512_srli_epi64(even, 32), 0xaaaa, odd);
+    return _mm512_mask_mov_epi32(even, 0xaaaa, _mm512_slli_epi64(odd, 32));
+}
+DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
+    V(pi) ab = _mm512_unpacklo_epi32(a, b), cd = _mm512_unpacklo_epi32(c, d);
+    V(pi) AB = _mm512_unpackhi_epi32(a, b), CD = _mm512_unpackhi_epi32(c, d);
+    _mm512_storeu_si512(p, _mm512_unpacklo_epi64(ab, cd));
+    _mm512_storeu_si512(p + 16, _mm512_unpackhi_epi64(ab, cd));
+    _mm512_storeu_si512(p + 32, _mm512_unpacklo_epi64(AB, CD));
+    _mm512_storeu_si512(p + 48, _mm512_unpackhi_epi64(AB, CD));
+}
 DVTI_PART_SHIFT(pi, p_ishl, _mm512_slli_epi32(a, (unsigned)n))
 DVTI_PART_SHIFT(pi, p_ishr, _mm512_srli_epi32(a, (unsigned)n))
 DVTI_PART_SHIFT(pi, p_isar, _mm512_srai_epi32(a, (unsigned)n))

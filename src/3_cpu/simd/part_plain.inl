@@ -13,6 +13,8 @@
      p_widen_low, p_widen_high half of a part as doubles, p_narrow(low, high) back
      p_zip_low(a, b) = a[0], b[0], a[1], b[1] ..: the lower halves; p_zip_high the upper ones
      p_load_f16, p_store_f16 float16 in memory;   p_load_u16, p_store_u16 the low 16 bits of every lane
+     p_umul(a, b, &high) the low and high halves of products without sign
+     p_store4(p, a, b, c, d)   lane j + 4 l of a, b, c, d (j < 4) one after the other, as group j * (lanes / 4) + l
      p_ishl, p_ishr (zeros come in), p_isar (the sign comes in)
    Doubles have a d before the word, int32 an i, int64 an l, masks an m or an n. */
 #define DVTI_PARTS 4
@@ -243,6 +245,27 @@ DVTI_PART2(pi, p_imul, pi, pi, (V(pi))((V(pu))a * (V(pu))b))
 DVTI_PART2(pi, p_iand, pi, pi, a &b)
 DVTI_PART2(pi, p_ior, pi, pi, a | b)
 DVTI_PART2(pi, p_ixor, pi, pi, a ^ b)
+DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
+    V(pi) low;
+    int k;
+    for (k = 0; k < 4; k++) {
+        uint64_t product = (uint64_t)(uint32_t)a[k] * (uint32_t)b[k];
+        low[k] = (int32_t)(uint32_t)product;
+        (*high)[k] = (int32_t)(product >> 32);
+    }
+    return low;
+}
+
+DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
+    int k;
+    for (k = 0; k < 4; k++, p += 4) {
+        p[0] = a[k];
+        p[1] = b[k];
+        p[2] = c[k];
+        p[3] = d[k];
+    }
+}
+
 DVTI_PART_SHIFT(pi, p_ishl, (V(pi))((V(pu))a << n))
 DVTI_PART_SHIFT(pi, p_ishr, (V(pi))((V(pu))a >> n))
 DVTI_PART_SHIFT(pi, p_isar, a >> n)

@@ -50,6 +50,9 @@ typedef struct V(n) {
 #define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
 
+#define DVTI_DO_UMUL(p, at, name) r.p = V(p_##name)(a.p, b.p, &high->p);
+#define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, a.p, b.p, c.p, d.p);
+
 #define DVTI_LIFT1(R, name, A)                                                                     \
     DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
         V(R) r;                                                                                    \
@@ -174,6 +177,22 @@ DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
 DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
+
+DVTI_INLINE V(i) V(umul)(V(i) a, V(i) b, V(i) * high) {
+    V(i) r;
+    DVTI_EACH_PART(DVTI_DO_UMUL, umul)
+    return r;
+}
+
+/* Four words for each of 16 groups, group after group: lane i has group V(group_of_lane)(i). */
+DVTI_INLINE void V(store4)(int32_t *to, V(i) a, V(i) b, V(i) c, V(i) d) {
+    DVTI_EACH_PART(DVTI_DO_STORE4, store4)
+}
+
+DVTI_INLINE int V(group_of_lane)(int i) {
+    int part = i / DVTI_PART_F, lane = i % DVTI_PART_F;
+    return part * DVTI_PART_F + lane % 4 * (DVTI_PART_F / 4) + lane / 4;
+}
 
 /* double */
 DVTI_LIFT_SET(d, dset, double)
@@ -396,6 +415,8 @@ DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
 #undef DVTI_DO_LOAD_N
 #undef DVTI_DO_STORE_N
 #undef DVTI_DO_BITS
+#undef DVTI_DO_UMUL
+#undef DVTI_DO_STORE4
 #undef DVTI_LIFT1
 #undef DVTI_LIFT2
 #undef DVTI_LIFT3

@@ -1,0 +1,191 @@
+/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
+   place of double's logarithm, sine and cosine, which almost never reaches a float). Lanes hold the counters in the order in which
+   V(store4) puts their words into memory one after the other. */
+typedef struct V(words) {
+    V(i) w[4];
+} V(words);
+
+/* The words of 16 groups, from number `at` on. Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
+DVTI_INLINE V(words) V(philox)(uint64_t at, const uint32_t place[2], const uint32_t key[2]) {
+    int32_t low[16], high[16];
+    uint32_t k0 = key[0], k1 = key[1];
+    V(words) r;
+    V(i) high0, high1, low0, low1;
+    int i;
+    for (i = 0; i < 16; i++) {
+        uint64_t counter = at + (uint64_t)V(group_of_lane)(i);
+        low[i] = (int32_t)(uint32_t)counter;
+        high[i] = (int32_t)(uint32_t)(counter >> 32);
+    }
+    r.w[0] = V(iload)(low);
+    r.w[1] = V(iload)(high);
+    r.w[2] = V(iset)((int32_t)place[0]);
+    r.w[3] = V(iset)((int32_t)place[1]);
+    for (i = 0; i < 10; i++) {
+        low0 = V(umul)(r.w[0], V(iset)((int32_t)0xD2511F53u), &high0);
+        low1 = V(umul)(r.w[2], V(iset)((int32_t)0xCD9E8D57u), &high1);
+        r.w[0] = V(ixor)(V(ixor)(high1, r.w[1]), V(iset)((int32_t)k0));
+        r.w[1] = low1;
+        r.w[2] = V(ixor)(V(ixor)(high0, r.w[3]), V(iset)((int32_t)k1));
+        r.w[3] = low0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return r;
+}
+
+/* Two halves of 8 doubles. */
+typedef struct V(dd) {
+    V(d) low, high;
+} V(dd);
+
+/* Numbers of 32 bits, with sign or without, exactly: they have no float, but their halves do. */
+DVTI_INLINE V(dd) V(wide)(V(i) w, bool with_sign) {
+    const V(d) upper = V(dset)(65536);
+    V(f) a = V(to_f)(with_sign ? V(isar)(w, 16) : V(ishr)(w, 16));
+    V(f) b = V(to_f)(V(iand)(w, V(iset)(0xffff)));
+    V(dd) r;
+    r.low = V(dfma)(V(widen_low)(a), upper, V(widen_low)(b));
+    r.high = V(dfma)(V(widen_high)(a), upper, V(widen_high)(b));
+    return r;
+}
+
+/* log(x) of normal x > 0, to less than a unit in the last place. Source: the method and coefficients of fdlibm's e_log.c: x = 2^k (1 + f),
+   s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). */
+DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {
+    const V(l) one = V(as_l)(V(dset)(1));
+    V(l) bits = V(as_l)(x);
+    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));
+    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),
+                     V(dset)(4503599627370496. + 1023));
+    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));
+    V(d) f, s, z, w, odd, even, half;
+    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);
+    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);
+    f = V(dsub)(m, V(dset)(1));
+    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));
+    z = V(dmul)(s, s);
+    w = V(dmul)(z, z);
+    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));
+    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));
+    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));
+    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));
+    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));
+    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));
+    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),
+                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));
+    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));
+}
+
+/* Sine and cosine of t, |t| <= pi / 4, to less than a unit in the last place. Source: fdlibm's k_sin.c and k_cos.c. */
+DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {
+    V(d) z = V(dmul)(t, t), p, q;
+    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));
+    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));
+    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));
+    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));
+    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));
+    *sine = V(dfma)(V(dmul)(z, p), t, t);
+    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));
+    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));
+    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));
+    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));
+    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));
+    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));
+}
+
+/* r times the cosine and the sine of 2 pi p / 2^32, p = quarter * 2^30 + rest, |rest| <= 2^29. */
+DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {
+    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));
+    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));
+    V(n) below = V(dge)(quarter, V(dset)(2));
+    V(d) sine, cosine;
+    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);
+    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));
+    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));
+}
+
+/* The Box-Muller transform: two normal numbers of 16 pairs of words. */
+DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, const dvti_launch *launch, V(i) * even,
+                                V(i) * odd) {
+    const V(d) mean = V(dset)(launch->f[0]), deviation = V(dset)(launch->f[1]);
+    const V(d) scale = V(dset)(1.0 / 4294967296.0), minus_two = V(dset)(-2), one = V(dset)(1);
+    V(i) quarter = V(ishr)(V(iadd)(second, V(iset)(0x20000000)), 30);
+    V(dd) u = V(wide)(first, false), rest = V(wide)(V(isub)(second, V(ishl)(quarter, 30)), true);
+    V(f) q = V(to_f)(quarter);
+    V(d) x[2], y[2], r;
+    r = V(dlog_normal)(V(dmul)(V(dadd)(u.low, one), scale));
+    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
+    V(dpolar)(r, rest.low, V(widen_low)(q), &x[0], &y[0]);
+    r = V(dlog_normal)(V(dmul)(V(dadd)(u.high, one), scale));
+    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
+    V(dpolar)(r, rest.high, V(widen_high)(q), &x[1], &y[1]);
+    *even = V(as_i)(V(narrow)(V(dadd)(mean, x[0]), V(dadd)(mean, x[1])));
+    *odd = V(as_i)(V(narrow)(V(dadd)(mean, y[0]), V(dadd)(mean, y[1])));
+}
+
+/* low + u * (high - low) in double, at most the largest result. */
+DVTI_INLINE V(i) V(uniform)(V(i) w, const dvti_launch *launch) {
+    const V(d) low = V(dset)(launch->f[0]), range = V(dset)(launch->f[1] - launch->f[0]);
+    const V(d) largest = V(dset)(launch->f[2]);
+    V(f) u = V(mul)(V(to_f)(V(ishr)(w, 8)), V(set)(1.0f / 16777216.0f));
+    V(d) a, b;
+    if (launch->f[0] == 0 && launch->f[1] == 1) /* then nothing rounds */
+        return V(as_i)(u);
+    a = V(dmin)(V(dadd)(low, V(dmul)(V(widen_low)(u), range)), largest);
+    b = V(dmin)(V(dadd)(low, V(dmul)(V(widen_high)(u), range)), largest);
+    return V(as_i)(V(narrow)(a, b));
+}
+
+/* 1 where w < p * 2^32; comparing needs a sign, so both are moved by 2^31. */
+DVTI_INLINE V(i) V(bernoulli)(V(i) w, double threshold) {
+    const V(i) one = V(as_i)(V(set)(1)), none = V(iset)(0), middle = V(iset)(INT32_MIN);
+    double limit = ceil(threshold);
+    V(i) bound;
+    if (!(limit > 0))
+        return none;
+    if (limit >= 4294967296.0)
+        return one;
+    bound = V(ixor)(V(iset)((int32_t)(uint32_t)limit), middle);
+    return V(iselect)(V(igt)(bound, V(ixor)(w, middle)), one, none);
+}
+
+/* Groups first..first + 15 of a launch of Philox, as 64 floats. */
+DVTI_INLINE void V(random_block)(const dvti_launch *launch, int64_t first, int32_t *to) {
+    uint64_t key_bits = (uint64_t)launch->i[1], place_bits = (uint64_t)launch->i[3];
+    uint32_t key[2], place[2];
+    V(words) r;
+    int k;
+    key[0] = (uint32_t)(key_bits >> 32);
+    key[1] = (uint32_t)key_bits;
+    place[0] = (uint32_t)(place_bits >> 32);
+    place[1] = (uint32_t)place_bits;
+    r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, place, key);
+    if (launch->op == DVTI_OP_normal) {
+        V(normal_pair)(r.w[0], r.w[1], launch, &r.w[0], &r.w[1]);
+        V(normal_pair)(r.w[2], r.w[3], launch, &r.w[2], &r.w[3]);
+    } else if (launch->op == DVTI_OP_uniform) {
+        for (k = 0; k < 4; k++)
+            r.w[k] = V(uniform)(r.w[k], launch);
+    } else {
+        for (k = 0; k < 4; k++)
+            r.w[k] = V(bernoulli)(r.w[k], launch->f[0] * 4294967296.0);
+    }
+    V(store4)(to, r.w[0], r.w[1], r.w[2], r.w[3]);
+}
+
+/* Elements 4 * first.. of out[0], which is float32; groups of 4, the last one may be cut by the array's end. */
+static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end) {
+    int64_t n = launch->i[6];
+    int32_t last[64];
+    for (; first < end; first += 16) {
+        float *to = (float *)launch->out[0].data + 4 * first;
+        int64_t here = DVTI_MIN(4 * (end - first), n - 4 * first);
+        if (here >= 64) {
+            V(random_block)(launch, first, (int32_t *)(void *)to);
+        } else {
+            V(random_block)(launch, first, last);
+            memcpy(to, last, (size_t)here * sizeof *to);
+        }
+    }
+}

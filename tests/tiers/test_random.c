@@ -1,0 +1,89 @@
+/* Random numbers of every tier: the reference's, at any place, with any end, and no element more. */
+#include "tiers.h"
+
+static void check_random(dvti_op op, uint64_t at, int64_t n, double a, double b) {
+    guard expected = guard_new((size_t)n * sizeof(float)),
+          got = guard_new((size_t)n * sizeof(float));
+    float *want = (float *)guard_end(expected, (size_t)n * sizeof(float));
+    float *have = (float *)guard_end(got, (size_t)n * sizeof(float));
+    dvti_launch launch;
+    int64_t i, differ;
+    memset(&launch, 0, sizeof launch);
+    launch.kernel = DVTI_K_RANDOM;
+    launch.op = op;
+    launch.n_out = 1;
+    launch.out[0].dtype = DVT_F32;
+    launch.out[0].ndim = 1;
+    launch.out[0].dim[0] = n;
+    launch.out[0].stride[0] = 1;
+    launch.f[0] = a;
+    launch.f[1] = b;
+    launch.f[2] = (double)nextafterf((float)b, -INFINITY);
+    launch.i[0] = 0; /* Philox */
+    launch.i[1] = (int64_t)0x9e3779b97f4a7c15ULL;
+    launch.i[2] = (int64_t)at;
+    launch.i[3] = 0x100000003LL;
+    launch.i[6] = n;
+    launch.out[0].data = want;
+    CHECK(dvt_set_cpu_isa("reference") == DVT_OK);
+    dvti_cpu_run(&launch);
+    launch.out[0].data = have;
+    FOR_EACH_TIER({
+        memset(have, 0xff, (size_t)n * sizeof(float));
+        CHECK(dvt_set_cpu_isa(tier->name) == DVT_OK);
+        dvti_cpu_run(&launch);
+        for (i = differ = 0; i < n; i++)
+            differ += !(op == DVTI_OP_normal ? dvt_test_close(have[i], want[i], 2e-7)
+                                             : have[i] == want[i]);
+        dvt_test_check(differ == 0, __FILE__, __LINE__,
+                       "%s, operation %d from counter %llu, %lld elements: %lld differ", tier->name,
+                       (int)op, (unsigned long long)at, (long long)n, (long long)differ);
+    });
+    CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+    guard_free(expected);
+    guard_free(got);
+}
+
+DVT_TEST(random_numbers_of_every_tier) {
+    /* the second and third: the low word of the counter, and the whole of it, wrap within a vector */
+    static const uint64_t places[] = {0, 0xfffffffaULL, 0xfffffffffffffffcULL, 123456789012345ULL};
+    int64_t n;
+    int k;
+    for (k = 0; k < 4; k++)
+        for (n = 1; n < 400; n += n < 140 ? 1 : 37) {
+            check_random(DVTI_OP_uniform, places[k], n, 0, 1);
+            check_random(DVTI_OP_uniform, places[k], n, -2.5, 7.25);
+            check_random(DVTI_OP_normal, places[k], n, 0, 1);
+            check_random(DVTI_OP_normal, places[k], n, 3, 0.5);
+            check_random(DVTI_OP_bernoulli, places[k], n, 0.3, 0);
+        }
+    check_random(DVTI_OP_bernoulli, 5, 1000, 0, 0);
+    check_random(DVTI_OP_bernoulli, 5, 1000, 1, 0);
+    check_random(DVTI_OP_bernoulli, 5, 1000, 0.9999999999, 0);
+}
+
+/* Of a million normal numbers hardly one differs from the reference's in its last place. */
+DVT_TEST(normal_numbers_have_the_bits_of_the_reference) {
+    enum { N = 1000000 };
+
+    dvt_array *a, *b;
+    float *x, *y;
+    int64_t i, differ = 0;
+    FOR_EACH_TIER({
+        CHECK(dvt_set_cpu_isa("reference") == DVT_OK);
+        dvt_seed(7);
+        a = dvt_normal(0, 1, DVT_SHAPE(N), DVT_F32, dvt_cpu());
+        CHECK(dvt_set_cpu_isa(tier->name) == DVT_OK);
+        dvt_seed(7);
+        b = dvt_normal(0, 1, DVT_SHAPE(N), DVT_F32, dvt_cpu());
+        x = (float *)dvt_data(a);
+        y = (float *)dvt_data(b);
+        for (i = differ = 0; i < N; i++)
+            differ += !same_bits_f32(x[i], y[i]);
+        dvt_test_check(differ <= 2, __FILE__, __LINE__, "%s: %lld of %d differ", tier->name,
+                       (long long)differ, N);
+        dvt_release(a);
+        dvt_release(b);
+    });
+    CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+}
