@@ -66,6 +66,7 @@
    DEVTENSOR_NO_CUDA          leave out the CUDA driver; virtual GPUs stay
    DEVTENSOR_NO_FILES         leave out everything that opens a file
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
+   DEVTENSOR_NO_AVX512        leave out the kernels for AVX-512, which saves their compile time
    DEVTENSOR_PLAIN_TIER       on x86 too: the tier of processors that have no tier of their own
    DEVTENSOR_NO_CALL_SITES    do not remember the file and line at which arrays were made
    DEVTENSOR_NO_STDERR        no default logger: nothing is ever printed unless a logger is set
@@ -93,7 +94,7 @@
    error, off */
 
 #ifdef DEVTENSOR_LINES
-#line 35 "src/0_api/dvt_config.h"
+#line 36 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -2144,8 +2145,6 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #include <immintrin.h>
 #if defined(_MSC_VER) && !defined(__clang__)
 #include <intrin.h>
-#else
-#include <cpuid.h>
 #endif
 #elif defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__))
 #include <arm_neon.h>
@@ -7320,7 +7319,9 @@ DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
 
 #if DVTI_X86
+#if !defined(DEVTENSOR_NO_AVX512)
 DVTI_FN const dvti_simd *dvti_simd_avx512(void);
+#endif
 DVTI_FN const dvti_simd *dvti_simd_avx2(void);
 #endif
 #if DVTI_PLAIN
@@ -12856,20 +12857,23 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 #endif
 
 #if DVTI_X86
-/* Leaf and subleaf of CPUID; zeros where the processor does not know the leaf. */
-static void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]) {
+static void dvti_cpuid_leaf(unsigned leaf, unsigned subleaf, unsigned out[4]) {
 #if defined(_MSC_VER) && !defined(__clang__)
-    int info[4];
-    __cpuid(info, 0);
-    if ((unsigned)info[0] >= leaf)
-        __cpuidex(info, (int)leaf, (int)subleaf);
-    else
-        memset(info, 0, sizeof info);
-    memcpy(out, info, sizeof info);
+    __cpuidex((int *)out, (int)leaf, (int)subleaf);
 #else
-    if (!__get_cpuid_count(leaf, subleaf, &out[0], &out[1], &out[2], &out[3]))
-        memset(out, 0, 4 * sizeof *out);
+    __asm__ volatile("cpuid"
+                     : "=a"(out[0]), "=b"(out[1]), "=c"(out[2]), "=d"(out[3])
+                     : "a"(leaf), "c"(subleaf));
 #endif
+}
+
+/* Zeros where the processor does not know the leaf. */
+static void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]) {
+    unsigned highest[4];
+    dvti_cpuid_leaf(0, 0, highest);
+    memset(out, 0, 4 * sizeof *out);
+    if (leaf <= highest[0])
+        dvti_cpuid_leaf(leaf, subleaf, out);
 }
 
 /* The registers that the operating system saves when it changes threads. Only where CPUID says that there is such an instruction. */
@@ -12904,8 +12908,11 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]) {
 #if DVTI_X86
     bool avx2, avx512;
     dvti_x86_has(&avx2, &avx512);
+    (void)avx512;
+#if !defined(DEVTENSOR_NO_AVX512)
     if (avx512)
         tier[n++] = dvti_simd_avx512();
+#endif
     if (avx2)
         tier[n++] = dvti_simd_avx2();
 #endif
@@ -15205,7 +15212,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/tier_avx512.c"
 #endif
-#if DVTI_X86
+#if DVTI_X86 && !defined(DEVTENSOR_NO_AVX512)
 #if defined(__clang__)
 #pragma clang attribute push(                                                                      \
     __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c"))),                   \

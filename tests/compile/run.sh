@@ -103,7 +103,7 @@ start alone alone $CC
 has g++ && start two_units_cxx two_units "$D/two_cxx" "$LIBRARY" g++ -x c++ -std=c++11
 
 # ---- every switch alone, and all together ----
-switches="NO_THREADS NO_CUDA NO_FILES NO_NN NO_CALL_SITES NO_STDERR LINES"
+switches="NO_THREADS NO_CUDA NO_FILES NO_NN NO_AVX512 PLAIN_TIER NO_CALL_SITES NO_STDERR LINES"
 all=""
 for switch in $switches; do
     start "smoke.$switch" smoke "$D/smoke.$switch" $CC -std=gnu99 $W -DDEVTENSOR_$switch

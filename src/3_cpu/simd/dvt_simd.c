@@ -2,20 +2,23 @@
 #include "3_cpu/simd/dvt_simd.h"
 
 #if DVTI_X86
-/* Leaf and subleaf of CPUID; zeros where the processor does not know the leaf. */
-static void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]) {
+static void dvti_cpuid_leaf(unsigned leaf, unsigned subleaf, unsigned out[4]) {
 #if defined(_MSC_VER) && !defined(__clang__)
-    int info[4];
-    __cpuid(info, 0);
-    if ((unsigned)info[0] >= leaf)
-        __cpuidex(info, (int)leaf, (int)subleaf);
-    else
-        memset(info, 0, sizeof info);
-    memcpy(out, info, sizeof info);
+    __cpuidex((int *)out, (int)leaf, (int)subleaf);
 #else
-    if (!__get_cpuid_count(leaf, subleaf, &out[0], &out[1], &out[2], &out[3]))
-        memset(out, 0, 4 * sizeof *out);
+    __asm__ volatile("cpuid"
+                     : "=a"(out[0]), "=b"(out[1]), "=c"(out[2]), "=d"(out[3])
+                     : "a"(leaf), "c"(subleaf));
 #endif
+}
+
+/* Zeros where the processor does not know the leaf. */
+static void dvti_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4]) {
+    unsigned highest[4];
+    dvti_cpuid_leaf(0, 0, highest);
+    memset(out, 0, 4 * sizeof *out);
+    if (leaf <= highest[0])
+        dvti_cpuid_leaf(leaf, subleaf, out);
 }
 
 /* The registers that the operating system saves when it changes threads. Only where CPUID says that there is such an instruction. */
@@ -50,8 +53,11 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]) {
 #if DVTI_X86
     bool avx2, avx512;
     dvti_x86_has(&avx2, &avx512);
+    (void)avx512;
+#if !defined(DEVTENSOR_NO_AVX512)
     if (avx512)
         tier[n++] = dvti_simd_avx512();
+#endif
     if (avx2)
         tier[n++] = dvti_simd_avx2();
 #endif

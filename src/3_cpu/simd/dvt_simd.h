@@ -93,7 +93,9 @@ DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
 
 #if DVTI_X86
+#if !defined(DEVTENSOR_NO_AVX512)
 DVTI_FN const dvti_simd *dvti_simd_avx512(void);
+#endif
 DVTI_FN const dvti_simd *dvti_simd_avx2(void);
 #endif
 #if DVTI_PLAIN
