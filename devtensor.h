@@ -7245,6 +7245,15 @@ typedef struct dvti_simd_gemm {
 #else
 #define DVTI_INLINE static __forceinline
 #endif
+/* Arrays of vectors stay in registers only where loops over them are unrolled. */
+#define DVTI_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define DVTI_REPEAT(n) DVTI_PRAGMA(clang loop unroll(full))
+#elif defined(__GNUC__)
+#define DVTI_REPEAT(n) DVTI_PRAGMA(GCC unroll n)
+#else
+#define DVTI_REPEAT(n)
+#endif
 /* The tier of processors that have no file of their own needs the compiler's vector types. x86 processors without AVX2 are too old to pay
    for it with two seconds of everybody's compile time: there the reference computes, and the tests ask for this tier. */
 #if (defined(__GNUC__) || defined(__clang__)) && (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TIER))
@@ -7305,6 +7314,10 @@ typedef struct dvti_simd {
     const dvti_simd_gemm *gemm_f32, *gemm_f64;
     /* Groups first..end-1, of four elements each, of uniform, normal or bernoulli from Philox into float32. */
     void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end);
+    /* n > 0 elements; y may be x. */
+    void (*softmax)(const float *x, float *y, int64_t n, bool logarithm);
+    /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
+    void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
 } dvti_simd;
 
 /* NULL: the reference computes. */
@@ -7316,6 +7329,8 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
 /* Whole launches by a tier's kernels. False: not one that they are made for, nothing is done. */
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
+DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd);
+DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
 
 #if DVTI_X86
@@ -8046,6 +8061,200 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #ifdef DEVTENSOR_LINES
 #line 36 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cpu/cpu_softmax.c ==== */
+/* softmax and log_softmax by a tier's loop, one row at a time. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
+   copied to the stack when they are short enough. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/cpu_softmax.c"
+#endif
+
+#define DVTI_SOFTMAX_COPY 2048 /* elements of such a row at most */
+
+typedef struct dvti_soft_plan {
+    const dvti_simd *simd;
+    dvti_view in, out; /* all axes but the last */
+    int64_t n, in_step, out_step;
+    bool direct, logarithm;
+} dvti_soft_plan;
+
+static void dvti_soft_rows(void *user, int64_t begin, int64_t end) {
+    const dvti_soft_plan *plan = (const dvti_soft_plan *)user;
+    const int64_t size = dvt_dtype_size(plan->in.dtype);
+    dvti_cursor from = dvti_cursor_at(&plan->in, begin), to = dvti_cursor_at(&plan->out, begin);
+    float row[DVTI_SOFTMAX_COPY];
+    int64_t k;
+    for (k = begin; k < end; k++) {
+        const char *x = (const char *)plan->in.data + from.at * size;
+        char *y = (char *)plan->out.data + to.at * size;
+        if (plan->direct) {
+            plan->simd->softmax((const float *)(const void *)x, (float *)(void *)y, plan->n,
+                                plan->logarithm);
+        } else {
+            dvti_load_row_f32(x, plan->in.dtype, plan->in_step, plan->n, row);
+            plan->simd->softmax(row, row, plan->n, plan->logarithm);
+            dvti_store_row_f32(y, plan->out.dtype, plan->out_step, plan->n, row);
+        }
+        if (k + 1 < end) {
+            dvti_cursor_advance(&from, &plan->in, 1);
+            dvti_cursor_advance(&to, &plan->out, 1);
+        }
+    }
+}
+
+/* Takes the last axis away and returns its step. */
+static int64_t dvti_soft_split(const dvti_view *view, dvti_view *rows) {
+    *rows = *view;
+    rows->ndim = view->ndim - 1;
+    dvti_merge_axes(rows);
+    return view->stride[view->ndim - 1];
+}
+
+DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd) {
+    const dvti_view *in = &launch->in[0], *out = &launch->out[0];
+    dvt_dtype dtype = in->dtype;
+    dvti_soft_plan plan;
+    plan.n = in->dim[in->ndim - 1];
+    plan.in_step = dvti_soft_split(in, &plan.in);
+    plan.out_step = dvti_soft_split(out, &plan.out);
+    plan.direct = dtype == DVT_F32 && (plan.n == 1 || (plan.in_step == 1 && plan.out_step == 1));
+    if (dtype != out->dtype || plan.n == 0 ||
+        (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16) ||
+        (!plan.direct && plan.n > DVTI_SOFTMAX_COPY))
+        return false;
+    plan.simd = simd;
+    plan.logarithm = launch->op == DVTI_OP_log_softmax;
+    dvti_parallel_for(dvti_view_size(&plan.in), 30 + (plan.direct ? 0.4 : 1.5) * (double)plan.n,
+                      dvti_soft_rows, &plan);
+    return true;
+}
+
+#undef DVTI_SOFTMAX_COPY
+/* ==== end src/3_cpu/cpu_softmax.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 37 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/cpu_transpose.c ==== */
+/* Copies across the order of memory: rows that become columns. A strip of 64 columns is done in blocks of 16 x 16, so that four cache lines
+   of a row are written one after the other, and every line of either side is touched in one go: lines of rows that are a power of two
+   apart push each other out of the cache. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/cpu_transpose.c"
+#endif
+
+#define DVTI_TURN 16
+#define DVTI_TURN_STRIP 64
+
+typedef struct dvti_turn_plan {
+    const dvti_simd *simd;
+    dvti_view in, out;     /* the axes apart from the two below */
+    int64_t size;          /* of an element */
+    int64_t rows, columns; /* of out: elements of a row lie side by side; in: those of a column */
+    int64_t row_step, column_step; /* of out from row to row, of in from column to column */
+    int64_t strips;
+} dvti_turn_plan;
+
+/* Row by row of `to`, for any number of rows and columns. */
+#define DVTI_DEFINE_TURN(name, T)                                                                  \
+    static void name(const void *from, int64_t from_step, void *to, int64_t to_step, int64_t rows, \
+                     int64_t columns) {                                                            \
+        const T *x = (const T *)from;                                                              \
+        T *y = (T *)to;                                                                            \
+        int64_t r, c;                                                                              \
+        for (r = 0; r < rows; r++)                                                                 \
+            for (c = 0; c < columns; c++)                                                          \
+                y[r * to_step + c] = x[c * from_step + r];                                         \
+    }
+DVTI_DEFINE_TURN(dvti_turn_8, uint8_t)
+DVTI_DEFINE_TURN(dvti_turn_16, uint16_t)
+DVTI_DEFINE_TURN(dvti_turn_32, uint32_t)
+DVTI_DEFINE_TURN(dvti_turn_64, uint64_t)
+#undef DVTI_DEFINE_TURN
+
+static void dvti_turn_block(const dvti_turn_plan *p, const void *x, void *y, int64_t rows,
+                            int64_t columns) {
+    if (p->size == 4 && rows == DVTI_TURN && columns == DVTI_TURN)
+        p->simd->turn((const float *)x, p->column_step, (float *)y, p->row_step);
+    else if (p->size == 4)
+        dvti_turn_32(x, p->column_step, y, p->row_step, rows, columns);
+    else if (p->size == 8)
+        dvti_turn_64(x, p->column_step, y, p->row_step, rows, columns);
+    else if (p->size == 2)
+        dvti_turn_16(x, p->column_step, y, p->row_step, rows, columns);
+    else
+        dvti_turn_8(x, p->column_step, y, p->row_step, rows, columns);
+}
+
+static void dvti_turn_strips(void *user, int64_t begin, int64_t end) {
+    const dvti_turn_plan *p = (const dvti_turn_plan *)user;
+    int64_t r, c;
+    for (; begin < end; begin++) {
+        int64_t matrix = begin / p->strips, column = begin % p->strips * DVTI_TURN_STRIP;
+        int64_t last = DVTI_MIN(p->columns, column + DVTI_TURN_STRIP);
+        int64_t x = dvti_cursor_at(&p->in, matrix).at, y = dvti_cursor_at(&p->out, matrix).at;
+        for (r = 0; r < p->rows; r += DVTI_TURN)
+            for (c = column; c < last; c += DVTI_TURN)
+                dvti_turn_block(p,
+                                (const char *)p->in.data + (x + c * p->column_step + r) * p->size,
+                                (char *)p->out.data + (y + r * p->row_step + c) * p->size,
+                                DVTI_MIN(p->rows - r, DVTI_TURN), DVTI_MIN(last - c, DVTI_TURN));
+    }
+}
+
+/* The axis along which elements lie side by side; -1 when there is none. */
+static int dvti_turn_axis(const dvti_view *view) {
+    int i;
+    for (i = 0; i < view->ndim; i++)
+        if (view->stride[i] == 1 && view->dim[i] > 1)
+            return i;
+    return -1;
+}
+
+static void dvti_turn_drop(dvti_view *view, int a, int b) {
+    int i, to = 0;
+    for (i = 0; i < view->ndim; i++)
+        if (i != a && i != b) {
+            view->dim[to] = view->dim[i];
+            view->stride[to++] = view->stride[i];
+        }
+    view->ndim = to;
+    dvti_merge_axes(view);
+}
+
+/* A copy between arrays of one dtype, whose side-by-side axes differ. */
+DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd) {
+    const dvti_view *in = &launch->in[0], *out = &launch->out[0];
+    dvti_turn_plan p;
+    int row, column;
+    if (launch->op != DVTI_OP_copy || launch->n_in != 1 || launch->i[0] > 0 ||
+        in->dtype != out->dtype || dvti_view_size(out) < DVTI_TURN * DVTI_TURN)
+        return false;
+    row = dvti_turn_axis(in);
+    column = dvti_turn_axis(out);
+    if (row < 0 || column < 0 || row == column || out->dim[row] < 8 || out->dim[column] < 8)
+        return false;
+    p.simd = simd;
+    p.in = *in;
+    p.out = *out;
+    p.size = dvt_dtype_size(out->dtype);
+    p.rows = out->dim[row];
+    p.columns = out->dim[column];
+    p.row_step = out->stride[row];
+    p.column_step = in->stride[column];
+    p.strips = (p.columns + DVTI_TURN_STRIP - 1) / DVTI_TURN_STRIP;
+    dvti_turn_drop(&p.in, row, column);
+    dvti_turn_drop(&p.out, row, column);
+    dvti_parallel_for(dvti_view_size(&p.out) * p.strips,
+                      0.3 * (double)(p.rows * DVTI_MIN(p.columns, DVTI_TURN_STRIP)),
+                      dvti_turn_strips, &p);
+    return true;
+}
+
+#undef DVTI_TURN
+#undef DVTI_TURN_STRIP
+/* ==== end src/3_cpu/cpu_transpose.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 38 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
    which virtual GPUs share. */
@@ -8063,6 +8272,10 @@ static bool dvti_cpu_run_fast(const dvti_launch *launch) {
         return dvti_fast_reduce(launch, simd);
     case DVTI_K_OPTIMIZER:
         return dvti_fast_optimizer(launch, simd);
+    case DVTI_K_SOFTMAX:
+        return dvti_fast_softmax(launch, simd);
+    case DVTI_K_ELEMENTWISE:
+        return dvti_fast_transpose(launch, simd);
     default:
         return false;
     }
@@ -8226,7 +8439,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -8706,7 +8919,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -8833,7 +9046,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -9570,7 +9783,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -9729,7 +9942,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -10178,7 +10391,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -10264,7 +10477,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -11089,7 +11302,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -11306,7 +11519,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -11522,7 +11735,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -11614,7 +11827,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -11970,7 +12183,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -12321,7 +12534,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -12767,7 +12980,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -12848,7 +13061,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -12999,7 +13212,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -13143,6 +13356,13 @@ DVTI_PART2(pf, p_bit_and, pf, pf, _mm256_and_ps(a, b))
 DVTI_PART2(pf, p_bit_or, pf, pf, _mm256_or_ps(a, b))
 DVTI_PART2(pf, p_bit_xor, pf, pf, _mm256_xor_ps(a, b))
 DVTI_PART2(pf, p_bit_andnot, pf, pf, _mm256_andnot_ps(a, b))
+/* A shuffle works within halves; the order of the quarters is put right behind it. */
+#define DVTI_PICK(lanes)                                                                           \
+    _mm256_castpd_ps(                                                                              \
+        _mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, lanes)), 0xd8))
+DVTI_PART2(pf, p_even, pf, pf, DVTI_PICK(0x88))
+DVTI_PART2(pf, p_odd, pf, pf, DVTI_PICK(0xdd))
+#undef DVTI_PICK
 DVTI_PART2(pm, p_lt, pf, pf, _mm256_cmp_ps(a, b, _CMP_LT_OQ))
 DVTI_PART2(pm, p_le, pf, pf, _mm256_cmp_ps(a, b, _CMP_LE_OQ))
 DVTI_PART2(pm, p_eq, pf, pf, _mm256_cmp_ps(a, b, _CMP_EQ_OQ))
@@ -13287,9 +13507,10 @@ DVTI_PART_BITS(p_nbits, pn, (uint32_t)_mm256_movemask_pd(a))
      V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
      V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
+     V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
      V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. with i + 4, 2, 1 */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/vec.inl"
+#line 12 "src/3_cpu/simd/vec.inl"
 #endif
 #if DVTI_PARTS == 1
 #define DVTI_EACH_PART(one, x) one(p0, 0, x)
@@ -13648,6 +13869,61 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
 #endif
     return r;
 }
+
+DVTI_INLINE V(f) V(zip_low)(V(f) a, V(f) b) {
+    V(f) r;
+    r.p0 = V(p_zip_low)(a.p0, b.p0);
+#if DVTI_PARTS > 1
+    r.p1 = V(p_zip_high)(a.p0, b.p0);
+#endif
+#if DVTI_PARTS > 2
+    r.p2 = V(p_zip_low)(a.p1, b.p1);
+    r.p3 = V(p_zip_high)(a.p1, b.p1);
+#endif
+    return r;
+}
+
+DVTI_INLINE V(f) V(zip_high)(V(f) a, V(f) b) {
+    V(f) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_zip_high)(a.p0, b.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_zip_low)(a.p1, b.p1);
+    r.p1 = V(p_zip_high)(a.p1, b.p1);
+#else
+    r.p0 = V(p_zip_low)(a.p2, b.p2);
+    r.p1 = V(p_zip_high)(a.p2, b.p2);
+    r.p2 = V(p_zip_low)(a.p3, b.p3);
+    r.p3 = V(p_zip_high)(a.p3, b.p3);
+#endif
+    return r;
+}
+
+#if DVTI_PARTS == 1
+#define DVTI_PICK(word) r.p0 = V(word)(a.p0, b.p0);
+#elif DVTI_PARTS == 2
+#define DVTI_PICK(word)                                                                            \
+    r.p0 = V(word)(a.p0, a.p1);                                                                    \
+    r.p1 = V(word)(b.p0, b.p1);
+#else
+#define DVTI_PICK(word)                                                                            \
+    r.p0 = V(word)(a.p0, a.p1);                                                                    \
+    r.p1 = V(word)(a.p2, a.p3);                                                                    \
+    r.p2 = V(word)(b.p0, b.p1);                                                                    \
+    r.p3 = V(word)(b.p2, b.p3);
+#endif
+DVTI_INLINE V(f) V(even)(V(f) a, V(f) b) {
+    V(f) r;
+    DVTI_PICK(p_even)
+    return r;
+}
+
+DVTI_INLINE V(f) V(odd)(V(f) a, V(f) b) {
+    V(f) r;
+    DVTI_PICK(p_odd)
+    return r;
+}
+#undef DVTI_PICK
 
 DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     V(f) r;
@@ -15156,9 +15432,113 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 #ifdef DEVTENSOR_LINES
 #line 7 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/softmax.inl ==== */
+/* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
+   infinite maximum makes NaN of the whole row by itself. */
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step),
-                                   &V(gemm_kernels), &V(gemm_dkernels), V(random_f32)};
+/* The first n elements; beyond them minus infinity, whose exponential adds nothing. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/softmax.inl"
+#endif
+DVTI_INLINE V(f) V(soft_load)(const float *x, int64_t n) {
+#define DVTI_NO -INFINITY
+    static const float beyond[32] = {0,       0,       0,       0,       0,       0,       0,
+                                     0,       0,       0,       0,       0,       0,       0,
+                                     0,       0,       DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO,
+                                     DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO,
+                                     DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO};
+#undef DVTI_NO
+    return n >= 16 ? V(load)(x) : V(add)(V(load_n)(x, n), V(load)(beyond + 16 - n));
+}
+
+DVTI_INLINE V(f) V(soft_exp)(V(f) x) {
+    V(f) n, r, p;
+    x = V(max)(V(set)(-150), x); /* NaN passes */
+    n = V(round)(V(mul)(x, V(set)(1.44269504f)));
+    r = V(fnma)(n, V(set)(0.693145752f), x);
+    r = V(fnma)(n, V(set)(1.42860677e-6f), r);
+    p = V(fma)(V(set)(0.000197903093f), r, V(set)(0.00139446475f));
+    p = V(fma)(p, r, V(set)(0.00833349675f));
+    p = V(fma)(p, r, V(set)(0.0416662954f));
+    p = V(fma)(p, r, V(set)(0.166666657f));
+    p = V(fma)(p, r, V(set)(0.5f));
+    return V(scalef)(V(add)(V(fma)(V(mul)(r, r), p, r), V(set)(1)), n);
+}
+
+/* n > 0; y may be x. */
+static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
+    V(f) most = V(set)(-INFINITY), other = most, e, factor;
+    V(d) low = V(dzero)(), high = V(dzero)();
+    double sum;
+    int64_t at;
+    for (at = 0; at + 32 <= n; at += 32) {
+        most = V(max)(V(load)(x + at), most);
+        other = V(max)(V(load)(x + at + 16), other);
+    }
+    for (; at < n; at += 16)
+        most = V(max)(V(soft_load)(x + at, n - at), most);
+    most = V(set)(V(fold_max)(V(max)(most, other)));
+    for (at = 0; at < n; at += 32) {
+        e = V(soft_exp)(V(sub)(V(soft_load)(x + at, n - at), most));
+        if (!logarithm)
+            V(store_upto)(y + at, n - at, e);
+        if (n - at > 16) {
+            other = V(soft_exp)(V(sub)(V(soft_load)(x + at + 16, n - at - 16), most));
+            if (!logarithm)
+                V(store_upto)(y + at + 16, n - at - 16, other);
+            e = V(add)(e, other);
+        }
+        low = V(dadd)(low, V(widen_low)(e));
+        high = V(dadd)(high, V(widen_high)(e));
+    }
+    sum = V(dfold_add)(V(dadd)(low, high));
+    factor = V(set)((float)(logarithm ? log(sum) : 1 / sum));
+    for (at = 0; at < n; at += 16) {
+        e = V(load_upto)((logarithm ? x : y) + at, n - at);
+        /* most + factor would lose factor beside a huge value */
+        e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
+        V(store_upto)(y + at, n - at, e);
+    }
+}
+/* ==== end src/3_cpu/simd/softmax.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/transpose.inl ==== */
+/* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
+   those eight further, which sends element j of vector i, whose number is 16 i + j, to number 16 j + i. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/transpose.inl"
+#endif
+static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_step) {
+    V(f) v[16], w[16];
+    int i;
+    DVTI_REPEAT(16)
+    for (i = 0; i < 16; i++)
+        v[i] = V(load)(from + i * from_step);
+#define DVTI_ZIP(v, w)                                                                             \
+    DVTI_REPEAT(8)                                                                                 \
+    for (i = 0; i < 8; i++) {                                                                      \
+        w[2 * i] = V(zip_low)(v[i], v[i + 8]);                                                     \
+        w[2 * i + 1] = V(zip_high)(v[i], v[i + 8]);                                                \
+    }
+    DVTI_ZIP(v, w)
+    DVTI_ZIP(w, v)
+    DVTI_ZIP(v, w)
+    DVTI_ZIP(w, v)
+#undef DVTI_ZIP
+    DVTI_REPEAT(16)
+    for (i = 0; i < 16; i++)
+        V(store)(to + i * to_step, v[i]);
+}
+/* ==== end src/3_cpu/simd/transpose.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd V(table) = {
+    DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
+    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/simd/tier_avx2.c"
@@ -15205,7 +15585,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -15338,6 +15718,13 @@ DVTI_PART2(pf, p_bit_and, pf, pf, _mm512_and_ps(a, b))
 DVTI_PART2(pf, p_bit_or, pf, pf, _mm512_or_ps(a, b))
 DVTI_PART2(pf, p_bit_xor, pf, pf, _mm512_xor_ps(a, b))
 DVTI_PART2(pf, p_bit_andnot, pf, pf, _mm512_andnot_ps(a, b))
+
+#define DVTI_PICK(...) _mm512_permutex2var_ps(a, _mm512_setr_epi32(__VA_ARGS__), b)
+DVTI_PART2(pf, p_even, pf, pf,
+           DVTI_PICK(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30))
+DVTI_PART2(pf, p_odd, pf, pf,
+           DVTI_PICK(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31))
+#undef DVTI_PICK
 DVTI_PART2(pm, p_lt, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ))
 DVTI_PART2(pm, p_le, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ))
 DVTI_PART2(pm, p_eq, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ))
@@ -15492,9 +15879,10 @@ DVTI_PART_BITS(p_nbits, pn, (uint32_t)a)
      V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
      V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
+     V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
      V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. with i + 4, 2, 1 */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/vec.inl"
+#line 12 "src/3_cpu/simd/vec.inl"
 #endif
 #if DVTI_PARTS == 1
 #define DVTI_EACH_PART(one, x) one(p0, 0, x)
@@ -15853,6 +16241,61 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
 #endif
     return r;
 }
+
+DVTI_INLINE V(f) V(zip_low)(V(f) a, V(f) b) {
+    V(f) r;
+    r.p0 = V(p_zip_low)(a.p0, b.p0);
+#if DVTI_PARTS > 1
+    r.p1 = V(p_zip_high)(a.p0, b.p0);
+#endif
+#if DVTI_PARTS > 2
+    r.p2 = V(p_zip_low)(a.p1, b.p1);
+    r.p3 = V(p_zip_high)(a.p1, b.p1);
+#endif
+    return r;
+}
+
+DVTI_INLINE V(f) V(zip_high)(V(f) a, V(f) b) {
+    V(f) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_zip_high)(a.p0, b.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_zip_low)(a.p1, b.p1);
+    r.p1 = V(p_zip_high)(a.p1, b.p1);
+#else
+    r.p0 = V(p_zip_low)(a.p2, b.p2);
+    r.p1 = V(p_zip_high)(a.p2, b.p2);
+    r.p2 = V(p_zip_low)(a.p3, b.p3);
+    r.p3 = V(p_zip_high)(a.p3, b.p3);
+#endif
+    return r;
+}
+
+#if DVTI_PARTS == 1
+#define DVTI_PICK(word) r.p0 = V(word)(a.p0, b.p0);
+#elif DVTI_PARTS == 2
+#define DVTI_PICK(word)                                                                            \
+    r.p0 = V(word)(a.p0, a.p1);                                                                    \
+    r.p1 = V(word)(b.p0, b.p1);
+#else
+#define DVTI_PICK(word)                                                                            \
+    r.p0 = V(word)(a.p0, a.p1);                                                                    \
+    r.p1 = V(word)(a.p2, a.p3);                                                                    \
+    r.p2 = V(word)(b.p0, b.p1);                                                                    \
+    r.p3 = V(word)(b.p2, b.p3);
+#endif
+DVTI_INLINE V(f) V(even)(V(f) a, V(f) b) {
+    V(f) r;
+    DVTI_PICK(p_even)
+    return r;
+}
+
+DVTI_INLINE V(f) V(odd)(V(f) a, V(f) b) {
+    V(f) r;
+    DVTI_PICK(p_odd)
+    return r;
+}
+#undef DVTI_PICK
 
 DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     V(f) r;
@@ -17361,9 +17804,113 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 #ifdef DEVTENSOR_LINES
 #line 7 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/softmax.inl ==== */
+/* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
+   infinite maximum makes NaN of the whole row by itself. */
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step),
-                                   &V(gemm_kernels), &V(gemm_dkernels), V(random_f32)};
+/* The first n elements; beyond them minus infinity, whose exponential adds nothing. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/softmax.inl"
+#endif
+DVTI_INLINE V(f) V(soft_load)(const float *x, int64_t n) {
+#define DVTI_NO -INFINITY
+    static const float beyond[32] = {0,       0,       0,       0,       0,       0,       0,
+                                     0,       0,       0,       0,       0,       0,       0,
+                                     0,       0,       DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO,
+                                     DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO,
+                                     DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO};
+#undef DVTI_NO
+    return n >= 16 ? V(load)(x) : V(add)(V(load_n)(x, n), V(load)(beyond + 16 - n));
+}
+
+DVTI_INLINE V(f) V(soft_exp)(V(f) x) {
+    V(f) n, r, p;
+    x = V(max)(V(set)(-150), x); /* NaN passes */
+    n = V(round)(V(mul)(x, V(set)(1.44269504f)));
+    r = V(fnma)(n, V(set)(0.693145752f), x);
+    r = V(fnma)(n, V(set)(1.42860677e-6f), r);
+    p = V(fma)(V(set)(0.000197903093f), r, V(set)(0.00139446475f));
+    p = V(fma)(p, r, V(set)(0.00833349675f));
+    p = V(fma)(p, r, V(set)(0.0416662954f));
+    p = V(fma)(p, r, V(set)(0.166666657f));
+    p = V(fma)(p, r, V(set)(0.5f));
+    return V(scalef)(V(add)(V(fma)(V(mul)(r, r), p, r), V(set)(1)), n);
+}
+
+/* n > 0; y may be x. */
+static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
+    V(f) most = V(set)(-INFINITY), other = most, e, factor;
+    V(d) low = V(dzero)(), high = V(dzero)();
+    double sum;
+    int64_t at;
+    for (at = 0; at + 32 <= n; at += 32) {
+        most = V(max)(V(load)(x + at), most);
+        other = V(max)(V(load)(x + at + 16), other);
+    }
+    for (; at < n; at += 16)
+        most = V(max)(V(soft_load)(x + at, n - at), most);
+    most = V(set)(V(fold_max)(V(max)(most, other)));
+    for (at = 0; at < n; at += 32) {
+        e = V(soft_exp)(V(sub)(V(soft_load)(x + at, n - at), most));
+        if (!logarithm)
+            V(store_upto)(y + at, n - at, e);
+        if (n - at > 16) {
+            other = V(soft_exp)(V(sub)(V(soft_load)(x + at + 16, n - at - 16), most));
+            if (!logarithm)
+                V(store_upto)(y + at + 16, n - at - 16, other);
+            e = V(add)(e, other);
+        }
+        low = V(dadd)(low, V(widen_low)(e));
+        high = V(dadd)(high, V(widen_high)(e));
+    }
+    sum = V(dfold_add)(V(dadd)(low, high));
+    factor = V(set)((float)(logarithm ? log(sum) : 1 / sum));
+    for (at = 0; at < n; at += 16) {
+        e = V(load_upto)((logarithm ? x : y) + at, n - at);
+        /* most + factor would lose factor beside a huge value */
+        e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
+        V(store_upto)(y + at, n - at, e);
+    }
+}
+/* ==== end src/3_cpu/simd/softmax.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/transpose.inl ==== */
+/* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
+   those eight further, which sends element j of vector i, whose number is 16 i + j, to number 16 j + i. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/transpose.inl"
+#endif
+static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_step) {
+    V(f) v[16], w[16];
+    int i;
+    DVTI_REPEAT(16)
+    for (i = 0; i < 16; i++)
+        v[i] = V(load)(from + i * from_step);
+#define DVTI_ZIP(v, w)                                                                             \
+    DVTI_REPEAT(8)                                                                                 \
+    for (i = 0; i < 8; i++) {                                                                      \
+        w[2 * i] = V(zip_low)(v[i], v[i + 8]);                                                     \
+        w[2 * i + 1] = V(zip_high)(v[i], v[i + 8]);                                                \
+    }
+    DVTI_ZIP(v, w)
+    DVTI_ZIP(w, v)
+    DVTI_ZIP(v, w)
+    DVTI_ZIP(w, v)
+#undef DVTI_ZIP
+    DVTI_REPEAT(16)
+    for (i = 0; i < 16; i++)
+        V(store)(to + i * to_step, v[i]);
+}
+/* ==== end src/3_cpu/simd/transpose.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd V(table) = {
+    DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
+    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 17 "src/3_cpu/simd/tier_avx512.c"
@@ -17410,7 +17957,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -17498,6 +18045,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      p_first(n)  what p_load_first(p, first) and p_store_first(p, first, a) need to do the same many times, for n > 0; a p_first_type
      p_fma(a, b, c) = a * b + c, p_fnma(a, b, c) = c - a * b, rounded once where the machine can
      p_min(a, b) = a < b ? a : b, p_max(a, b) = a > b ? a : b: b when one is NaN
+     p_even, p_odd   of the lanes of a and then b
      p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
      p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane
      p_as_i, p_as_f the same bits;   p_to_i nearest integer (what it likes when that does not fit);   p_to_f its float
@@ -17509,7 +18057,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      p_ishl, p_ishr (zeros come in), p_isar (the sign comes in)
    Doubles have a d before the word, int32 an i, int64 an l, masks an m or an n. */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/part_plain.inl"
+#line 20 "src/3_cpu/simd/part_plain.inl"
 #endif
 #define DVTI_PARTS 4
 #define DVTI_PART_F 4
@@ -17632,6 +18180,19 @@ DVTI_PART2(pm, p_unord, pf, pf, (V(pm))((a != a) | (b != b)))
 DVTI_PART3(pf, p_select, pm, pf, pf, (V(pf))((a & (V(pi))b) | (~a & (V(pi))c)))
 DVTI_PART2(pf, p_min, pf, pf, V(p_select)((V(pm))(a < b), a, b))
 DVTI_PART2(pf, p_max, pf, pf, V(p_select)((V(pm))(a > b), a, b))
+#if defined(DVTI_NEON)
+DVTI_PART2(pf, p_even, pf, pf, vuzp1q_f32(a, b))
+DVTI_PART2(pf, p_odd, pf, pf, vuzp2q_f32(a, b))
+#else
+#define DVTI_PLAIN_PICK(name, v, w, x, y)                                                          \
+    DVTI_INLINE V(pf) V(name)(V(pf) a, V(pf) b) {                                                  \
+        V(pf) r = {v, w, x, y};                                                                    \
+        return r;                                                                                  \
+    }
+DVTI_PLAIN_PICK(p_even, a[0], a[2], b[0], b[2])
+DVTI_PLAIN_PICK(p_odd, a[1], a[3], b[1], b[3])
+#undef DVTI_PLAIN_PICK
+#endif
 #if defined(DVTI_NEON)
 DVTI_PART3(pf, p_fma, pf, pf, pf, vfmaq_f32(c, a, b))
 DVTI_PART3(pf, p_fnma, pf, pf, pf, vfmsq_f32(c, a, b))
@@ -17864,9 +18425,10 @@ DVTI_PART_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
      V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
      V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
+     V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
      V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. with i + 4, 2, 1 */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/vec.inl"
+#line 12 "src/3_cpu/simd/vec.inl"
 #endif
 #if DVTI_PARTS == 1
 #define DVTI_EACH_PART(one, x) one(p0, 0, x)
@@ -18225,6 +18787,61 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
 #endif
     return r;
 }
+
+DVTI_INLINE V(f) V(zip_low)(V(f) a, V(f) b) {
+    V(f) r;
+    r.p0 = V(p_zip_low)(a.p0, b.p0);
+#if DVTI_PARTS > 1
+    r.p1 = V(p_zip_high)(a.p0, b.p0);
+#endif
+#if DVTI_PARTS > 2
+    r.p2 = V(p_zip_low)(a.p1, b.p1);
+    r.p3 = V(p_zip_high)(a.p1, b.p1);
+#endif
+    return r;
+}
+
+DVTI_INLINE V(f) V(zip_high)(V(f) a, V(f) b) {
+    V(f) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_zip_high)(a.p0, b.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_zip_low)(a.p1, b.p1);
+    r.p1 = V(p_zip_high)(a.p1, b.p1);
+#else
+    r.p0 = V(p_zip_low)(a.p2, b.p2);
+    r.p1 = V(p_zip_high)(a.p2, b.p2);
+    r.p2 = V(p_zip_low)(a.p3, b.p3);
+    r.p3 = V(p_zip_high)(a.p3, b.p3);
+#endif
+    return r;
+}
+
+#if DVTI_PARTS == 1
+#define DVTI_PICK(word) r.p0 = V(word)(a.p0, b.p0);
+#elif DVTI_PARTS == 2
+#define DVTI_PICK(word)                                                                            \
+    r.p0 = V(word)(a.p0, a.p1);                                                                    \
+    r.p1 = V(word)(b.p0, b.p1);
+#else
+#define DVTI_PICK(word)                                                                            \
+    r.p0 = V(word)(a.p0, a.p1);                                                                    \
+    r.p1 = V(word)(a.p2, a.p3);                                                                    \
+    r.p2 = V(word)(b.p0, b.p1);                                                                    \
+    r.p3 = V(word)(b.p2, b.p3);
+#endif
+DVTI_INLINE V(f) V(even)(V(f) a, V(f) b) {
+    V(f) r;
+    DVTI_PICK(p_even)
+    return r;
+}
+
+DVTI_INLINE V(f) V(odd)(V(f) a, V(f) b) {
+    V(f) r;
+    DVTI_PICK(p_odd)
+    return r;
+}
+#undef DVTI_PICK
 
 DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     V(f) r;
@@ -19733,9 +20350,113 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 #ifdef DEVTENSOR_LINES
 #line 7 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/softmax.inl ==== */
+/* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
+   infinite maximum makes NaN of the whole row by itself. */
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step),
-                                   &V(gemm_kernels), &V(gemm_dkernels), V(random_f32)};
+/* The first n elements; beyond them minus infinity, whose exponential adds nothing. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/softmax.inl"
+#endif
+DVTI_INLINE V(f) V(soft_load)(const float *x, int64_t n) {
+#define DVTI_NO -INFINITY
+    static const float beyond[32] = {0,       0,       0,       0,       0,       0,       0,
+                                     0,       0,       0,       0,       0,       0,       0,
+                                     0,       0,       DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO,
+                                     DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO,
+                                     DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO};
+#undef DVTI_NO
+    return n >= 16 ? V(load)(x) : V(add)(V(load_n)(x, n), V(load)(beyond + 16 - n));
+}
+
+DVTI_INLINE V(f) V(soft_exp)(V(f) x) {
+    V(f) n, r, p;
+    x = V(max)(V(set)(-150), x); /* NaN passes */
+    n = V(round)(V(mul)(x, V(set)(1.44269504f)));
+    r = V(fnma)(n, V(set)(0.693145752f), x);
+    r = V(fnma)(n, V(set)(1.42860677e-6f), r);
+    p = V(fma)(V(set)(0.000197903093f), r, V(set)(0.00139446475f));
+    p = V(fma)(p, r, V(set)(0.00833349675f));
+    p = V(fma)(p, r, V(set)(0.0416662954f));
+    p = V(fma)(p, r, V(set)(0.166666657f));
+    p = V(fma)(p, r, V(set)(0.5f));
+    return V(scalef)(V(add)(V(fma)(V(mul)(r, r), p, r), V(set)(1)), n);
+}
+
+/* n > 0; y may be x. */
+static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
+    V(f) most = V(set)(-INFINITY), other = most, e, factor;
+    V(d) low = V(dzero)(), high = V(dzero)();
+    double sum;
+    int64_t at;
+    for (at = 0; at + 32 <= n; at += 32) {
+        most = V(max)(V(load)(x + at), most);
+        other = V(max)(V(load)(x + at + 16), other);
+    }
+    for (; at < n; at += 16)
+        most = V(max)(V(soft_load)(x + at, n - at), most);
+    most = V(set)(V(fold_max)(V(max)(most, other)));
+    for (at = 0; at < n; at += 32) {
+        e = V(soft_exp)(V(sub)(V(soft_load)(x + at, n - at), most));
+        if (!logarithm)
+            V(store_upto)(y + at, n - at, e);
+        if (n - at > 16) {
+            other = V(soft_exp)(V(sub)(V(soft_load)(x + at + 16, n - at - 16), most));
+            if (!logarithm)
+                V(store_upto)(y + at + 16, n - at - 16, other);
+            e = V(add)(e, other);
+        }
+        low = V(dadd)(low, V(widen_low)(e));
+        high = V(dadd)(high, V(widen_high)(e));
+    }
+    sum = V(dfold_add)(V(dadd)(low, high));
+    factor = V(set)((float)(logarithm ? log(sum) : 1 / sum));
+    for (at = 0; at < n; at += 16) {
+        e = V(load_upto)((logarithm ? x : y) + at, n - at);
+        /* most + factor would lose factor beside a huge value */
+        e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
+        V(store_upto)(y + at, n - at, e);
+    }
+}
+/* ==== end src/3_cpu/simd/softmax.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/transpose.inl ==== */
+/* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
+   those eight further, which sends element j of vector i, whose number is 16 i + j, to number 16 j + i. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/transpose.inl"
+#endif
+static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_step) {
+    V(f) v[16], w[16];
+    int i;
+    DVTI_REPEAT(16)
+    for (i = 0; i < 16; i++)
+        v[i] = V(load)(from + i * from_step);
+#define DVTI_ZIP(v, w)                                                                             \
+    DVTI_REPEAT(8)                                                                                 \
+    for (i = 0; i < 8; i++) {                                                                      \
+        w[2 * i] = V(zip_low)(v[i], v[i + 8]);                                                     \
+        w[2 * i + 1] = V(zip_high)(v[i], v[i + 8]);                                                \
+    }
+    DVTI_ZIP(v, w)
+    DVTI_ZIP(w, v)
+    DVTI_ZIP(v, w)
+    DVTI_ZIP(w, v)
+#undef DVTI_ZIP
+    DVTI_REPEAT(16)
+    for (i = 0; i < 16; i++)
+        V(store)(to + i * to_step, v[i]);
+}
+/* ==== end src/3_cpu/simd/transpose.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd V(table) = {
+    DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
+    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 20 "src/3_cpu/simd/tier_plain.c"
@@ -19783,7 +20504,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -19852,7 +20573,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -20562,7 +21283,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -20781,7 +21502,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -20927,7 +21648,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -20992,7 +21713,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -21472,7 +22193,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -21635,7 +22356,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -21826,7 +22547,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -21861,7 +22582,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -22072,7 +22793,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -22348,7 +23069,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -22569,7 +23290,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -22788,7 +23509,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -22869,7 +23590,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -23183,7 +23904,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -27370,7 +28091,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -27501,7 +28222,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -27734,7 +28455,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -27817,7 +28538,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -27882,7 +28603,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -27953,7 +28674,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -28276,7 +28997,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -28311,7 +29032,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -28679,7 +29400,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -28714,7 +29435,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -28887,7 +29608,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -29229,7 +29950,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -29283,7 +30004,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -29343,7 +30064,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -29483,7 +30204,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -29655,7 +30376,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -29829,7 +30550,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -29943,7 +30664,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -30003,7 +30724,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -30190,7 +30911,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -30290,7 +31011,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -30534,7 +31255,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -30683,7 +31404,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -30973,7 +31694,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -31138,7 +31859,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -31374,7 +32095,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -31471,7 +32192,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -31674,7 +32395,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -31942,7 +32663,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -32384,7 +33105,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -32595,7 +33316,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -32817,7 +33538,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -33024,7 +33745,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -33204,7 +33925,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -33403,7 +34124,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -33619,7 +34340,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -33980,7 +34701,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -34259,7 +34980,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -34632,7 +35353,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -34879,7 +35600,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -34943,7 +35664,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -35117,7 +35838,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -35154,7 +35875,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -35198,7 +35919,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -35237,7 +35958,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -35388,7 +36109,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -35440,7 +36161,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -35728,7 +36449,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -36094,7 +36815,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -36431,7 +37152,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -36611,7 +37332,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -36772,7 +37493,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -37192,7 +37913,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -37544,7 +38265,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -37959,7 +38680,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -38427,7 +39148,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -38703,7 +39424,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -39241,7 +39962,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -39519,7 +40240,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -39720,7 +40441,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -40116,7 +40837,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -40361,7 +41082,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -40594,7 +41315,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -40846,7 +41567,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -41044,7 +41765,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -41444,7 +42165,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -41511,7 +42232,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -41915,7 +42636,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -42147,7 +42868,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -42316,7 +43037,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -42513,7 +43234,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -42701,7 +43422,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -42940,7 +43661,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -43070,7 +43791,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -43450,7 +44171,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -43712,7 +44433,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -44147,7 +44868,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -44336,7 +45057,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -44500,7 +45221,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -44748,7 +45469,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -45051,7 +45772,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -45189,7 +45910,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -45250,7 +45971,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -45526,7 +46247,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -45751,7 +46472,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -46121,7 +46842,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -34,6 +34,8 @@
 #include "3_cpu/cpu_matmul.c"
 #include "3_cpu/cpu_optimizer.c"
 #include "3_cpu/cpu_reduce.c"
+#include "3_cpu/cpu_softmax.c"
+#include "3_cpu/cpu_transpose.c"
 #include "3_cpu/dvt_cpu.c"
 #include "3_cpu/dvt_virtual.c"
 #include "3_cpu/ref/ref_block.c"

@@ -19,6 +19,15 @@
 #else
 #define DVTI_INLINE static __forceinline
 #endif
+/* Arrays of vectors stay in registers only where loops over them are unrolled. */
+#define DVTI_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define DVTI_REPEAT(n) DVTI_PRAGMA(clang loop unroll(full))
+#elif defined(__GNUC__)
+#define DVTI_REPEAT(n) DVTI_PRAGMA(GCC unroll n)
+#else
+#define DVTI_REPEAT(n)
+#endif
 /* The tier of processors that have no file of their own needs the compiler's vector types. x86 processors without AVX2 are too old to pay
    for it with two seconds of everybody's compile time: there the reference computes, and the tests ask for this tier. */
 #if (defined(__GNUC__) || defined(__clang__)) && (!DVTI_X86 || defined(DEVTENSOR_PLAIN_TIER))
@@ -79,6 +88,10 @@ typedef struct dvti_simd {
     const dvti_simd_gemm *gemm_f32, *gemm_f64;
     /* Groups first..end-1, of four elements each, of uniform, normal or bernoulli from Philox into float32. */
     void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end);
+    /* n > 0 elements; y may be x. */
+    void (*softmax)(const float *x, float *y, int64_t n, bool logarithm);
+    /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
+    void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
 } dvti_simd;
 
 /* NULL: the reference computes. */
@@ -90,6 +103,8 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
 /* Whole launches by a tier's kernels. False: not one that they are made for, nothing is done. */
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
+DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd);
+DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
 
 #if DVTI_X86

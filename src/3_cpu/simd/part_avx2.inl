@@ -65,6 +65,13 @@ DVTI_PART2(pf, p_bit_and, pf, pf, _mm256_and_ps(a, b))
 DVTI_PART2(pf, p_bit_or, pf, pf, _mm256_or_ps(a, b))
 DVTI_PART2(pf, p_bit_xor, pf, pf, _mm256_xor_ps(a, b))
 DVTI_PART2(pf, p_bit_andnot, pf, pf, _mm256_andnot_ps(a, b))
+/* A shuffle works within halves; the order of the quarters is put right behind it. */
+#define DVTI_PICK(lanes)                                                                           \
+    _mm256_castpd_ps(                                                                              \
+        _mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, lanes)), 0xd8))
+DVTI_PART2(pf, p_even, pf, pf, DVTI_PICK(0x88))
+DVTI_PART2(pf, p_odd, pf, pf, DVTI_PICK(0xdd))
+#undef DVTI_PICK
 DVTI_PART2(pm, p_lt, pf, pf, _mm256_cmp_ps(a, b, _CMP_LT_OQ))
 DVTI_PART2(pm, p_le, pf, pf, _mm256_cmp_ps(a, b, _CMP_LE_OQ))
 DVTI_PART2(pm, p_eq, pf, pf, _mm256_cmp_ps(a, b, _CMP_EQ_OQ))

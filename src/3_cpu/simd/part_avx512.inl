@@ -52,6 +52,13 @@ DVTI_PART2(pf, p_bit_and, pf, pf, _mm512_and_ps(a, b))
 DVTI_PART2(pf, p_bit_or, pf, pf, _mm512_or_ps(a, b))
 DVTI_PART2(pf, p_bit_xor, pf, pf, _mm512_xor_ps(a, b))
 DVTI_PART2(pf, p_bit_andnot, pf, pf, _mm512_andnot_ps(a, b))
+
+#define DVTI_PICK(...) _mm512_permutex2var_ps(a, _mm512_setr_epi32(__VA_ARGS__), b)
+DVTI_PART2(pf, p_even, pf, pf,
+           DVTI_PICK(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30))
+DVTI_PART2(pf, p_odd, pf, pf,
+           DVTI_PICK(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31))
+#undef DVTI_PICK
 DVTI_PART2(pm, p_lt, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ))
 DVTI_PART2(pm, p_le, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ))
 DVTI_PART2(pm, p_eq, pf, pf, _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ))

@@ -7,6 +7,7 @@
      p_first(n)  what p_load_first(p, first) and p_store_first(p, first, a) need to do the same many times, for n > 0; a p_first_type
      p_fma(a, b, c) = a * b + c, p_fnma(a, b, c) = c - a * b, rounded once where the machine can
      p_min(a, b) = a < b ? a : b, p_max(a, b) = a > b ? a : b: b when one is NaN
+     p_even, p_odd   of the lanes of a and then b
      p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
      p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane
      p_as_i, p_as_f the same bits;   p_to_i nearest integer (what it likes when that does not fit);   p_to_f its float
@@ -138,6 +139,19 @@ DVTI_PART2(pm, p_unord, pf, pf, (V(pm))((a != a) | (b != b)))
 DVTI_PART3(pf, p_select, pm, pf, pf, (V(pf))((a & (V(pi))b) | (~a & (V(pi))c)))
 DVTI_PART2(pf, p_min, pf, pf, V(p_select)((V(pm))(a < b), a, b))
 DVTI_PART2(pf, p_max, pf, pf, V(p_select)((V(pm))(a > b), a, b))
+#if defined(DVTI_NEON)
+DVTI_PART2(pf, p_even, pf, pf, vuzp1q_f32(a, b))
+DVTI_PART2(pf, p_odd, pf, pf, vuzp2q_f32(a, b))
+#else
+#define DVTI_PLAIN_PICK(name, v, w, x, y)                                                          \
+    DVTI_INLINE V(pf) V(name)(V(pf) a, V(pf) b) {                                                  \
+        V(pf) r = {v, w, x, y};                                                                    \
+        return r;                                                                                  \
+    }
+DVTI_PLAIN_PICK(p_even, a[0], a[2], b[0], b[2])
+DVTI_PLAIN_PICK(p_odd, a[1], a[3], b[1], b[3])
+#undef DVTI_PLAIN_PICK
+#endif
 #if defined(DVTI_NEON)
 DVTI_PART3(pf, p_fma, pf, pf, pf, vfmaq_f32(c, a, b))
 DVTI_PART3(pf, p_fnma, pf, pf, pf, vfmsq_f32(c, a, b))

@@ -5,6 +5,9 @@
 #include "3_cpu/simd/reduce.inl"
 #include "3_cpu/simd/optimizer.inl"
 #include "3_cpu/simd/random.inl"
+#include "3_cpu/simd/softmax.inl"
+#include "3_cpu/simd/transpose.inl"
 
-static const dvti_simd V(table) = {DVTI_TIER_NAME, V(loop_f32), V(fold), V(step),
-                                   &V(gemm_kernels), &V(gemm_dkernels), V(random_f32)};
+static const dvti_simd V(table) = {
+    DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
+    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn)};

@@ -8,6 +8,7 @@
      V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
      V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
+     V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
      V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. with i + 4, 2, 1 */
 #if DVTI_PARTS == 1
 #define DVTI_EACH_PART(one, x) one(p0, 0, x)
@@ -366,6 +367,61 @@ DVTI_INLINE V(d) V(widen_high)(V(f) a) {
 #endif
     return r;
 }
+
+DVTI_INLINE V(f) V(zip_low)(V(f) a, V(f) b) {
+    V(f) r;
+    r.p0 = V(p_zip_low)(a.p0, b.p0);
+#if DVTI_PARTS > 1
+    r.p1 = V(p_zip_high)(a.p0, b.p0);
+#endif
+#if DVTI_PARTS > 2
+    r.p2 = V(p_zip_low)(a.p1, b.p1);
+    r.p3 = V(p_zip_high)(a.p1, b.p1);
+#endif
+    return r;
+}
+
+DVTI_INLINE V(f) V(zip_high)(V(f) a, V(f) b) {
+    V(f) r;
+#if DVTI_PARTS == 1
+    r.p0 = V(p_zip_high)(a.p0, b.p0);
+#elif DVTI_PARTS == 2
+    r.p0 = V(p_zip_low)(a.p1, b.p1);
+    r.p1 = V(p_zip_high)(a.p1, b.p1);
+#else
+    r.p0 = V(p_zip_low)(a.p2, b.p2);
+    r.p1 = V(p_zip_high)(a.p2, b.p2);
+    r.p2 = V(p_zip_low)(a.p3, b.p3);
+    r.p3 = V(p_zip_high)(a.p3, b.p3);
+#endif
+    return r;
+}
+
+#if DVTI_PARTS == 1
+#define DVTI_PICK(word) r.p0 = V(word)(a.p0, b.p0);
+#elif DVTI_PARTS == 2
+#define DVTI_PICK(word)                                                                            \
+    r.p0 = V(word)(a.p0, a.p1);                                                                    \
+    r.p1 = V(word)(b.p0, b.p1);
+#else
+#define DVTI_PICK(word)                                                                            \
+    r.p0 = V(word)(a.p0, a.p1);                                                                    \
+    r.p1 = V(word)(a.p2, a.p3);                                                                    \
+    r.p2 = V(word)(b.p0, b.p1);                                                                    \
+    r.p3 = V(word)(b.p2, b.p3);
+#endif
+DVTI_INLINE V(f) V(even)(V(f) a, V(f) b) {
+    V(f) r;
+    DVTI_PICK(p_even)
+    return r;
+}
+
+DVTI_INLINE V(f) V(odd)(V(f) a, V(f) b) {
+    V(f) r;
+    DVTI_PICK(p_odd)
+    return r;
+}
+#undef DVTI_PICK
 
 DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     V(f) r;
