@@ -51,6 +51,7 @@
 #include "3_cpu/ref/ref_random.c"
 #include "3_cpu/ref/ref_reduce.c"
 #include "3_cpu/ref/ref_softmax.c"
+#include "3_cpu/simd/dvt_angle.c"
 #include "3_cpu/simd/dvt_simd.c"
 #include "3_cpu/simd/tier_avx2.c"
 #include "3_cpu/simd/tier_avx512.c"

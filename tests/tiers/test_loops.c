@@ -1,5 +1,6 @@
 /* Elementwise loops of every tier: near the reference, the same bits on all tiers, no element outside the operands, repeated operands. */
 #include "tiers.h"
+#include "math_rows.h"
 
 typedef struct op_row {
     const char *name;
@@ -9,7 +10,9 @@ typedef struct op_row {
 
 #define UNARY(name, rule, f, i, g, lo, hi, doc) {#name, DVTI_OP_##name, 1},
 #define BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc) {#name, DVTI_OP_##name, 2},
-static const op_row op_rows[] = {DVTI_UNARY_TABLE(UNARY) DVTI_BINARY_TABLE(BINARY)};
+static const op_row op_rows[] = {DVTI_UNARY_TABLE(UNARY)
+                                     DVTI_BINARY_TABLE(BINARY){"where", DVTI_OP_where, 3},
+                                 {"clip", DVTI_OP_clip, 1}};
 #undef UNARY
 #undef BINARY
 
@@ -48,9 +51,14 @@ static void reference(const op_row *row, float *const *in, const int *step, floa
     for (k = 0; k < row->operands; k++)
         launch.in[k] = row_of(in[k], n, step[k]);
     launch.out[0] = row_of(out, n, 1);
+    launch.f[1] = -1.5;
+    launch.f[2] = 2.5;
     CHECK(dvt_set_cpu_isa("reference") == DVT_OK);
     dvti_cpu_run(&launch);
     CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+    /* Far below 0 the reference's formula cancels, and a tier's does not. */
+    for (k = 0; row->op == DVTI_OP_gelu && k < n; k++)
+        out[k] = (float)gelu_f64((double)in[0][k * step[0]]);
 }
 
 /* Results within some units in the last place of the reference's; flags and arithmetic exactly. */
@@ -73,10 +81,12 @@ static void check_run(const dvti_simd *tier, const op_row *row, const int *step,
         loop.in[k] = at;
         loop.step[k] = step[k];
     }
-    out = (float *)(at_end ? guard_end(memory[2], sizeof(float) * (size_t)n)
-                           : guard_start(memory[2]));
+    out = (float *)(at_end ? guard_end(memory[3], sizeof(float) * (size_t)n)
+                           : guard_start(memory[3]));
     loop.out = out;
     loop.n = n;
+    loop.low = -1.5;
+    loop.high = 2.5;
     tier->loop_f32(row->op)(&loop);
     for (i = 0; i < n; i++)
         if (!near(out[i], expected[i]) || (first && !same_bits_f32(out[i], first[i])))
@@ -90,24 +100,25 @@ static void check_run(const dvti_simd *tier, const op_row *row, const int *step,
 }
 
 DVT_TEST(loops_of_every_tier) {
-    static float operand[2][LONGEST], expected[LONGEST], first[LONGEST];
-    float *in[2] = {operand[0], operand[1]};
-    guard memory[3] = {guard_new(sizeof operand[0]), guard_new(sizeof operand[0]),
-                       guard_new(sizeof operand[0])};
+    static float operand[3][LONGEST], expected[LONGEST], first[LONGEST];
+    float *in[3] = {operand[0], operand[1], operand[2]};
+    guard memory[4] = {guard_new(sizeof operand[0]), guard_new(sizeof operand[0]),
+                       guard_new(sizeof operand[0]), guard_new(sizeof operand[0])};
     int r, n, form;
     for (r = 0; r < ROWS; r++)
         for (n = 1; n <= LONGEST; n = n < 36 ? n + 1 : n + 47)
-            for (form = 0; form < (op_rows[r].operands == 2 ? 4 : 2); form++) {
-                const int step[2] = {form != 1, form != 2};
+            for (form = 0; form < 1 << op_rows[r].operands; form++) {
+                const int step[3] = {!(form & 1), !(form & 2), !(form & 4)};
                 bool have_first = false;
                 fill(operand[0], LONGEST);
                 fill(operand[1], LONGEST);
+                fill(operand[2], LONGEST);
                 reference(&op_rows[r], in, step, expected, n);
                 FOR_EACH_TIER(if (tier->loop_f32(op_rows[r].op)) {
                     check_run(tier, &op_rows[r], step, n, true, memory, in, expected,
                               have_first ? first : NULL);
                     if (!have_first)
-                        memcpy(first, guard_end(memory[2], sizeof(float) * (size_t)n),
+                        memcpy(first, guard_end(memory[3], sizeof(float) * (size_t)n),
                                sizeof(float) * (size_t)n);
                     have_first = true;
                     check_run(tier, &op_rows[r], step, n, false, memory, in, expected, first);
@@ -116,6 +127,7 @@ DVT_TEST(loops_of_every_tier) {
     guard_free(memory[0]);
     guard_free(memory[1]);
     guard_free(memory[2]);
+    guard_free(memory[3]);
 }
 
 DVT_TEST(a_tier_is_chosen_by_name) {

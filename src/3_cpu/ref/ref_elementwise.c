@@ -7,14 +7,14 @@
 #define DVTI_WRAP(a, op, b) ((int64_t)((uint64_t)(a)op(uint64_t)(b)))
 
 /* Python's rules: the remainder has b's sign, also when it is 0; the quotient is rounded down. */
-#define DVTI_DEFINE_DIVISION(T, FMOD, COPYSIGN, RINT, floor_div, mod)                              \
-    static T mod(T a, T b) {                                                                       \
+#define DVTI_DEFINE_DIVISION(FN, T, FMOD, COPYSIGN, RINT, floor_div, mod)                          \
+    FN T mod(T a, T b) {                                                                           \
         T rest = FMOD(a, b);                                                                       \
         if (rest == 0)                                                                             \
             return COPYSIGN(0, b);                                                                 \
         return (rest < 0) != (b < 0) ? rest + b : rest;                                            \
     }                                                                                              \
-    static T floor_div(T a, T b) {                                                                 \
+    FN T floor_div(T a, T b) {                                                                     \
         T rest, quotient;                                                                          \
         if (b == 0)                                                                                \
             return a / b;                                                                          \
@@ -24,8 +24,8 @@
             quotient -= 1;                                                                         \
         return quotient == 0 ? COPYSIGN(0, a / b) : RINT(quotient);                                \
     }
-DVTI_DEFINE_DIVISION(float, fmodf, copysignf, rintf, dvti_floor_divf, dvti_modf)
-DVTI_DEFINE_DIVISION(double, fmod, copysign, rint, dvti_floor_div, dvti_mod)
+DVTI_DEFINE_DIVISION(DVTI_FN, float, fmodf, copysignf, rintf, dvti_floor_divf, dvti_modf)
+DVTI_DEFINE_DIVISION(static, double, fmod, copysign, rint, dvti_floor_div, dvti_mod)
 #undef DVTI_DEFINE_DIVISION
 
 /* The machine's division traps on x / 0 and on INT64_MIN / -1. */

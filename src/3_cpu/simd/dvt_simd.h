@@ -107,6 +107,14 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
 DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
 
+/* Of 16 angles those beyond this: x = quarters pi / 2 + rest + low, where an infinite x gives NaN. */
+#define DVTI_ANGLE_MOST 65536.f
+DVTI_FN void dvti_reduce_angles(const float *x, float *rest, float *low, int32_t *quarters);
+
+/* Python's division of floats: the reference's, which tiers use for quotients that they cannot round. */
+DVTI_FN float dvti_modf(float a, float b);
+DVTI_FN float dvti_floor_divf(float a, float b);
+
 #if DVTI_X86
 #if !defined(DEVTENSOR_NO_AVX512)
 DVTI_FN const dvti_simd *dvti_simd_avx512(void);

@@ -9,22 +9,22 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
     return repeated;
 }
 
-/* The last vector is partial; a repeated operand has 16 elements to take from all the same. */
+/* The last vector is partial; a repeated operand has 16 elements to take from all the same. One body for whole vectors and the partial
+   one: compiling it twice would cost more than the branch does. */
 #define DVTI_EW1(name, value)                                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16];                                                                           \
         const float *p = V(ew_operand)(loop, 0, row_a);                                            \
         const int64_t p_step = 16 * loop->step[0];                                                 \
         float *to = (float *)loop->out;                                                            \
-        int64_t n = loop->n;                                                                       \
-        V(f) a;                                                                                    \
-        for (; n >= 16; n -= 16, to += 16, p += p_step) {                                          \
-            a = V(load)(p);                                                                        \
-            V(store)(to, value);                                                                   \
-        }                                                                                          \
-        if (n) {                                                                                   \
-            a = V(load_n)(p, n);                                                               \
-            V(store_n)(to, n, value);                                                              \
+        int64_t n;                                                                                 \
+        for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step) {                                 \
+            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) r = value;                                                                  \
+            if (n >= 16)                                                                           \
+                V(store)(to, r);                                                                   \
+            else                                                                                   \
+                V(store_n)(to, n, r);                                                              \
         }                                                                                          \
     }
 #define DVTI_EW2(name, value)                                                                      \
@@ -33,17 +33,36 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
         const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
         const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
         float *to = (float *)loop->out;                                                            \
-        int64_t n = loop->n;                                                                       \
-        V(f) a, b;                                                                                 \
-        for (; n >= 16; n -= 16, to += 16, p += p_step, q += q_step) {                             \
-            a = V(load)(p);                                                                        \
-            b = V(load)(q);                                                                        \
-            V(store)(to, value);                                                                   \
+        int64_t n;                                                                                 \
+        for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step) {                    \
+            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) b = n >= 16 ? V(load)(q) : V(load_n)(q, n);                                 \
+            const V(f) r = value;                                                                  \
+            if (n >= 16)                                                                           \
+                V(store)(to, r);                                                                   \
+            else                                                                                   \
+                V(store_n)(to, n, r);                                                              \
         }                                                                                          \
-        if (n) {                                                                                   \
-            a = V(load_n)(p, n);                                                               \
-            b = V(load_n)(q, n);                                                               \
-            V(store_n)(to, n, value);                                                              \
+    }
+
+#define DVTI_EW3(name, value)                                                                      \
+    static void V(ew_##name)(const dvti_loop *loop) {                                              \
+        float row_a[16], row_b[16], row_c[16];                                                     \
+        const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
+        const float *s = V(ew_operand)(loop, 2, row_c);                                            \
+        const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
+        const int64_t s_step = 16 * loop->step[2];                                                 \
+        float *to = (float *)loop->out;                                                            \
+        int64_t n;                                                                                 \
+        for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step, s += s_step) {       \
+            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) b = n >= 16 ? V(load)(q) : V(load_n)(q, n);                                 \
+            const V(f) c = n >= 16 ? V(load)(s) : V(load_n)(s, n);                                 \
+            const V(f) r = value;                                                                  \
+            if (n >= 16)                                                                           \
+                V(store)(to, r);                                                                   \
+            else                                                                                   \
+                V(store_n)(to, n, r);                                                              \
         }                                                                                          \
     }
 
@@ -71,6 +90,11 @@ DVTI_INLINE V(f) V(sign_of)(V(f) a) {
                      V(select)(V(lt)(a, V(zero)()), V(set)(-1), a));
 }
 
+DVTI_INLINE V(f) V(clipped)(V(f) a, const dvti_loop *loop) {
+    const V(f) low = V(set)((float)loop->low), high = V(set)((float)loop->high);
+    return V(select)(V(lt)(a, low), low, V(select)(V(gt)(a, high), high, a));
+}
+
 DVTI_EW1(neg, V(neg)(a))
 DVTI_EW1(abs, V(abs)(a))
 DVTI_EW1(sign, V(sign_of)(a))
@@ -83,6 +107,27 @@ DVTI_EW1(trunc, V(trunc)(a))
 DVTI_EW1(reciprocal, V(div)(V(set)(1), a))
 DVTI_EW1(sqrt, V(sqrt)(a))
 DVTI_EW1(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))
+DVTI_EW1(exp, V(exp)(a))
+DVTI_EW1(exp2, V(exp2)(a))
+DVTI_EW1(expm1, V(expm1)(a))
+DVTI_EW1(log, V(log)(a))
+DVTI_EW1(log2, V(log2)(a))
+DVTI_EW1(log10, V(log10)(a))
+DVTI_EW1(log1p, V(log1p)(a))
+DVTI_EW1(sinh, V(sinh)(a))
+DVTI_EW1(cosh, V(cosh)(a))
+DVTI_EW1(tanh, V(tanh)(a))
+DVTI_EW1(sigmoid, V(sigmoid)(a))
+DVTI_EW1(softplus, V(softplus)(a))
+DVTI_EW1(erf, V(erf)(a))
+DVTI_EW1(gelu, V(gelu)(a))
+DVTI_EW1(sin, V(sin)(a))
+DVTI_EW1(cos, V(cos)(a))
+DVTI_EW1(tan, V(tan)(a))
+DVTI_EW1(asin, V(asin)(a))
+DVTI_EW1(acos, V(acos)(a))
+DVTI_EW1(atan, V(atan)(a))
+DVTI_EW1(clip, V(clipped)(a, loop))
 DVTI_EW1(isnan, V(truth)(V(unord)(a, a)))
 DVTI_EW1(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))
 DVTI_EW1(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))
@@ -91,6 +136,11 @@ DVTI_EW2(add, V(add)(a, b))
 DVTI_EW2(sub, V(sub)(a, b))
 DVTI_EW2(mul, V(mul)(a, b))
 DVTI_EW2(div, V(div)(a, b))
+DVTI_EW2(floor_div, V(floor_div)(a, b))
+DVTI_EW2(mod, V(mod)(a, b))
+DVTI_EW2(pow, V(pow)(a, b))
+DVTI_EW2(atan2, V(atan2)(a, b))
+DVTI_EW2(hypot, V(hypot)(a, b))
 DVTI_EW2(minimum, V(smaller)(a, b))
 DVTI_EW2(maximum, V(larger)(a, b))
 DVTI_EW2(equal, V(truth)(V(eq)(a, b)))
@@ -101,6 +151,8 @@ DVTI_EW2(greater, V(truth)(V(gt)(a, b)))
 DVTI_EW2(greater_equal, V(truth)(V(ge)(a, b)))
 DVTI_EW2(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))
 DVTI_EW2(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))
+DVTI_EW2(logical_xor, V(select)(V(nonzero)(a), V(truth)(V(eq)(b, V(zero)())), V(truth)(V(nonzero)(b))))
+DVTI_EW3(where, V(select)(V(nonzero)(a), b, c))
 
 static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #define DVTI_ROW(name)                                                                             \
@@ -119,6 +171,26 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
         DVTI_ROW(reciprocal)
         DVTI_ROW(sqrt)
         DVTI_ROW(rsqrt)
+        DVTI_ROW(exp)
+        DVTI_ROW(exp2)
+        DVTI_ROW(expm1)
+        DVTI_ROW(log)
+        DVTI_ROW(log2)
+        DVTI_ROW(log10)
+        DVTI_ROW(log1p)
+        DVTI_ROW(sinh)
+        DVTI_ROW(cosh)
+        DVTI_ROW(tanh)
+        DVTI_ROW(sigmoid)
+        DVTI_ROW(softplus)
+        DVTI_ROW(erf)
+        DVTI_ROW(gelu)
+        DVTI_ROW(sin)
+        DVTI_ROW(cos)
+        DVTI_ROW(tan)
+        DVTI_ROW(asin)
+        DVTI_ROW(acos)
+        DVTI_ROW(atan)
         DVTI_ROW(isnan)
         DVTI_ROW(isinf)
         DVTI_ROW(isfinite)
@@ -127,6 +199,11 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
         DVTI_ROW(sub)
         DVTI_ROW(mul)
         DVTI_ROW(div)
+        DVTI_ROW(floor_div)
+        DVTI_ROW(mod)
+        DVTI_ROW(pow)
+        DVTI_ROW(atan2)
+        DVTI_ROW(hypot)
         DVTI_ROW(minimum)
         DVTI_ROW(maximum)
         DVTI_ROW(equal)
@@ -137,6 +214,9 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
         DVTI_ROW(greater_equal)
         DVTI_ROW(logical_and)
         DVTI_ROW(logical_or)
+        DVTI_ROW(logical_xor)
+        DVTI_ROW(where)
+        DVTI_ROW(clip)
     default:
         return NULL;
     }
@@ -145,3 +225,4 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 
 #undef DVTI_EW1
 #undef DVTI_EW2
+#undef DVTI_EW3

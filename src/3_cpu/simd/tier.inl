@@ -1,5 +1,8 @@
 /* What a tier consists of: its words, the kernels of every family, and the table of them. */
 #include "3_cpu/simd/vec.inl"
+#include "3_cpu/simd/math.inl"
+#include "3_cpu/simd/angles.inl"
+#include "3_cpu/simd/powers.inl"
 #include "3_cpu/simd/elementwise.inl"
 #include "3_cpu/simd/gemm.inl"
 #include "3_cpu/simd/reduce.inl"

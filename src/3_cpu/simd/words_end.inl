@@ -19,3 +19,12 @@
 #undef DVTI_TIER_NAME
 #undef V
 #pragma pop_macro("V")
+#undef DVTI_P1
+#undef DVTI_P2
+#undef DVTI_P3
+#undef DVTI_P4
+#undef DVTI_P5
+#undef DVTI_P6
+#undef DVTI_P7
+#undef DVTI_P8
+#undef DVTI_P10

@@ -1,0 +1,131 @@
+/* Functions of two vectors of floats: powers and hypotenuses by way of doubles, and Python's division. */
+
+#define DVTI_WIDE_STEP(p, x, c) V(dfma)(p, x, V(dset)(c))
+
+/* log2(a) of positive normal doubles to 2^-37: what 2^128 needs to be right in its last place. */
+DVTI_INLINE V(d) V(wide_log2)(V(d) a) {
+    const V(l) root = V(lset)(0x3fe6a09e667f3bcd), digits = V(lset)(0xfffffffffffff);
+    const V(d) big = V(dset)(4503599627370496. + 1023); /* 2^52 + 1023 */
+    V(l) t = V(ladd)(V(as_l)(a), V(lsub)(V(lset)(0x3ff0000000000000), root));
+    V(d) n = V(dsub)(V(as_d)(V(lor)(V(lshr)(t, 52), V(lset)(0x4330000000000000))), big);
+    V(d) f = V(dsub)(V(as_d)(V(ladd)(V(land)(t, digits), root)), V(dset)(1)), p;
+    V(d) z = V(dmul)(f, f), even, odd;
+    odd = DVTI_WIDE_STEP(V(dset)(-0.069740655405949453), z, -0.13462915875723169);
+    odd = DVTI_WIDE_STEP(odd, z, -0.14249861609583486);
+    odd = DVTI_WIDE_STEP(odd, z, -0.180436753944068);
+    odd = DVTI_WIDE_STEP(odd, z, -0.24044643343397709);
+    odd = DVTI_WIDE_STEP(odd, z, -0.36067379313991749);
+    odd = DVTI_WIDE_STEP(odd, z, -0.72134752032752891);
+    even = DVTI_WIDE_STEP(V(dset)(0.13251321111863187), z, 0.13027532333502115);
+    even = DVTI_WIDE_STEP(even, z, 0.16021669427162799);
+    even = DVTI_WIDE_STEP(even, z, 0.20610712189675004);
+    even = DVTI_WIDE_STEP(even, z, 0.28853879575135533);
+    even = DVTI_WIDE_STEP(even, z, 0.48089834880271937);
+    even = DVTI_WIDE_STEP(even, z, 1.4426950408865746);
+    p = V(dfma)(odd, f, even);
+    return V(dfma)(p, f, n);
+}
+
+/* 2^y, between 2^-200 and 2^200 */
+DVTI_INLINE V(d) V(wide_exp2)(V(d) y) {
+    V(d) n, r, z, even, odd;
+    y = V(dmin)(V(dset)(200), V(dmax)(V(dset)(-200), y));
+    n = V(dround)(y);
+    r = V(dsub)(y, n);
+    z = V(dmul)(r, r);
+    odd = DVTI_WIDE_STEP(V(dset)(1.5201899288727922e-05), z, 0.0013333922624769951);
+    odd = DVTI_WIDE_STEP(odd, z, 0.055504103534242004);
+    odd = DVTI_WIDE_STEP(odd, z, 0.69314718072843695);
+    even = DVTI_WIDE_STEP(V(dset)(0.00015469289891380882), z, 0.0096180272575313065);
+    even = DVTI_WIDE_STEP(even, z, 0.24022651198130499);
+    even = DVTI_WIDE_STEP(even, z, 0.99999999996168321);
+    return V(dscalef)(V(dfma)(odd, r, even), n);
+}
+
+/* What the magnitude is, and the sign, where C's Annex F says so. */
+DVTI_INLINE V(f) V(pow_special)(V(f) a, V(f) b, V(f) result) {
+    const V(f) one = V(set)(1), none = V(zero)(), most = V(set)(INFINITY);
+    V(f) size = V(abs)(a), half = V(mul)(V(set)(0.5f), b), sign;
+    V(m) down = V(lt)(b, none), whole = V(eq)(V(trunc)(b), b);
+    V(m) odd = V(mand)(whole, V(ne)(V(trunc)(half), half));
+    result = V(select)(V(eq)(size, none), V(select)(down, most, none), result);
+    result = V(select)(V(eq)(size, most), V(select)(down, none, most), result);
+    result = V(select)(V(eq)(size, one), one, result);
+    sign = V(select)(odd, V(sign_bit)(a), none);
+    result = V(bit_or)(sign, result);
+    result = V(select)(V(mand)(V(lt)(a, none), V(mand)(V(lt)(size, most), V(mnot)(whole))), V(set)(NAN), result);
+    result = V(select)(V(unord)(a, b), V(set)(NAN), result);
+    return V(select)(V(mor)(V(eq)(b, none), V(eq)(a, one)), one, result);
+}
+
+DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
+    V(f) size = V(abs)(a), r;
+    V(d) low = V(dmul)(V(widen_low)(b), V(wide_log2)(V(widen_low)(size)));
+    V(d) high = V(dmul)(V(widen_high)(b), V(wide_log2)(V(widen_high)(size)));
+    r = V(narrow)(V(wide_exp2)(low), V(wide_exp2)(high));
+    if (V(log_rare)(a) || V(mbits)(V(le)(V(abs)(b), V(set)(FLT_MAX))) != 0xffff)
+        r = V(pow_special)(a, b, r);
+    return r;
+}
+
+DVTI_INLINE V(d) V(wide_hypot)(V(d) a, V(d) b) {
+    return V(dsqrt)(V(dfma)(a, a, V(dmul)(b, b)));
+}
+
+DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
+    const V(f) most = V(set)(INFINITY);
+    V(f) r = V(narrow)(V(wide_hypot)(V(widen_low)(a), V(widen_low)(b)),
+                       V(wide_hypot)(V(widen_high)(a), V(widen_high)(b)));
+    V(m) infinite = V(mor)(V(eq)(V(abs)(a), most), V(eq)(V(abs)(b), most));
+    return V(select)(infinite, most, r);
+}
+
+/* The rest does not have b's sign, and is not 0. */
+DVTI_INLINE V(m) V(other_side)(V(f) rest, V(f) b) {
+    V(m) differ = V(igt)(V(iset)(0), V(ixor)(V(as_i)(rest), V(as_i)(b)));
+    return V(mand)(differ, V(ne)(rest, V(zero)()));
+}
+
+/* a - b trunc(a / b), exactly: the quotient is off by 1 at most, and then the rest has the wrong sign. Only for
+   |a / b| <= 2^22 and finite b. */
+DVTI_INLINE V(f) V(remainder)(V(f) a, V(f) b, V(f) quotient) {
+    V(f) rest = V(fnma)(V(trunc)(quotient), b, a);
+    V(f) back = V(add)(rest, V(bit_or)(V(sign_bit)(a), V(abs)(b)));
+    return V(select)(V(other_side)(rest, a), back, rest);
+}
+
+/* Some lane's quotient is too large for that, or no number. */
+DVTI_INLINE bool V(division_rare)(V(f) quotient, V(f) b) {
+    V(m) common = V(mand)(V(le)(V(abs)(quotient), V(set)(4194304)),
+                          V(le)(V(abs)(b), V(set)(FLT_MAX)));
+    return V(mbits)(common) != 0xffff;
+}
+
+static V(f) V(division_by_lanes)(V(f) a, V(f) b, float (*divide)(float, float)) {
+    float lanes[2][16];
+    int k;
+    V(store)(lanes[0], a);
+    V(store)(lanes[1], b);
+    for (k = 0; k < 16; k++)
+        lanes[0][k] = divide(lanes[0][k], lanes[1][k]);
+    return V(load)(lanes[0]);
+}
+
+DVTI_INLINE V(f) V(mod)(V(f) a, V(f) b) {
+    V(f) quotient = V(div)(a, b), rest = V(remainder)(a, b, quotient), r;
+    if (V(division_rare)(quotient, b))
+        return V(division_by_lanes)(a, b, dvti_modf);
+    r = V(select)(V(other_side)(rest, b), V(add)(rest, b), rest);
+    return V(select)(V(eq)(rest, V(zero)()), V(sign_bit)(b), r);
+}
+
+DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
+    V(f) quotient = V(div)(a, b), rest = V(remainder)(a, b, quotient), r;
+    if (V(division_rare)(quotient, b))
+        return V(division_by_lanes)(a, b, dvti_floor_divf);
+    r = V(div)(V(sub)(a, rest), b);
+    r = V(select)(V(other_side)(rest, b), V(sub)(r, V(set)(1)), r);
+    return V(select)(V(eq)(r, V(zero)()), V(sign_bit)(quotient), V(round)(r));
+}
+
+#undef DVTI_WIDE_STEP

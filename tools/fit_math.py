@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Fits the polynomials of src/3_cpu/simd/math.inl and math64.inl and prints their coefficients, lowest order first.
+
+    tools/fit_math.py [NAME...]       needs mpmath; all of them take a few minutes
+
+A fit minimises the largest weighted error over an interval by Remez' exchange of reference points. Then the coefficients are rounded to
+the type one after the other, the rest being fitted again after each rounding so that it makes up for it; from the lowest order up,
+from the highest down, and the better result is printed with its error and with that of the unrounded polynomial."""
+import sys
+
+import numpy
+from mpmath import mp, mpf
+
+mp.dps = 45
+POINTS = 400
+
+
+def minimax(xs, g, w, powers):
+    """c minimising max |w (sum c_k x^k - g)| over the points, and that maximum."""
+    n = len(powers) + 1
+    pows = [[x ** p for p in powers] for x in xs]
+    ref = [round((1 - mp.cos(mp.pi * i / (n - 1))) / 2 * (len(xs) - 1)) for i in range(n)]
+    for _ in range(40):
+        a = mp.matrix(n, n)
+        b = mp.matrix(n, 1)
+        for k, i in enumerate(ref):
+            for j in range(n - 1):
+                a[k, j] = pows[i][j]
+            a[k, n - 1] = (-1) ** k / w[i]
+            b[k] = g[i]
+        c = list(mp.lu_solve(a, b))[:-1]
+        err = [w[i] * (mp.fdot(c, pows[i]) - g[i]) for i in range(len(xs))]
+        runs, start = [], 0
+        for i in range(1, len(xs) + 1):  # the extreme point of each run of one sign
+            if i == len(xs) or (err[i] > 0) != (err[start] > 0):
+                runs.append(max(range(start, i), key=lambda j: abs(err[j])))
+                start = i
+        while len(runs) > n:
+            runs.pop(0 if abs(err[runs[0]]) < abs(err[runs[-1]]) else -1)
+        if len(runs) < n or runs == ref:
+            break
+        ref = runs
+    return c, max(abs(e) for e in err)
+
+
+def rounded(c, double):
+    return mpf(float(c)) if double else mpf(float(numpy.float32(float(c))))
+
+
+def fit(name, low, high, g, w, degree, double=False, fixed=()):
+    """`fixed` are coefficients of the lowest orders that are given."""
+    middle, half = (mpf(low) + high) / 2, (mpf(high) - low) / 2
+    xs = [middle - half * mp.cos(mp.pi * (i + mpf(1) / 3) / POINTS) for i in range(POINTS)]
+    target = [g(x) for x in xs]
+    weight = [w(x) for x in xs]
+    tries = []
+    for end in 0, -1:
+        have = {k: mpf(v) for k, v in enumerate(fixed)}
+        free, exact = list(range(len(fixed), degree + 1)), None
+        while free:
+            rest = [t - sum(c * x ** k for k, c in have.items()) for t, x in zip(target, xs)]
+            c, e = minimax(xs, rest, weight, free)
+            exact = exact or e
+            have[free.pop(end)] = rounded(c[end], double)
+        error = max(abs(v * (sum(c * x ** k for k, c in have.items()) - t))
+                    for v, t, x in zip(weight, target, xs))
+        tries.append((error, exact, have))
+    error, exact, have = min(tries, key=lambda t: t[0])
+    print("%s: error 2^%.2f, unrounded 2^%.2f" % (name, mp.log(error, 2), mp.log(exact, 2)))
+    form, suffix = ("%.17g", "") if double else ("%.9g", "f")
+    print("    " + ", ".join(form % float(have[k]) + suffix for k in range(degree + 1)), flush=True)
+
+
+def series(term, count=60):
+    """x -> the sum of term(k) x^k: differences that cancel near 0 are taken from their series."""
+    terms = [mpf(term(k)) for k in range(count)]
+    return lambda x: mp.polyval(terms[::-1], x)
+
+
+# exp(r) = 1 + r + r^2 P(r)
+exp_tail = series(lambda k: 1 / mp.factorial(k + 2))
+# log(1 + f) = f - f^2 / 2 + f^3 P(f)
+log_series = series(lambda k: mpf(-1) ** k / (k + 3), 160)
+
+
+def log_tail(f):
+    return log_series(f) if abs(f) < 0.3 else (mp.log(1 + f) - f + f * f / 2) / f ** 3
+
+
+# sin(r) = r + r z P(z), cos(r) = 1 - z / 2 + z^2 P(z), z = r^2
+sin_tail = series(lambda k: mpf(-1) ** (k + 1) / mp.factorial(2 * k + 3))
+cos_tail = series(lambda k: mpf(-1) ** k / mp.factorial(2 * k + 4))
+# erf(a) = a + a P(z), asin(a) = a + a z P(z)
+erf_tail = series(lambda k: 2 / mp.sqrt(mp.pi) * mpf(-1) ** k / mp.factorial(k) / (2 * k + 1) - (k == 0))
+asin_tail = series(lambda k: mp.binomial(2 * k + 2, k + 1) / mpf(4) ** (k + 1) / (2 * k + 3), 200)
+
+
+def odd_tail(f, limit):
+    """z -> (f(a) / a - 1) / z with a = sqrt z"""
+    def tail(z):
+        a = mp.sqrt(z)
+        return (f(a) / a - 1) / z if z > mpf(10) ** -18 else limit
+    return tail
+
+
+tanh_tail, atan_tail = odd_tail(mp.tanh, mpf(-1) / 3), odd_tail(mp.atan, mpf(-1) / 3)
+H = mp.log(2) / 2
+LOG = (mp.sqrt(mpf(1) / 2) - 1, mp.sqrt(2) - 1)
+QUARTER = (mp.pi / 4 + mpf("0.0065")) ** 2  # with room for the rounding of the quotient
+
+
+def mills(t):
+    """The lower tail of the normal distribution at -a = exp(-a^2 / 2) / (4 + a) times this, t = 1 - 2 a / (4 + a)."""
+    a = 8 / (1 + t) - 4
+    return mp.erfc(a / mp.sqrt(2)) / 2 * mp.exp(a * a / 2) * (4 + a)
+
+
+def erf_exponent(a):
+    return -mp.log(mp.erfc(a))
+
+
+FITS = {
+    "exp": lambda: fit("exp", -H, H, exp_tail, lambda r: r * r / mp.exp(r), 5),
+    "log": lambda: fit("log", *LOG, log_tail, lambda f: abs(f ** 3 / mp.log(1 + f)), 8),
+    "sin": lambda: fit("sin", 0, QUARTER, sin_tail, lambda z: z, 2),
+    "cos": lambda: fit("cos", 0, QUARTER, cos_tail, lambda z: z * z, 2),
+    "tanh": lambda: fit("tanh", 0, mpf("0.625") ** 2, tanh_tail, lambda z: z, 4),
+    "erf": lambda: fit("erf", 0, mpf("0.875") ** 2, erf_tail, lambda z: mpf(1), 6),
+    # an error of the exponent counts as much as erfc(a)
+    "erf_exponent": lambda: fit("erf_exponent", mpf("0.87"), 4, erf_exponent,
+                                lambda a: mp.erfc(a) + mpf(2) ** -26, 7),
+    "mills": lambda: fit("mills", mpf(-11) / 19, 1, mills, lambda t: 1 / mills(t), 10),
+    "asin": lambda: fit("asin", 0, mpf("0.25"), asin_tail, lambda z: z, 4),
+    "atan": lambda: fit("atan", 0, 1, atan_tail, lambda z: z, 8),
+    # pow's, in double: log2(1 + f) = f P(f); 2^r
+    "log2_wide": lambda: fit("log2_wide", *LOG, lambda f: mp.log(1 + f, 2) / f, lambda f: f / mp.log(1 + f, 2), 13, True),
+    "exp2_wide": lambda: fit("exp2_wide", mpf(-1) / 2, mpf(1) / 2, lambda r: 2 ** r, lambda r: 2 ** -r, 7, True),
+}
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or FITS:
+        FITS[name]()
