@@ -7267,6 +7267,7 @@ typedef struct dvti_simd_gemm {
 
 /* One run of elements. An operand with step 0 is one value for all of them; else the step is 1. out may be an operand. */
 typedef struct dvti_loop {
+    dvti_op op;
     const void *in[3];
     int step[3];
     void *out;
@@ -7332,6 +7333,14 @@ DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
 DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
+
+/* Of 16 angles those beyond this: x = quarters pi / 2 + rest + low, where an infinite x gives NaN. */
+#define DVTI_ANGLE_MOST 65536.f
+DVTI_FN void dvti_reduce_angles(const float *x, float *rest, float *low, int32_t *quarters);
+
+/* Python's division of floats: the reference's, which tiers use for quotients that they cannot round. */
+DVTI_FN float dvti_modf(float a, float b);
+DVTI_FN float dvti_floor_divf(float a, float b);
 
 #if DVTI_X86
 #if !defined(DEVTENSOR_NO_AVX512)
@@ -9956,14 +9965,14 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 #define DVTI_WRAP(a, op, b) ((int64_t)((uint64_t)(a)op(uint64_t)(b)))
 
 /* Python's rules: the remainder has b's sign, also when it is 0; the quotient is rounded down. */
-#define DVTI_DEFINE_DIVISION(T, FMOD, COPYSIGN, RINT, floor_div, mod)                              \
-    static T mod(T a, T b) {                                                                       \
+#define DVTI_DEFINE_DIVISION(FN, T, FMOD, COPYSIGN, RINT, floor_div, mod)                          \
+    FN T mod(T a, T b) {                                                                           \
         T rest = FMOD(a, b);                                                                       \
         if (rest == 0)                                                                             \
             return COPYSIGN(0, b);                                                                 \
         return (rest < 0) != (b < 0) ? rest + b : rest;                                            \
     }                                                                                              \
-    static T floor_div(T a, T b) {                                                                 \
+    FN T floor_div(T a, T b) {                                                                     \
         T rest, quotient;                                                                          \
         if (b == 0)                                                                                \
             return a / b;                                                                          \
@@ -9973,8 +9982,8 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
             quotient -= 1;                                                                         \
         return quotient == 0 ? COPYSIGN(0, a / b) : RINT(quotient);                                \
     }
-DVTI_DEFINE_DIVISION(float, fmodf, copysignf, rintf, dvti_floor_divf, dvti_modf)
-DVTI_DEFINE_DIVISION(double, fmod, copysign, rint, dvti_floor_div, dvti_mod)
+DVTI_DEFINE_DIVISION(DVTI_FN, float, fmodf, copysignf, rintf, dvti_floor_divf, dvti_modf)
+DVTI_DEFINE_DIVISION(static, double, fmod, copysign, rint, dvti_floor_div, dvti_mod)
 #undef DVTI_DEFINE_DIVISION
 
 /* The machine's division traps on x / 0 and on INT64_MIN / -1. */
@@ -10153,6 +10162,7 @@ static void dvti_ew_loop(const dvti_ew_plan *plan, void *const *operand, void *t
             loop.in[k] = operand[k];
             loop.step[k] = !dvti_ew_repeats(&plan->in[k]);
         }
+        loop.op = plan->op;
         loop.out = to;
         loop.n = n;
         loop.low = plan->low;
@@ -13063,6 +13073,63 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 #ifdef DEVTENSOR_LINES
 #line 53 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
+/* Angles of any size, brought into an eighth of a turn exactly (Payne and Hanek): what the tiers' sine, cosine and tangent call for lanes
+   where the usual subtraction of multiples of pi / 2 loses digits. One function for all tiers, so that they agree. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/dvt_angle.c"
+#endif
+
+/* x = m 2^e. Of 2 / pi the bits that make multiples of 4 quarter turns are left out, the next 96 give the product's place in the turn to
+   2^-70 of it; no float comes nearer to a multiple of pi / 2 than 2^-31. */
+static int32_t dvti_quarter_turns(float x, double *rest) {
+    /* 2 / pi, after 32 zeros */
+    static const uint32_t digits[] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
+                                      0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
+    uint32_t bits, m, quarters;
+    uint64_t high, low, turn;
+    int skip, word, shift;
+    memcpy(&bits, &x, sizeof bits);
+    m = (bits & 0x7fffff) | 0x800000;
+    skip = (int)(bits >> 23 & 0xff) - 150 + 30;
+    word = skip >> 5;
+    shift = skip & 31;
+    high = (uint64_t)digits[word] << 32 | digits[word + 1];
+    low = (uint64_t)digits[word + 2] << 32 | digits[word + 3];
+    if (shift) {
+        high = high << shift | low >> (64 - shift);
+        low <<= shift;
+    }
+    turn = m * high + ((m * (low >> 32)) >> 32);
+    quarters = (uint32_t)((turn + ((uint64_t)1 << 61)) >> 62);
+    turn -= (uint64_t)quarters << 62;
+    *rest = (double)(int64_t)turn * 3.4061215800304474e-19; /* 2 pi / 2^64 */
+    return (int32_t)quarters;
+}
+
+DVTI_FN void dvti_reduce_angles(const float *x, float *rest, float *low, int32_t *quarters) {
+    int k;
+    for (k = 0; k < 16; k++) {
+        double r;
+        if (!(fabsf(x[k]) > DVTI_ANGLE_MOST))
+            continue;
+        if (fabsf(x[k]) > FLT_MAX) {
+            rest[k] = low[k] = x[k] - x[k]; /* NaN */
+            continue;
+        }
+        quarters[k] = dvti_quarter_turns(x[k], &r);
+        if (x[k] < 0) {
+            quarters[k] = -quarters[k];
+            r = -r;
+        }
+        rest[k] = (float)r;
+        low[k] = (float)(r - (double)rest[k]);
+    }
+}
+/* ==== end src/3_cpu/simd/dvt_angle.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 54 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
 #ifdef DEVTENSOR_LINES
@@ -13212,7 +13279,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -13281,6 +13348,19 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
         return value;                                                                              \
     }
+
+/* Polynomials of vectors of floats by Horner's rule, lowest order first. */
+#define DVTI_P1(x, a, b) V(fma)(V(set)(b), x, V(set)(a))
+#define DVTI_P2(x, a, b, c) V(fma)(DVTI_P1(x, b, c), x, V(set)(a))
+#define DVTI_P3(x, a, b, c, d) V(fma)(DVTI_P2(x, b, c, d), x, V(set)(a))
+#define DVTI_P4(x, a, b, c, d, e) V(fma)(DVTI_P3(x, b, c, d, e), x, V(set)(a))
+#define DVTI_P5(x, a, b, c, d, e, f) V(fma)(DVTI_P4(x, b, c, d, e, f), x, V(set)(a))
+#define DVTI_P6(x, a, b, c, d, e, f, g) V(fma)(DVTI_P5(x, b, c, d, e, f, g), x, V(set)(a))
+#define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
+#define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
+    V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
+#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \
+    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))
 /* ==== end src/3_cpu/simd/words_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 13 "src/3_cpu/simd/tier_avx2.c"
@@ -13989,6 +14069,565 @@ DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/math.inl ==== */
+/* Functions of vectors of floats. Coefficients are tools/fit_math.py's, lowest order first. Every step is one rounding that is
+   written here, so all tiers give the same bits. Beside a function stands its largest error in units of the last place over all 2^32
+   inputs, against the C library's function of double (tests/long/test_math_all.c). NaN, infinities, denormal numbers and -0 are as
+   in C's Annex F. */
+
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/math.inl"
+#endif
+DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
+    return V(bit_and)(V(set)(-0.f), a);
+}
+
+/* a where it lies within, else the bound. NaN passes: it is the second operand. */
+DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
+    return V(min)(V(set)(high), V(max)(V(set)(low), a));
+}
+
+/* ---- exponentials ---- */
+#define DVTI_LOG2E 1.44269504f
+#define DVTI_LN2 0.693147181f
+#define DVTI_LN2_HIGH 0.693145752f /* exact when multiplied by a whole number below 2^9 */
+#define DVTI_LN2_LOW 1.42860677e-6f
+
+/* exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2 */
+DVTI_INLINE V(f) V(exp_poly)(V(f) r) {
+    return DVTI_P5(r, 0.5f, 0.166666657f, 0.0416662954f, 0.00833349675f, 0.00139446475f,
+                   0.000197903093f);
+}
+
+/* x = n ln 2 + r + low: low is what the rounding of r took away. */
+DVTI_INLINE V(f) V(exp_reduce)(V(f) x, V(f) * n, V(f) * low) {
+    V(f) high, r;
+    *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
+    high = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);
+    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), high);
+    *low = V(fnma)(*n, V(set)(DVTI_LN2_LOW), V(sub)(high, r));
+    return r;
+}
+
+/* a * 2^n where that is a normal number, and so is 2^n. */
+DVTI_INLINE V(f) V(scale)(V(f) a, V(f) n) {
+#if defined(DVTI_HAS_SCALEF)
+    return V(scalef)(a, n);
+#else
+    return V(mul)(a, V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(127)), 23)));
+#endif
+}
+
+/* x = n ln 2 + log(result), for |x| < 200 */
+DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n) {
+    V(f) r;
+    *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
+    r = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);
+    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), r);
+    return V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1));
+}
+
+DVTI_INLINE V(f) V(exp)(V(f) x) {
+    V(f) n, p = V(exp_split)(V(within)(x, -150, 150), &n);
+    return V(scalef)(p, n);
+}
+
+/* For |x| < 87, where the result is a normal number. */
+DVTI_INLINE V(f) V(exp_normal)(V(f) x) {
+    V(f) n, p = V(exp_split)(x, &n);
+    return V(scale)(p, n);
+}
+
+DVTI_INLINE V(f) V(exp2)(V(f) x) {
+    V(f) y = V(within)(x, -200, 200), n = V(round)(y);
+    V(f) r = V(mul)(V(sub)(y, n), V(set)(DVTI_LN2));
+    return V(scalef)(V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1)), n);
+}
+
+/* (exp(x) - 1) / 4, which does not overflow where exp(x) / 2 does not. Not for |x| < 2^-100. */
+DVTI_INLINE V(f) V(expm1_quarter)(V(f) x) {
+    V(f) n, low, scale, r = V(exp_reduce)(V(within)(x, -18, 89.6f), &n, &low);
+    scale = V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(125)), 23));
+    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
+    return V(fma)(scale, low, V(fma)(scale, r, V(sub)(scale, V(set)(0.25f))));
+}
+
+DVTI_INLINE V(f) V(expm1)(V(f) x) {
+    V(f) t = V(mul)(V(set)(4), V(expm1_quarter)(x));
+    return V(select)(V(lt)(V(abs)(x), V(set)(1e-8f)), x, t);
+}
+
+/* With h = (exp(|x|) - 1) / 2: h + h / (2 h + 1). */
+DVTI_INLINE V(f) V(sinh)(V(f) x) {
+    V(f) a = V(abs)(x), h = V(mul)(V(set)(2), V(expm1_quarter)(a)), s;
+    s = V(div)(V(min)(V(set)(FLT_MAX), h), V(add)(V(add)(h, h), V(set)(1)));
+    s = V(add)(h, s);
+    return V(select)(V(lt)(a, V(set)(1e-4f)), x, V(bit_or)(V(sign_bit)(x), s));
+}
+
+/* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
+DVTI_INLINE V(f) V(cosh)(V(f) x) {
+    V(f) n, p = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n);
+    V(f) k = V(scalef)(p, V(sub)(n, V(set)(2)));
+    k = V(add)(k, V(div)(V(set)(0.0625f), k));
+    return V(add)(k, k);
+}
+
+/* 1 - 2 / (exp(2 |x|) + 1); near 0 a polynomial. */
+DVTI_INLINE V(f) V(tanh)(V(f) x) {
+    V(f) a = V(min)(V(set)(9.1f), V(abs)(x)), z = V(mul)(a, a), e, p, q;
+    e = V(add)(V(exp_normal)(V(add)(a, a)), V(set)(1));
+    q = V(sub)(V(set)(1), V(div)(V(set)(2), e));
+    p = DVTI_P4(z, -0.333332837f, 0.133314833f, -0.0537427738f, 0.0206480622f, -0.00571406353f);
+    p = V(fma)(V(mul)(p, z), a, a);
+    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.625f)), p, q));
+}
+
+/* With e = exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e). */
+DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
+    const V(f) one = V(set)(1);
+    V(f) e = V(exp)(V(bit_or)(V(set)(-0.f), x));
+    return V(div)(V(select)(V(lt)(x, V(zero)()), e, one), V(add)(e, one));
+}
+
+/* ---- logarithms ---- */
+/* Some lane is not a positive normal number. */
+DVTI_INLINE bool V(log_rare)(V(f) x) {
+    V(i) bits = V(iadd)(V(as_i)(x), V(iset)(0x7f800000));
+    return V(mbits)(V(igt)(V(iset)(-0x1000000), bits)) != 0xffff;
+}
+
+/* x = 2^n m, sqrt(1/2) <= m < sqrt(2) */
+DVTI_INLINE V(f) V(log_split)(V(f) x, V(i) * n) {
+    V(i) bits = V(as_i)(x);
+    *n = V(isar)(V(isub)(bits, V(iset)(0x3f3504f3)), 23);
+    return V(as_f)(V(isub)(bits, V(ishl)(*n, 23)));
+}
+
+/* The same with n as a float, also for denormal numbers, where `rare`. */
+DVTI_INLINE V(f) V(log_reduce)(V(f) x, bool rare, V(f) * e) {
+    V(f) less = V(zero)(), m;
+    V(i) n;
+    if (rare) {
+        V(m) tiny = V(lt)(x, V(set)(FLT_MIN));
+        x = V(select)(tiny, V(mul)(x, V(set)(8388608)), x);
+        less = V(select)(tiny, V(set)(23), less);
+    }
+    m = V(log_split)(x, &n);
+    *e = V(sub)(V(to_f)(n), less);
+    return m;
+}
+
+/* The result for what is no positive finite number. */
+DVTI_INLINE V(f) V(log_special)(V(f) x, V(f) result) {
+    result = V(select)(V(lt)(x, V(set)(INFINITY)), result, x);
+    result = V(select)(V(lt)(x, V(zero)()), V(set)(NAN), result);
+    return V(select)(V(eq)(x, V(zero)()), V(set)(-INFINITY), result);
+}
+
+/* log(1 + f) = f - f^2 / 2 + this, sqrt(1/2) <= 1 + f <= sqrt(2) */
+DVTI_INLINE V(f) V(log_poly)(V(f) f, V(f) f2) {
+    const V(f) f4 = V(mul)(f2, f2);
+    V(f) p = V(fma)(V(set)(0.0674681216f), f2, DVTI_P1(f, 0.118881412f, -0.11675743f)), q;
+    p = V(fma)(p, f2, DVTI_P1(f, 0.142195523f, -0.124055736f));
+    q = V(fma)(DVTI_P1(f, 0.200021192f, -0.166679963f), f2, DVTI_P1(f, 0.333333135f, -0.250000089f));
+    p = V(fma)(p, f4, q);
+    return V(mul)(V(mul)(p, f), f2);
+}
+
+/* e ln 2 + log(1 + f), small terms first */
+DVTI_INLINE V(f) V(log_of)(V(f) e, V(f) f) {
+    V(f) f2 = V(mul)(f, f);
+    V(f) low = V(fma)(e, V(set)(DVTI_LN2_LOW), V(log_poly)(f, f2));
+    low = V(fnma)(V(set)(0.5f), f2, low);
+    return V(fma)(e, V(set)(DVTI_LN2_HIGH), V(add)(f, low));
+}
+
+DVTI_INLINE V(f) V(log)(V(f) x) {
+    bool rare = V(log_rare)(x);
+    V(f) e, f = V(sub)(V(log_reduce)(x, rare, &e), V(set)(1)), result = V(log_of)(e, f);
+    return rare ? V(log_special)(x, result) : result;
+}
+
+/* To another base: the logarithm of 1 + f times high + low, and the powers of two times e_high + e_low, where the product with
+   e_high is exact. */
+DVTI_INLINE V(f) V(log_base)(V(f) x, float high, float low, float e_high, float e_low) {
+    bool rare = V(log_rare)(x);
+    V(f) e, f = V(sub)(V(log_reduce)(x, rare, &e), V(set)(1)), f2 = V(mul)(f, f), small, result;
+    small = V(fnma)(V(set)(0.5f), f2, V(log_poly)(f, f2));
+    small = V(fma)(small, V(set)(high), V(fma)(f, V(set)(low), V(mul)(e, V(set)(e_low))));
+    result = V(fma)(e, V(set)(e_high), V(fma)(f, V(set)(high), small));
+    return rare ? V(log_special)(x, result) : result;
+}
+
+DVTI_INLINE V(f) V(log2)(V(f) x) {
+    return V(log_base)(x, DVTI_LOG2E, 1.92596299e-8f, 1, 0);
+}
+
+DVTI_INLINE V(f) V(log10)(V(f) x) {
+    return V(log_base)(x, 0.434294492f, -1.01046469e-8f, 0.301025391f, 4.60503907e-6f);
+}
+
+/* 1 + x rounded is u, and c what that took away: log(u) with c brought to the scale of f. */
+DVTI_INLINE V(f) V(log1p)(V(f) x) {
+    const V(f) one = V(set)(1);
+    V(f) u = V(add)(x, one), back = V(sub)(u, one), f, e, c, result;
+    bool rare = V(log_rare)(u);
+    V(i) n;
+    c = V(add)(V(sub)(one, V(sub)(u, back)), V(sub)(x, back));
+    f = V(sub)(V(log_split)(u, &n), one);
+    e = V(to_f)(n);
+    c = V(mul)(c, V(as_f)(V(isub)(V(iset)(0x3f800000), V(ishl)(n, 23))));
+    f = V(add)(f, V(select)(V(lt)(x, V(set)(67108864)), c, V(zero)()));
+    result = V(bit_or)(V(log_of)(e, f), V(sign_bit)(x));
+    return rare ? V(log_special)(u, result) : result;
+}
+
+/* max(x, 0) + log1p(exp(-|x|)) */
+DVTI_INLINE V(f) V(softplus)(V(f) x) {
+    return V(add)(V(max)(V(zero)(), x), V(log1p)(V(exp)(V(bit_or)(V(set)(-0.f), x))));
+}
+
+/* ---- the error function ---- */
+/* 1 - exp(-polynomial); near 0 a polynomial. */
+DVTI_INLINE V(f) V(erf)(V(f) x) {
+    V(f) a = V(min)(V(set)(4), V(abs)(x)), z = V(mul)(a, a), p, q;
+    q = DVTI_P7(a, 0.000162123542f, -1.12945402f, -0.633471072f, -0.108142354f, 0.0250297245f,
+                -0.00413679006f, 0.000427353021f, -2.04775679e-05f);
+    q = V(sub)(V(set)(1), V(exp_normal)(q));
+    p = DVTI_P6(z, 0.128379166f, -0.376126379f, 0.112837367f, -0.0268617738f, 0.00520721916f,
+                 -0.000821654685f, 8.69896539e-05f);
+    p = V(fma)(p, a, a);
+    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.875f)), p, q));
+}
+
+/* x times the lower tail of the normal distribution at -|x|, which is exp(-x^2 / 2) s P(1 - 2 s) with s = |x| / (4 + |x|); for
+   positive x what that leaves of x. */
+DVTI_INLINE V(f) V(gelu)(V(f) x) {
+    const V(f) one = V(set)(1), half = V(set)(-0.5f);
+    V(f) a = V(min)(V(set)(15), V(abs)(x)), square = V(mul)(a, a), tail, n, low, r, e, s, t, p;
+    tail = V(mul)(V(fma)(a, a, V(neg)(square)), half);
+    r = V(exp_reduce)(V(mul)(square, half), &n, &low);
+    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
+    e = V(add)(one, V(add)(r, low));
+    s = V(div)(a, V(add)(V(set)(4), a));
+    t = V(fma)(V(set)(-2), s, one);
+    p = DVTI_P10(t, 0.755285144f, 0.607896626f, 0.387137294f, 0.186521575f, 0.0603983514f,
+                 0.00754261389f, -0.00349221961f, -0.00163548801f, 0.000171859618f, 0.000219286114f,
+                 -4.50620464e-05f);
+    p = V(scalef)(V(mul)(V(mul)(p, s), V(fma)(e, tail, e)), n);
+    return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));
+}
+
+#undef DVTI_LOG2E
+#undef DVTI_LN2
+#undef DVTI_LN2_HIGH
+#undef DVTI_LN2_LOW
+/* ==== end src/3_cpu/simd/math.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/angles.inl ==== */
+/* Trigonometric functions of vectors of floats, and their inverses; see math.inl. */
+
+/* x = n pi / 2 + r + low, |r| <= pi / 4 and a little; low is what r's rounding took away. pi / 2 stands in three parts. Below
+   DVTI_ANGLE_MOST the first subtraction is exact. The second may cancel, so its rounding error is found whichever operand is larger
+   (Knuth). */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/angles.inl"
+#endif
+DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {
+    const V(f) second = V(set)(-4.37113883e-8f), third = V(set)(-1.71512451e-15f);
+    V(f) n = V(round)(V(mul)(x, V(set)(0.636619772f)));
+    V(f) first = V(fnma)(n, V(set)(1.57079637f), x), w = V(mul)(n, second), r = V(sub)(first, w);
+    V(f) back = V(sub)(r, first);
+    V(m) small = V(le)(V(abs)(x), V(set)(DVTI_ANGLE_MOST));
+    *low = V(sub)(V(sub)(first, V(sub)(r, back)), V(add)(w, back));
+    *low = V(fnma)(n, third, V(add)(*low, V(fnma)(n, second, w)));
+    *quarters = V(to_i)(n);
+    if (V(mbits)(small) != 0xffff) {
+        float lanes[3][16];
+        int32_t turns[16];
+        V(store)(lanes[0], x);
+        V(store)(lanes[1], r);
+        V(store)(lanes[2], *low);
+        V(istore)(turns, *quarters);
+        dvti_reduce_angles(lanes[0], lanes[1], lanes[2], turns);
+        r = V(load)(lanes[1]);
+        *low = V(load)(lanes[2]);
+        *quarters = V(iload)(turns);
+    }
+    return r;
+}
+
+DVTI_INLINE V(f) V(sin_poly)(V(f) r, V(f) low, V(f) z) {
+    V(f) p = DVTI_P2(z, -0.166666538f, 0.00833210163f, -0.000195068467f);
+    return V(add)(r, V(fma)(V(mul)(r, z), p, low));
+}
+
+/* 1 - z / 2, and what its rounding takes away, with the rest. */
+DVTI_INLINE V(f) V(cos_poly)(V(f) r, V(f) low, V(f) z) {
+    const V(f) one = V(set)(1), half = V(set)(0.5f);
+    V(f) p = DVTI_P2(z, 0.0416666456f, -0.00138873013f, 2.44306702e-05f);
+    V(f) high = V(fnma)(half, z, one), rest = V(fnma)(half, z, V(sub)(one, high));
+    return V(add)(high, V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest)));
+}
+
+/* Sine of x plus `turn` quarter turns. */
+DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {
+    V(f) low, r, z, s, c;
+    V(i) n;
+    V(m) even;
+    r = V(angle_reduce)(x, &low, &n);
+    n = V(iadd)(n, V(iset)(turn));
+    z = V(mul)(r, r);
+    s = V(sin_poly)(r, low, z);
+    c = V(cos_poly)(r, low, z);
+    even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));
+    s = V(select)(even, s, c);
+    return V(bit_xor)(s, V(as_f)(V(ishl)(V(iand)(n, V(iset)(2)), 30)));
+}
+
+DVTI_INLINE V(f) V(sin)(V(f) x) {
+    /* r + low of -0 would be +0 */
+    return V(select)(V(eq)(x, V(zero)()), x, V(sin_turned)(x, 0));
+}
+
+DVTI_INLINE V(f) V(cos)(V(f) x) {
+    return V(sin_turned)(x, 1);
+}
+
+/* sine / cosine, or minus its reciprocal */
+DVTI_INLINE V(f) V(tan)(V(f) x) {
+    V(f) low, r, z, s, c, sign;
+    V(i) n;
+    V(m) even;
+    r = V(angle_reduce)(x, &low, &n);
+    z = V(mul)(r, r);
+    s = V(sin_poly)(r, low, z);
+    c = V(cos_poly)(r, low, z);
+    even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));
+    sign = V(as_f)(V(ishl)(n, 31));
+    r = V(div)(V(select)(even, s, c), V(bit_xor)(sign, V(select)(even, c, s)));
+    return V(select)(V(eq)(x, V(zero)()), x, r);
+}
+
+/* ---- inverses ---- */
+#define DVTI_PI 3.14159274f
+#define DVTI_PI_LOW -8.74227766e-8f
+#define DVTI_HALF_PI 1.57079637f
+#define DVTI_HALF_PI_LOW -4.37113883e-8f
+
+/* asin(s) = s + this, z = s^2 <= 1/4 */
+DVTI_INLINE V(f) V(asin_poly)(V(f) s, V(f) z) {
+    V(f) p = DVTI_P4(z, 0.166667536f, 0.0749525204f, 0.0454760417f, 0.0241520889f, 0.0422118157f);
+    return V(mul)(V(mul)(s, z), p);
+}
+
+/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)). */
+DVTI_INLINE V(f) V(asin)(V(f) x) {
+    const V(f) half = V(set)(0.5f);
+    V(f) a = V(abs)(x), z, s, p, r;
+    V(m) large = V(gt)(a, half);
+    z = V(select)(large, V(fnma)(half, a, half), V(mul)(a, a));
+    s = V(select)(large, V(sqrt)(z), a);
+    p = V(asin_poly)(s, z);
+    r = V(fnma)(V(set)(2), p, V(set)(DVTI_HALF_PI_LOW));
+    r = V(add)(V(fnma)(V(set)(2), s, V(set)(DVTI_HALF_PI)), r);
+    return V(bit_or)(V(sign_bit)(x), V(select)(large, r, V(add)(s, p)));
+}
+
+DVTI_INLINE V(f) V(acos)(V(f) x) {
+    const V(f) half = V(set)(0.5f), two = V(set)(2);
+    V(f) a = V(abs)(x), z, s, p, small, r;
+    V(m) large = V(gt)(a, half), negative = V(lt)(x, V(zero)());
+    z = V(select)(large, V(fnma)(half, a, half), V(mul)(a, a));
+    s = V(select)(large, V(sqrt)(z), x);
+    p = V(asin_poly)(s, z);
+    small = V(sub)(V(set)(DVTI_HALF_PI), V(sub)(s, V(sub)(V(set)(DVTI_HALF_PI_LOW), p)));
+    r = V(fnma)(two, s, V(set)(DVTI_PI));
+    r = V(add)(r, V(fnma)(two, p, V(set)(DVTI_PI_LOW)));
+    r = V(select)(negative, r, V(mul)(two, V(add)(s, p)));
+    return V(select)(large, r, small);
+}
+
+/* atan(least / most), 0 <= least <= most; for `turned` atan(most / least) */
+DVTI_INLINE V(f) V(atan_of)(V(f) least, V(f) most, V(m) turned) {
+    V(f) q = V(div)(least, most), z = V(mul)(q, q), p, r;
+    p = DVTI_P8(z, -0.333333015f, 0.199986264f, -0.142650917f, 0.109566577f, -0.084164612f,
+                0.0581781007f, -0.0313945226f, 0.0110290106f, -0.00181872305f);
+    p = V(mul)(V(mul)(q, z), p);
+    r = V(sub)(V(set)(DVTI_HALF_PI), V(add)(q, V(sub)(p, V(set)(DVTI_HALF_PI_LOW))));
+    return V(select)(turned, r, V(add)(q, p));
+}
+
+DVTI_INLINE V(f) V(atan)(V(f) x) {
+    const V(f) one = V(set)(1);
+    V(f) a = V(abs)(x), r = V(atan_of)(V(min)(one, a), V(max)(one, a), V(gt)(a, one));
+    return V(bit_or)(V(sign_bit)(x), r);
+}
+
+/* The angle of the point (x, y). */
+DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
+    const V(f) most = V(set)(INFINITY);
+    V(f) a = V(abs)(y), b = V(abs)(x), small = V(min)(a, b), large = V(max)(a, b), r;
+    V(m) both = V(eq)(small, most), none = V(eq)(large, V(zero)()), left;
+    small = V(select)(both, V(set)(1), small);
+    large = V(select)(both, V(set)(1), V(select)(none, V(set)(1), large));
+    r = V(atan_of)(small, large, V(gt)(a, b));
+    left = V(igt)(V(iset)(0), V(as_i)(x));
+    r = V(select)(left, V(sub)(V(set)(DVTI_PI), V(sub)(r, V(set)(DVTI_PI_LOW))), r);
+    r = V(bit_or)(V(sign_bit)(y), r);
+    return V(select)(V(unord)(a, b), V(add)(a, b), r);
+}
+
+#undef DVTI_PI
+#undef DVTI_PI_LOW
+#undef DVTI_HALF_PI
+#undef DVTI_HALF_PI_LOW
+/* ==== end src/3_cpu/simd/angles.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/powers.inl ==== */
+/* Functions of two vectors of floats: powers and hypotenuses by way of doubles, and Python's division. */
+
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/powers.inl"
+#endif
+#define DVTI_WIDE_STEP(p, x, c) V(dfma)(p, x, V(dset)(c))
+
+/* log2(a) of positive normal doubles to 2^-37: what 2^128 needs to be right in its last place. */
+DVTI_INLINE V(d) V(wide_log2)(V(d) a) {
+    const V(l) root = V(lset)(0x3fe6a09e667f3bcd), digits = V(lset)(0xfffffffffffff);
+    const V(d) big = V(dset)(4503599627370496. + 1023); /* 2^52 + 1023 */
+    V(l) t = V(ladd)(V(as_l)(a), V(lsub)(V(lset)(0x3ff0000000000000), root));
+    V(d) n = V(dsub)(V(as_d)(V(lor)(V(lshr)(t, 52), V(lset)(0x4330000000000000))), big);
+    V(d) f = V(dsub)(V(as_d)(V(ladd)(V(land)(t, digits), root)), V(dset)(1)), p;
+    V(d) z = V(dmul)(f, f), even, odd;
+    odd = DVTI_WIDE_STEP(V(dset)(-0.069740655405949453), z, -0.13462915875723169);
+    odd = DVTI_WIDE_STEP(odd, z, -0.14249861609583486);
+    odd = DVTI_WIDE_STEP(odd, z, -0.180436753944068);
+    odd = DVTI_WIDE_STEP(odd, z, -0.24044643343397709);
+    odd = DVTI_WIDE_STEP(odd, z, -0.36067379313991749);
+    odd = DVTI_WIDE_STEP(odd, z, -0.72134752032752891);
+    even = DVTI_WIDE_STEP(V(dset)(0.13251321111863187), z, 0.13027532333502115);
+    even = DVTI_WIDE_STEP(even, z, 0.16021669427162799);
+    even = DVTI_WIDE_STEP(even, z, 0.20610712189675004);
+    even = DVTI_WIDE_STEP(even, z, 0.28853879575135533);
+    even = DVTI_WIDE_STEP(even, z, 0.48089834880271937);
+    even = DVTI_WIDE_STEP(even, z, 1.4426950408865746);
+    p = V(dfma)(odd, f, even);
+    return V(dfma)(p, f, n);
+}
+
+/* 2^y, between 2^-200 and 2^200 */
+DVTI_INLINE V(d) V(wide_exp2)(V(d) y) {
+    V(d) n, r, z, even, odd;
+    y = V(dmin)(V(dset)(200), V(dmax)(V(dset)(-200), y));
+    n = V(dround)(y);
+    r = V(dsub)(y, n);
+    z = V(dmul)(r, r);
+    odd = DVTI_WIDE_STEP(V(dset)(1.5201899288727922e-05), z, 0.0013333922624769951);
+    odd = DVTI_WIDE_STEP(odd, z, 0.055504103534242004);
+    odd = DVTI_WIDE_STEP(odd, z, 0.69314718072843695);
+    even = DVTI_WIDE_STEP(V(dset)(0.00015469289891380882), z, 0.0096180272575313065);
+    even = DVTI_WIDE_STEP(even, z, 0.24022651198130499);
+    even = DVTI_WIDE_STEP(even, z, 0.99999999996168321);
+    return V(dscalef)(V(dfma)(odd, r, even), n);
+}
+
+/* What the magnitude is, and the sign, where C's Annex F says so. */
+DVTI_INLINE V(f) V(pow_special)(V(f) a, V(f) b, V(f) result) {
+    const V(f) one = V(set)(1), none = V(zero)(), most = V(set)(INFINITY);
+    V(f) size = V(abs)(a), half = V(mul)(V(set)(0.5f), b), sign;
+    V(m) down = V(lt)(b, none), whole = V(eq)(V(trunc)(b), b);
+    V(m) odd = V(mand)(whole, V(ne)(V(trunc)(half), half));
+    result = V(select)(V(eq)(size, none), V(select)(down, most, none), result);
+    result = V(select)(V(eq)(size, most), V(select)(down, none, most), result);
+    result = V(select)(V(eq)(size, one), one, result);
+    sign = V(select)(odd, V(sign_bit)(a), none);
+    result = V(bit_or)(sign, result);
+    result = V(select)(V(mand)(V(lt)(a, none), V(mand)(V(lt)(size, most), V(mnot)(whole))), V(set)(NAN), result);
+    result = V(select)(V(unord)(a, b), V(set)(NAN), result);
+    return V(select)(V(mor)(V(eq)(b, none), V(eq)(a, one)), one, result);
+}
+
+DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
+    V(f) size = V(abs)(a), r;
+    V(d) low = V(dmul)(V(widen_low)(b), V(wide_log2)(V(widen_low)(size)));
+    V(d) high = V(dmul)(V(widen_high)(b), V(wide_log2)(V(widen_high)(size)));
+    r = V(narrow)(V(wide_exp2)(low), V(wide_exp2)(high));
+    if (V(log_rare)(a) || V(mbits)(V(le)(V(abs)(b), V(set)(FLT_MAX))) != 0xffff)
+        r = V(pow_special)(a, b, r);
+    return r;
+}
+
+DVTI_INLINE V(d) V(wide_hypot)(V(d) a, V(d) b) {
+    return V(dsqrt)(V(dfma)(a, a, V(dmul)(b, b)));
+}
+
+DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
+    const V(f) most = V(set)(INFINITY);
+    V(f) r = V(narrow)(V(wide_hypot)(V(widen_low)(a), V(widen_low)(b)),
+                       V(wide_hypot)(V(widen_high)(a), V(widen_high)(b)));
+    V(m) infinite = V(mor)(V(eq)(V(abs)(a), most), V(eq)(V(abs)(b), most));
+    return V(select)(infinite, most, r);
+}
+
+/* The rest does not have b's sign, and is not 0. */
+DVTI_INLINE V(m) V(other_side)(V(f) rest, V(f) b) {
+    V(m) differ = V(igt)(V(iset)(0), V(ixor)(V(as_i)(rest), V(as_i)(b)));
+    return V(mand)(differ, V(ne)(rest, V(zero)()));
+}
+
+/* a - b trunc(a / b), exactly: the quotient is off by 1 at most, and then the rest has the wrong sign. Only for
+   |a / b| <= 2^22 and finite b. */
+DVTI_INLINE V(f) V(remainder)(V(f) a, V(f) b, V(f) quotient) {
+    V(f) rest = V(fnma)(V(trunc)(quotient), b, a);
+    V(f) back = V(add)(rest, V(bit_or)(V(sign_bit)(a), V(abs)(b)));
+    return V(select)(V(other_side)(rest, a), back, rest);
+}
+
+/* Some lane's quotient is too large for that, or no number. */
+DVTI_INLINE bool V(division_rare)(V(f) quotient, V(f) b) {
+    V(m) common = V(mand)(V(le)(V(abs)(quotient), V(set)(4194304)),
+                          V(le)(V(abs)(b), V(set)(FLT_MAX)));
+    return V(mbits)(common) != 0xffff;
+}
+
+static V(f) V(division_by_lanes)(V(f) a, V(f) b, float (*divide)(float, float)) {
+    float lanes[2][16];
+    int k;
+    V(store)(lanes[0], a);
+    V(store)(lanes[1], b);
+    for (k = 0; k < 16; k++)
+        lanes[0][k] = divide(lanes[0][k], lanes[1][k]);
+    return V(load)(lanes[0]);
+}
+
+DVTI_INLINE V(f) V(mod)(V(f) a, V(f) b) {
+    V(f) quotient = V(div)(a, b), rest = V(remainder)(a, b, quotient), r;
+    if (V(division_rare)(quotient, b))
+        return V(division_by_lanes)(a, b, dvti_modf);
+    r = V(select)(V(other_side)(rest, b), V(add)(rest, b), rest);
+    return V(select)(V(eq)(rest, V(zero)()), V(sign_bit)(b), r);
+}
+
+DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
+    V(f) quotient = V(div)(a, b), rest = V(remainder)(a, b, quotient), r;
+    if (V(division_rare)(quotient, b))
+        return V(division_by_lanes)(a, b, dvti_floor_divf);
+    r = V(div)(V(sub)(a, rest), b);
+    r = V(select)(V(other_side)(rest, b), V(sub)(r, V(set)(1)), r);
+    return V(select)(V(eq)(r, V(zero)()), V(sign_bit)(quotient), V(round)(r));
+}
+
+#undef DVTI_WIDE_STEP
+/* ==== end src/3_cpu/simd/powers.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
 
@@ -14004,22 +14643,22 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
     return repeated;
 }
 
-/* The last vector is partial; a repeated operand has 16 elements to take from all the same. */
+/* The last vector is partial; a repeated operand has 16 elements to take from all the same. One body for whole vectors and the partial
+   one: compiling it twice would cost more than the branch does. */
 #define DVTI_EW1(name, value)                                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16];                                                                           \
         const float *p = V(ew_operand)(loop, 0, row_a);                                            \
         const int64_t p_step = 16 * loop->step[0];                                                 \
         float *to = (float *)loop->out;                                                            \
-        int64_t n = loop->n;                                                                       \
-        V(f) a;                                                                                    \
-        for (; n >= 16; n -= 16, to += 16, p += p_step) {                                          \
-            a = V(load)(p);                                                                        \
-            V(store)(to, value);                                                                   \
-        }                                                                                          \
-        if (n) {                                                                                   \
-            a = V(load_n)(p, n);                                                               \
-            V(store_n)(to, n, value);                                                              \
+        int64_t n;                                                                                 \
+        for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step) {                                 \
+            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) r = value;                                                                  \
+            if (n >= 16)                                                                           \
+                V(store)(to, r);                                                                   \
+            else                                                                                   \
+                V(store_n)(to, n, r);                                                              \
         }                                                                                          \
     }
 #define DVTI_EW2(name, value)                                                                      \
@@ -14028,17 +14667,36 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
         const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
         const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
         float *to = (float *)loop->out;                                                            \
-        int64_t n = loop->n;                                                                       \
-        V(f) a, b;                                                                                 \
-        for (; n >= 16; n -= 16, to += 16, p += p_step, q += q_step) {                             \
-            a = V(load)(p);                                                                        \
-            b = V(load)(q);                                                                        \
-            V(store)(to, value);                                                                   \
+        int64_t n;                                                                                 \
+        for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step) {                    \
+            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) b = n >= 16 ? V(load)(q) : V(load_n)(q, n);                                 \
+            const V(f) r = value;                                                                  \
+            if (n >= 16)                                                                           \
+                V(store)(to, r);                                                                   \
+            else                                                                                   \
+                V(store_n)(to, n, r);                                                              \
         }                                                                                          \
-        if (n) {                                                                                   \
-            a = V(load_n)(p, n);                                                               \
-            b = V(load_n)(q, n);                                                               \
-            V(store_n)(to, n, value);                                                              \
+    }
+
+#define DVTI_EW3(name, value)                                                                      \
+    static void V(ew_##name)(const dvti_loop *loop) {                                              \
+        float row_a[16], row_b[16], row_c[16];                                                     \
+        const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
+        const float *s = V(ew_operand)(loop, 2, row_c);                                            \
+        const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
+        const int64_t s_step = 16 * loop->step[2];                                                 \
+        float *to = (float *)loop->out;                                                            \
+        int64_t n;                                                                                 \
+        for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step, s += s_step) {       \
+            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) b = n >= 16 ? V(load)(q) : V(load_n)(q, n);                                 \
+            const V(f) c = n >= 16 ? V(load)(s) : V(load_n)(s, n);                                 \
+            const V(f) r = value;                                                                  \
+            if (n >= 16)                                                                           \
+                V(store)(to, r);                                                                   \
+            else                                                                                   \
+                V(store_n)(to, n, r);                                                              \
         }                                                                                          \
     }
 
@@ -14066,83 +14724,154 @@ DVTI_INLINE V(f) V(sign_of)(V(f) a) {
                      V(select)(V(lt)(a, V(zero)()), V(set)(-1), a));
 }
 
-DVTI_EW1(neg, V(neg)(a))
-DVTI_EW1(abs, V(abs)(a))
-DVTI_EW1(sign, V(sign_of)(a))
-DVTI_EW1(square, V(mul)(a, a))
-DVTI_EW1(relu, V(select)(V(le)(a, V(zero)()), V(zero)(), a)) /* NaN stays */
-DVTI_EW1(floor, V(floor)(a))
-DVTI_EW1(ceil, V(ceil)(a))
-DVTI_EW1(round, V(round)(a))
-DVTI_EW1(trunc, V(trunc)(a))
-DVTI_EW1(reciprocal, V(div)(V(set)(1), a))
-DVTI_EW1(sqrt, V(sqrt)(a))
-DVTI_EW1(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))
-DVTI_EW1(isnan, V(truth)(V(unord)(a, a)))
-DVTI_EW1(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))
-DVTI_EW1(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))
-DVTI_EW1(logical_not, V(truth)(V(eq)(a, V(zero)())))
+DVTI_INLINE V(f) V(clipped)(V(f) a, const dvti_loop *loop) {
+    const V(f) low = V(set)((float)loop->low), high = V(set)((float)loop->high);
+    return V(select)(V(lt)(a, low), low, V(select)(V(gt)(a, high), high, a));
+}
+
+/* What is quick stands in one loop, with a switch that the processor predicts. */
+#define DVTI_SIMPLE1(R)                                                                            \
+    R(neg, V(neg)(a))                                                                              \
+    R(abs, V(abs)(a))                                                                              \
+    R(sign, V(sign_of)(a))                                                                         \
+    R(square, V(mul)(a, a))                                                                        \
+    R(relu, V(select)(V(le)(a, V(zero)()), V(zero)(), a))                                          \
+    R(floor, V(floor)(a))                                                                          \
+    R(ceil, V(ceil)(a))                                                                            \
+    R(round, V(round)(a))                                                                          \
+    R(trunc, V(trunc)(a))                                                                          \
+    R(reciprocal, V(div)(V(set)(1), a))                                                            \
+    R(sqrt, V(sqrt)(a))                                                                            \
+    R(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))                                                        \
+    R(clip, V(clipped)(a, loop))                                                                   \
+    R(isnan, V(truth)(V(unord)(a, a)))                                                             \
+    R(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))                                          \
+    R(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))                                       \
+    R(logical_not, V(truth)(V(eq)(a, V(zero)())))
+#define DVTI_SIMPLE2(R)                                                                            \
+    R(div, V(div)(a, b))                                                                           \
+    R(minimum, V(smaller)(a, b))                                                                   \
+    R(maximum, V(larger)(a, b))                                                                    \
+    R(equal, V(truth)(V(eq)(a, b)))                                                                \
+    R(not_equal, V(truth)(V(ne)(a, b)))                                                            \
+    R(less, V(truth)(V(lt)(a, b)))                                                                 \
+    R(less_equal, V(truth)(V(le)(a, b)))                                                           \
+    R(greater, V(truth)(V(gt)(a, b)))                                                              \
+    R(greater_equal, V(truth)(V(ge)(a, b)))                                                        \
+    R(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))                                \
+    R(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))                                  \
+    R(logical_xor, V(select)(V(nonzero)(a), V(truth)(V(eq)(b, V(zero)())), V(truth)(V(nonzero)(b))))
+#define DVTI_ROW(name, value)                                                                      \
+    case DVTI_OP_##name:                                                                           \
+        return value;
+
+DVTI_INLINE V(f) V(simple1)(V(f) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_SIMPLE1(DVTI_ROW)
+    default:
+        return a;
+    }
+}
+
+DVTI_INLINE V(f) V(simple2)(V(f) a, V(f) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_SIMPLE2(DVTI_ROW)
+    default:
+        return a;
+    }
+}
+#undef DVTI_ROW
+
+DVTI_EW1(simple1, V(simple1)(a, loop))
+DVTI_EW2(simple2, V(simple2)(a, b, loop))
+DVTI_EW1(exp, V(exp)(a))
+DVTI_EW1(exp2, V(exp2)(a))
+DVTI_EW1(expm1, V(expm1)(a))
+DVTI_EW1(log, V(log)(a))
+DVTI_EW1(log2, V(log2)(a))
+DVTI_EW1(log10, V(log10)(a))
+DVTI_EW1(log1p, V(log1p)(a))
+DVTI_EW1(sinh, V(sinh)(a))
+DVTI_EW1(cosh, V(cosh)(a))
+DVTI_EW1(tanh, V(tanh)(a))
+DVTI_EW1(sigmoid, V(sigmoid)(a))
+DVTI_EW1(softplus, V(softplus)(a))
+DVTI_EW1(erf, V(erf)(a))
+DVTI_EW1(gelu, V(gelu)(a))
+DVTI_EW1(sin, V(sin)(a))
+DVTI_EW1(cos, V(cos)(a))
+DVTI_EW1(tan, V(tan)(a))
+DVTI_EW1(asin, V(asin)(a))
+DVTI_EW1(acos, V(acos)(a))
+DVTI_EW1(atan, V(atan)(a))
 DVTI_EW2(add, V(add)(a, b))
 DVTI_EW2(sub, V(sub)(a, b))
 DVTI_EW2(mul, V(mul)(a, b))
-DVTI_EW2(div, V(div)(a, b))
-DVTI_EW2(minimum, V(smaller)(a, b))
-DVTI_EW2(maximum, V(larger)(a, b))
-DVTI_EW2(equal, V(truth)(V(eq)(a, b)))
-DVTI_EW2(not_equal, V(truth)(V(ne)(a, b)))
-DVTI_EW2(less, V(truth)(V(lt)(a, b)))
-DVTI_EW2(less_equal, V(truth)(V(le)(a, b)))
-DVTI_EW2(greater, V(truth)(V(gt)(a, b)))
-DVTI_EW2(greater_equal, V(truth)(V(ge)(a, b)))
-DVTI_EW2(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))
-DVTI_EW2(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))
+DVTI_EW2(floor_div, V(floor_div)(a, b))
+DVTI_EW2(mod, V(mod)(a, b))
+DVTI_EW2(pow, V(pow)(a, b))
+DVTI_EW2(atan2, V(atan2)(a, b))
+DVTI_EW2(hypot, V(hypot)(a, b))
+DVTI_EW3(where, V(select)(V(nonzero)(a), b, c))
 
 static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #define DVTI_ROW(name)                                                                             \
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
+#define DVTI_QUICK1(name, value)                                                                   \
+    case DVTI_OP_##name:                                                                           \
+        return V(ew_simple1);
+#define DVTI_QUICK2(name, value)                                                                   \
+    case DVTI_OP_##name:                                                                           \
+        return V(ew_simple2);
     switch ((int)op) {
-        DVTI_ROW(neg)
-        DVTI_ROW(abs)
-        DVTI_ROW(sign)
-        DVTI_ROW(square)
-        DVTI_ROW(relu)
-        DVTI_ROW(floor)
-        DVTI_ROW(ceil)
-        DVTI_ROW(round)
-        DVTI_ROW(trunc)
-        DVTI_ROW(reciprocal)
-        DVTI_ROW(sqrt)
-        DVTI_ROW(rsqrt)
-        DVTI_ROW(isnan)
-        DVTI_ROW(isinf)
-        DVTI_ROW(isfinite)
-        DVTI_ROW(logical_not)
+        DVTI_SIMPLE1(DVTI_QUICK1)
+        DVTI_SIMPLE2(DVTI_QUICK2)
+        DVTI_ROW(exp)
+        DVTI_ROW(exp2)
+        DVTI_ROW(expm1)
+        DVTI_ROW(log)
+        DVTI_ROW(log2)
+        DVTI_ROW(log10)
+        DVTI_ROW(log1p)
+        DVTI_ROW(sinh)
+        DVTI_ROW(cosh)
+        DVTI_ROW(tanh)
+        DVTI_ROW(sigmoid)
+        DVTI_ROW(softplus)
+        DVTI_ROW(erf)
+        DVTI_ROW(gelu)
+        DVTI_ROW(sin)
+        DVTI_ROW(cos)
+        DVTI_ROW(tan)
+        DVTI_ROW(asin)
+        DVTI_ROW(acos)
+        DVTI_ROW(atan)
         DVTI_ROW(add)
         DVTI_ROW(sub)
         DVTI_ROW(mul)
-        DVTI_ROW(div)
-        DVTI_ROW(minimum)
-        DVTI_ROW(maximum)
-        DVTI_ROW(equal)
-        DVTI_ROW(not_equal)
-        DVTI_ROW(less)
-        DVTI_ROW(less_equal)
-        DVTI_ROW(greater)
-        DVTI_ROW(greater_equal)
-        DVTI_ROW(logical_and)
-        DVTI_ROW(logical_or)
+        DVTI_ROW(floor_div)
+        DVTI_ROW(mod)
+        DVTI_ROW(pow)
+        DVTI_ROW(atan2)
+        DVTI_ROW(hypot)
+        DVTI_ROW(where)
     default:
         return NULL;
     }
 #undef DVTI_ROW
+#undef DVTI_QUICK1
+#undef DVTI_QUICK2
 }
 
+#undef DVTI_SIMPLE1
+#undef DVTI_SIMPLE2
 #undef DVTI_EW1
 #undef DVTI_EW2
+#undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/tier.inl"
+#line 6 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -14886,7 +15615,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 7 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -15137,7 +15866,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 8 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps in float, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c. */
@@ -15231,7 +15960,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -15430,7 +16159,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -15502,7 +16231,7 @@ static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
 }
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -15533,7 +16262,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
@@ -15573,6 +16302,15 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #undef DVTI_TIER_NAME
 #undef V
 #pragma pop_macro("V")
+#undef DVTI_P1
+#undef DVTI_P2
+#undef DVTI_P3
+#undef DVTI_P4
+#undef DVTI_P5
+#undef DVTI_P6
+#undef DVTI_P7
+#undef DVTI_P8
+#undef DVTI_P10
 /* ==== end src/3_cpu/simd/words_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 21 "src/3_cpu/simd/tier_avx2.c"
@@ -15585,7 +16323,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -15656,6 +16394,19 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
         return value;                                                                              \
     }
+
+/* Polynomials of vectors of floats by Horner's rule, lowest order first. */
+#define DVTI_P1(x, a, b) V(fma)(V(set)(b), x, V(set)(a))
+#define DVTI_P2(x, a, b, c) V(fma)(DVTI_P1(x, b, c), x, V(set)(a))
+#define DVTI_P3(x, a, b, c, d) V(fma)(DVTI_P2(x, b, c, d), x, V(set)(a))
+#define DVTI_P4(x, a, b, c, d, e) V(fma)(DVTI_P3(x, b, c, d, e), x, V(set)(a))
+#define DVTI_P5(x, a, b, c, d, e, f) V(fma)(DVTI_P4(x, b, c, d, e, f), x, V(set)(a))
+#define DVTI_P6(x, a, b, c, d, e, f, g) V(fma)(DVTI_P5(x, b, c, d, e, f, g), x, V(set)(a))
+#define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
+#define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
+    V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
+#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \
+    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))
 /* ==== end src/3_cpu/simd/words_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/simd/tier_avx512.c"
@@ -16361,6 +17112,565 @@ DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/math.inl ==== */
+/* Functions of vectors of floats. Coefficients are tools/fit_math.py's, lowest order first. Every step is one rounding that is
+   written here, so all tiers give the same bits. Beside a function stands its largest error in units of the last place over all 2^32
+   inputs, against the C library's function of double (tests/long/test_math_all.c). NaN, infinities, denormal numbers and -0 are as
+   in C's Annex F. */
+
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/math.inl"
+#endif
+DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
+    return V(bit_and)(V(set)(-0.f), a);
+}
+
+/* a where it lies within, else the bound. NaN passes: it is the second operand. */
+DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
+    return V(min)(V(set)(high), V(max)(V(set)(low), a));
+}
+
+/* ---- exponentials ---- */
+#define DVTI_LOG2E 1.44269504f
+#define DVTI_LN2 0.693147181f
+#define DVTI_LN2_HIGH 0.693145752f /* exact when multiplied by a whole number below 2^9 */
+#define DVTI_LN2_LOW 1.42860677e-6f
+
+/* exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2 */
+DVTI_INLINE V(f) V(exp_poly)(V(f) r) {
+    return DVTI_P5(r, 0.5f, 0.166666657f, 0.0416662954f, 0.00833349675f, 0.00139446475f,
+                   0.000197903093f);
+}
+
+/* x = n ln 2 + r + low: low is what the rounding of r took away. */
+DVTI_INLINE V(f) V(exp_reduce)(V(f) x, V(f) * n, V(f) * low) {
+    V(f) high, r;
+    *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
+    high = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);
+    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), high);
+    *low = V(fnma)(*n, V(set)(DVTI_LN2_LOW), V(sub)(high, r));
+    return r;
+}
+
+/* a * 2^n where that is a normal number, and so is 2^n. */
+DVTI_INLINE V(f) V(scale)(V(f) a, V(f) n) {
+#if defined(DVTI_HAS_SCALEF)
+    return V(scalef)(a, n);
+#else
+    return V(mul)(a, V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(127)), 23)));
+#endif
+}
+
+/* x = n ln 2 + log(result), for |x| < 200 */
+DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n) {
+    V(f) r;
+    *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
+    r = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);
+    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), r);
+    return V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1));
+}
+
+DVTI_INLINE V(f) V(exp)(V(f) x) {
+    V(f) n, p = V(exp_split)(V(within)(x, -150, 150), &n);
+    return V(scalef)(p, n);
+}
+
+/* For |x| < 87, where the result is a normal number. */
+DVTI_INLINE V(f) V(exp_normal)(V(f) x) {
+    V(f) n, p = V(exp_split)(x, &n);
+    return V(scale)(p, n);
+}
+
+DVTI_INLINE V(f) V(exp2)(V(f) x) {
+    V(f) y = V(within)(x, -200, 200), n = V(round)(y);
+    V(f) r = V(mul)(V(sub)(y, n), V(set)(DVTI_LN2));
+    return V(scalef)(V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1)), n);
+}
+
+/* (exp(x) - 1) / 4, which does not overflow where exp(x) / 2 does not. Not for |x| < 2^-100. */
+DVTI_INLINE V(f) V(expm1_quarter)(V(f) x) {
+    V(f) n, low, scale, r = V(exp_reduce)(V(within)(x, -18, 89.6f), &n, &low);
+    scale = V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(125)), 23));
+    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
+    return V(fma)(scale, low, V(fma)(scale, r, V(sub)(scale, V(set)(0.25f))));
+}
+
+DVTI_INLINE V(f) V(expm1)(V(f) x) {
+    V(f) t = V(mul)(V(set)(4), V(expm1_quarter)(x));
+    return V(select)(V(lt)(V(abs)(x), V(set)(1e-8f)), x, t);
+}
+
+/* With h = (exp(|x|) - 1) / 2: h + h / (2 h + 1). */
+DVTI_INLINE V(f) V(sinh)(V(f) x) {
+    V(f) a = V(abs)(x), h = V(mul)(V(set)(2), V(expm1_quarter)(a)), s;
+    s = V(div)(V(min)(V(set)(FLT_MAX), h), V(add)(V(add)(h, h), V(set)(1)));
+    s = V(add)(h, s);
+    return V(select)(V(lt)(a, V(set)(1e-4f)), x, V(bit_or)(V(sign_bit)(x), s));
+}
+
+/* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
+DVTI_INLINE V(f) V(cosh)(V(f) x) {
+    V(f) n, p = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n);
+    V(f) k = V(scalef)(p, V(sub)(n, V(set)(2)));
+    k = V(add)(k, V(div)(V(set)(0.0625f), k));
+    return V(add)(k, k);
+}
+
+/* 1 - 2 / (exp(2 |x|) + 1); near 0 a polynomial. */
+DVTI_INLINE V(f) V(tanh)(V(f) x) {
+    V(f) a = V(min)(V(set)(9.1f), V(abs)(x)), z = V(mul)(a, a), e, p, q;
+    e = V(add)(V(exp_normal)(V(add)(a, a)), V(set)(1));
+    q = V(sub)(V(set)(1), V(div)(V(set)(2), e));
+    p = DVTI_P4(z, -0.333332837f, 0.133314833f, -0.0537427738f, 0.0206480622f, -0.00571406353f);
+    p = V(fma)(V(mul)(p, z), a, a);
+    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.625f)), p, q));
+}
+
+/* With e = exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e). */
+DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
+    const V(f) one = V(set)(1);
+    V(f) e = V(exp)(V(bit_or)(V(set)(-0.f), x));
+    return V(div)(V(select)(V(lt)(x, V(zero)()), e, one), V(add)(e, one));
+}
+
+/* ---- logarithms ---- */
+/* Some lane is not a positive normal number. */
+DVTI_INLINE bool V(log_rare)(V(f) x) {
+    V(i) bits = V(iadd)(V(as_i)(x), V(iset)(0x7f800000));
+    return V(mbits)(V(igt)(V(iset)(-0x1000000), bits)) != 0xffff;
+}
+
+/* x = 2^n m, sqrt(1/2) <= m < sqrt(2) */
+DVTI_INLINE V(f) V(log_split)(V(f) x, V(i) * n) {
+    V(i) bits = V(as_i)(x);
+    *n = V(isar)(V(isub)(bits, V(iset)(0x3f3504f3)), 23);
+    return V(as_f)(V(isub)(bits, V(ishl)(*n, 23)));
+}
+
+/* The same with n as a float, also for denormal numbers, where `rare`. */
+DVTI_INLINE V(f) V(log_reduce)(V(f) x, bool rare, V(f) * e) {
+    V(f) less = V(zero)(), m;
+    V(i) n;
+    if (rare) {
+        V(m) tiny = V(lt)(x, V(set)(FLT_MIN));
+        x = V(select)(tiny, V(mul)(x, V(set)(8388608)), x);
+        less = V(select)(tiny, V(set)(23), less);
+    }
+    m = V(log_split)(x, &n);
+    *e = V(sub)(V(to_f)(n), less);
+    return m;
+}
+
+/* The result for what is no positive finite number. */
+DVTI_INLINE V(f) V(log_special)(V(f) x, V(f) result) {
+    result = V(select)(V(lt)(x, V(set)(INFINITY)), result, x);
+    result = V(select)(V(lt)(x, V(zero)()), V(set)(NAN), result);
+    return V(select)(V(eq)(x, V(zero)()), V(set)(-INFINITY), result);
+}
+
+/* log(1 + f) = f - f^2 / 2 + this, sqrt(1/2) <= 1 + f <= sqrt(2) */
+DVTI_INLINE V(f) V(log_poly)(V(f) f, V(f) f2) {
+    const V(f) f4 = V(mul)(f2, f2);
+    V(f) p = V(fma)(V(set)(0.0674681216f), f2, DVTI_P1(f, 0.118881412f, -0.11675743f)), q;
+    p = V(fma)(p, f2, DVTI_P1(f, 0.142195523f, -0.124055736f));
+    q = V(fma)(DVTI_P1(f, 0.200021192f, -0.166679963f), f2, DVTI_P1(f, 0.333333135f, -0.250000089f));
+    p = V(fma)(p, f4, q);
+    return V(mul)(V(mul)(p, f), f2);
+}
+
+/* e ln 2 + log(1 + f), small terms first */
+DVTI_INLINE V(f) V(log_of)(V(f) e, V(f) f) {
+    V(f) f2 = V(mul)(f, f);
+    V(f) low = V(fma)(e, V(set)(DVTI_LN2_LOW), V(log_poly)(f, f2));
+    low = V(fnma)(V(set)(0.5f), f2, low);
+    return V(fma)(e, V(set)(DVTI_LN2_HIGH), V(add)(f, low));
+}
+
+DVTI_INLINE V(f) V(log)(V(f) x) {
+    bool rare = V(log_rare)(x);
+    V(f) e, f = V(sub)(V(log_reduce)(x, rare, &e), V(set)(1)), result = V(log_of)(e, f);
+    return rare ? V(log_special)(x, result) : result;
+}
+
+/* To another base: the logarithm of 1 + f times high + low, and the powers of two times e_high + e_low, where the product with
+   e_high is exact. */
+DVTI_INLINE V(f) V(log_base)(V(f) x, float high, float low, float e_high, float e_low) {
+    bool rare = V(log_rare)(x);
+    V(f) e, f = V(sub)(V(log_reduce)(x, rare, &e), V(set)(1)), f2 = V(mul)(f, f), small, result;
+    small = V(fnma)(V(set)(0.5f), f2, V(log_poly)(f, f2));
+    small = V(fma)(small, V(set)(high), V(fma)(f, V(set)(low), V(mul)(e, V(set)(e_low))));
+    result = V(fma)(e, V(set)(e_high), V(fma)(f, V(set)(high), small));
+    return rare ? V(log_special)(x, result) : result;
+}
+
+DVTI_INLINE V(f) V(log2)(V(f) x) {
+    return V(log_base)(x, DVTI_LOG2E, 1.92596299e-8f, 1, 0);
+}
+
+DVTI_INLINE V(f) V(log10)(V(f) x) {
+    return V(log_base)(x, 0.434294492f, -1.01046469e-8f, 0.301025391f, 4.60503907e-6f);
+}
+
+/* 1 + x rounded is u, and c what that took away: log(u) with c brought to the scale of f. */
+DVTI_INLINE V(f) V(log1p)(V(f) x) {
+    const V(f) one = V(set)(1);
+    V(f) u = V(add)(x, one), back = V(sub)(u, one), f, e, c, result;
+    bool rare = V(log_rare)(u);
+    V(i) n;
+    c = V(add)(V(sub)(one, V(sub)(u, back)), V(sub)(x, back));
+    f = V(sub)(V(log_split)(u, &n), one);
+    e = V(to_f)(n);
+    c = V(mul)(c, V(as_f)(V(isub)(V(iset)(0x3f800000), V(ishl)(n, 23))));
+    f = V(add)(f, V(select)(V(lt)(x, V(set)(67108864)), c, V(zero)()));
+    result = V(bit_or)(V(log_of)(e, f), V(sign_bit)(x));
+    return rare ? V(log_special)(u, result) : result;
+}
+
+/* max(x, 0) + log1p(exp(-|x|)) */
+DVTI_INLINE V(f) V(softplus)(V(f) x) {
+    return V(add)(V(max)(V(zero)(), x), V(log1p)(V(exp)(V(bit_or)(V(set)(-0.f), x))));
+}
+
+/* ---- the error function ---- */
+/* 1 - exp(-polynomial); near 0 a polynomial. */
+DVTI_INLINE V(f) V(erf)(V(f) x) {
+    V(f) a = V(min)(V(set)(4), V(abs)(x)), z = V(mul)(a, a), p, q;
+    q = DVTI_P7(a, 0.000162123542f, -1.12945402f, -0.633471072f, -0.108142354f, 0.0250297245f,
+                -0.00413679006f, 0.000427353021f, -2.04775679e-05f);
+    q = V(sub)(V(set)(1), V(exp_normal)(q));
+    p = DVTI_P6(z, 0.128379166f, -0.376126379f, 0.112837367f, -0.0268617738f, 0.00520721916f,
+                 -0.000821654685f, 8.69896539e-05f);
+    p = V(fma)(p, a, a);
+    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.875f)), p, q));
+}
+
+/* x times the lower tail of the normal distribution at -|x|, which is exp(-x^2 / 2) s P(1 - 2 s) with s = |x| / (4 + |x|); for
+   positive x what that leaves of x. */
+DVTI_INLINE V(f) V(gelu)(V(f) x) {
+    const V(f) one = V(set)(1), half = V(set)(-0.5f);
+    V(f) a = V(min)(V(set)(15), V(abs)(x)), square = V(mul)(a, a), tail, n, low, r, e, s, t, p;
+    tail = V(mul)(V(fma)(a, a, V(neg)(square)), half);
+    r = V(exp_reduce)(V(mul)(square, half), &n, &low);
+    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
+    e = V(add)(one, V(add)(r, low));
+    s = V(div)(a, V(add)(V(set)(4), a));
+    t = V(fma)(V(set)(-2), s, one);
+    p = DVTI_P10(t, 0.755285144f, 0.607896626f, 0.387137294f, 0.186521575f, 0.0603983514f,
+                 0.00754261389f, -0.00349221961f, -0.00163548801f, 0.000171859618f, 0.000219286114f,
+                 -4.50620464e-05f);
+    p = V(scalef)(V(mul)(V(mul)(p, s), V(fma)(e, tail, e)), n);
+    return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));
+}
+
+#undef DVTI_LOG2E
+#undef DVTI_LN2
+#undef DVTI_LN2_HIGH
+#undef DVTI_LN2_LOW
+/* ==== end src/3_cpu/simd/math.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/angles.inl ==== */
+/* Trigonometric functions of vectors of floats, and their inverses; see math.inl. */
+
+/* x = n pi / 2 + r + low, |r| <= pi / 4 and a little; low is what r's rounding took away. pi / 2 stands in three parts. Below
+   DVTI_ANGLE_MOST the first subtraction is exact. The second may cancel, so its rounding error is found whichever operand is larger
+   (Knuth). */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/angles.inl"
+#endif
+DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {
+    const V(f) second = V(set)(-4.37113883e-8f), third = V(set)(-1.71512451e-15f);
+    V(f) n = V(round)(V(mul)(x, V(set)(0.636619772f)));
+    V(f) first = V(fnma)(n, V(set)(1.57079637f), x), w = V(mul)(n, second), r = V(sub)(first, w);
+    V(f) back = V(sub)(r, first);
+    V(m) small = V(le)(V(abs)(x), V(set)(DVTI_ANGLE_MOST));
+    *low = V(sub)(V(sub)(first, V(sub)(r, back)), V(add)(w, back));
+    *low = V(fnma)(n, third, V(add)(*low, V(fnma)(n, second, w)));
+    *quarters = V(to_i)(n);
+    if (V(mbits)(small) != 0xffff) {
+        float lanes[3][16];
+        int32_t turns[16];
+        V(store)(lanes[0], x);
+        V(store)(lanes[1], r);
+        V(store)(lanes[2], *low);
+        V(istore)(turns, *quarters);
+        dvti_reduce_angles(lanes[0], lanes[1], lanes[2], turns);
+        r = V(load)(lanes[1]);
+        *low = V(load)(lanes[2]);
+        *quarters = V(iload)(turns);
+    }
+    return r;
+}
+
+DVTI_INLINE V(f) V(sin_poly)(V(f) r, V(f) low, V(f) z) {
+    V(f) p = DVTI_P2(z, -0.166666538f, 0.00833210163f, -0.000195068467f);
+    return V(add)(r, V(fma)(V(mul)(r, z), p, low));
+}
+
+/* 1 - z / 2, and what its rounding takes away, with the rest. */
+DVTI_INLINE V(f) V(cos_poly)(V(f) r, V(f) low, V(f) z) {
+    const V(f) one = V(set)(1), half = V(set)(0.5f);
+    V(f) p = DVTI_P2(z, 0.0416666456f, -0.00138873013f, 2.44306702e-05f);
+    V(f) high = V(fnma)(half, z, one), rest = V(fnma)(half, z, V(sub)(one, high));
+    return V(add)(high, V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest)));
+}
+
+/* Sine of x plus `turn` quarter turns. */
+DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {
+    V(f) low, r, z, s, c;
+    V(i) n;
+    V(m) even;
+    r = V(angle_reduce)(x, &low, &n);
+    n = V(iadd)(n, V(iset)(turn));
+    z = V(mul)(r, r);
+    s = V(sin_poly)(r, low, z);
+    c = V(cos_poly)(r, low, z);
+    even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));
+    s = V(select)(even, s, c);
+    return V(bit_xor)(s, V(as_f)(V(ishl)(V(iand)(n, V(iset)(2)), 30)));
+}
+
+DVTI_INLINE V(f) V(sin)(V(f) x) {
+    /* r + low of -0 would be +0 */
+    return V(select)(V(eq)(x, V(zero)()), x, V(sin_turned)(x, 0));
+}
+
+DVTI_INLINE V(f) V(cos)(V(f) x) {
+    return V(sin_turned)(x, 1);
+}
+
+/* sine / cosine, or minus its reciprocal */
+DVTI_INLINE V(f) V(tan)(V(f) x) {
+    V(f) low, r, z, s, c, sign;
+    V(i) n;
+    V(m) even;
+    r = V(angle_reduce)(x, &low, &n);
+    z = V(mul)(r, r);
+    s = V(sin_poly)(r, low, z);
+    c = V(cos_poly)(r, low, z);
+    even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));
+    sign = V(as_f)(V(ishl)(n, 31));
+    r = V(div)(V(select)(even, s, c), V(bit_xor)(sign, V(select)(even, c, s)));
+    return V(select)(V(eq)(x, V(zero)()), x, r);
+}
+
+/* ---- inverses ---- */
+#define DVTI_PI 3.14159274f
+#define DVTI_PI_LOW -8.74227766e-8f
+#define DVTI_HALF_PI 1.57079637f
+#define DVTI_HALF_PI_LOW -4.37113883e-8f
+
+/* asin(s) = s + this, z = s^2 <= 1/4 */
+DVTI_INLINE V(f) V(asin_poly)(V(f) s, V(f) z) {
+    V(f) p = DVTI_P4(z, 0.166667536f, 0.0749525204f, 0.0454760417f, 0.0241520889f, 0.0422118157f);
+    return V(mul)(V(mul)(s, z), p);
+}
+
+/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)). */
+DVTI_INLINE V(f) V(asin)(V(f) x) {
+    const V(f) half = V(set)(0.5f);
+    V(f) a = V(abs)(x), z, s, p, r;
+    V(m) large = V(gt)(a, half);
+    z = V(select)(large, V(fnma)(half, a, half), V(mul)(a, a));
+    s = V(select)(large, V(sqrt)(z), a);
+    p = V(asin_poly)(s, z);
+    r = V(fnma)(V(set)(2), p, V(set)(DVTI_HALF_PI_LOW));
+    r = V(add)(V(fnma)(V(set)(2), s, V(set)(DVTI_HALF_PI)), r);
+    return V(bit_or)(V(sign_bit)(x), V(select)(large, r, V(add)(s, p)));
+}
+
+DVTI_INLINE V(f) V(acos)(V(f) x) {
+    const V(f) half = V(set)(0.5f), two = V(set)(2);
+    V(f) a = V(abs)(x), z, s, p, small, r;
+    V(m) large = V(gt)(a, half), negative = V(lt)(x, V(zero)());
+    z = V(select)(large, V(fnma)(half, a, half), V(mul)(a, a));
+    s = V(select)(large, V(sqrt)(z), x);
+    p = V(asin_poly)(s, z);
+    small = V(sub)(V(set)(DVTI_HALF_PI), V(sub)(s, V(sub)(V(set)(DVTI_HALF_PI_LOW), p)));
+    r = V(fnma)(two, s, V(set)(DVTI_PI));
+    r = V(add)(r, V(fnma)(two, p, V(set)(DVTI_PI_LOW)));
+    r = V(select)(negative, r, V(mul)(two, V(add)(s, p)));
+    return V(select)(large, r, small);
+}
+
+/* atan(least / most), 0 <= least <= most; for `turned` atan(most / least) */
+DVTI_INLINE V(f) V(atan_of)(V(f) least, V(f) most, V(m) turned) {
+    V(f) q = V(div)(least, most), z = V(mul)(q, q), p, r;
+    p = DVTI_P8(z, -0.333333015f, 0.199986264f, -0.142650917f, 0.109566577f, -0.084164612f,
+                0.0581781007f, -0.0313945226f, 0.0110290106f, -0.00181872305f);
+    p = V(mul)(V(mul)(q, z), p);
+    r = V(sub)(V(set)(DVTI_HALF_PI), V(add)(q, V(sub)(p, V(set)(DVTI_HALF_PI_LOW))));
+    return V(select)(turned, r, V(add)(q, p));
+}
+
+DVTI_INLINE V(f) V(atan)(V(f) x) {
+    const V(f) one = V(set)(1);
+    V(f) a = V(abs)(x), r = V(atan_of)(V(min)(one, a), V(max)(one, a), V(gt)(a, one));
+    return V(bit_or)(V(sign_bit)(x), r);
+}
+
+/* The angle of the point (x, y). */
+DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
+    const V(f) most = V(set)(INFINITY);
+    V(f) a = V(abs)(y), b = V(abs)(x), small = V(min)(a, b), large = V(max)(a, b), r;
+    V(m) both = V(eq)(small, most), none = V(eq)(large, V(zero)()), left;
+    small = V(select)(both, V(set)(1), small);
+    large = V(select)(both, V(set)(1), V(select)(none, V(set)(1), large));
+    r = V(atan_of)(small, large, V(gt)(a, b));
+    left = V(igt)(V(iset)(0), V(as_i)(x));
+    r = V(select)(left, V(sub)(V(set)(DVTI_PI), V(sub)(r, V(set)(DVTI_PI_LOW))), r);
+    r = V(bit_or)(V(sign_bit)(y), r);
+    return V(select)(V(unord)(a, b), V(add)(a, b), r);
+}
+
+#undef DVTI_PI
+#undef DVTI_PI_LOW
+#undef DVTI_HALF_PI
+#undef DVTI_HALF_PI_LOW
+/* ==== end src/3_cpu/simd/angles.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/powers.inl ==== */
+/* Functions of two vectors of floats: powers and hypotenuses by way of doubles, and Python's division. */
+
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/powers.inl"
+#endif
+#define DVTI_WIDE_STEP(p, x, c) V(dfma)(p, x, V(dset)(c))
+
+/* log2(a) of positive normal doubles to 2^-37: what 2^128 needs to be right in its last place. */
+DVTI_INLINE V(d) V(wide_log2)(V(d) a) {
+    const V(l) root = V(lset)(0x3fe6a09e667f3bcd), digits = V(lset)(0xfffffffffffff);
+    const V(d) big = V(dset)(4503599627370496. + 1023); /* 2^52 + 1023 */
+    V(l) t = V(ladd)(V(as_l)(a), V(lsub)(V(lset)(0x3ff0000000000000), root));
+    V(d) n = V(dsub)(V(as_d)(V(lor)(V(lshr)(t, 52), V(lset)(0x4330000000000000))), big);
+    V(d) f = V(dsub)(V(as_d)(V(ladd)(V(land)(t, digits), root)), V(dset)(1)), p;
+    V(d) z = V(dmul)(f, f), even, odd;
+    odd = DVTI_WIDE_STEP(V(dset)(-0.069740655405949453), z, -0.13462915875723169);
+    odd = DVTI_WIDE_STEP(odd, z, -0.14249861609583486);
+    odd = DVTI_WIDE_STEP(odd, z, -0.180436753944068);
+    odd = DVTI_WIDE_STEP(odd, z, -0.24044643343397709);
+    odd = DVTI_WIDE_STEP(odd, z, -0.36067379313991749);
+    odd = DVTI_WIDE_STEP(odd, z, -0.72134752032752891);
+    even = DVTI_WIDE_STEP(V(dset)(0.13251321111863187), z, 0.13027532333502115);
+    even = DVTI_WIDE_STEP(even, z, 0.16021669427162799);
+    even = DVTI_WIDE_STEP(even, z, 0.20610712189675004);
+    even = DVTI_WIDE_STEP(even, z, 0.28853879575135533);
+    even = DVTI_WIDE_STEP(even, z, 0.48089834880271937);
+    even = DVTI_WIDE_STEP(even, z, 1.4426950408865746);
+    p = V(dfma)(odd, f, even);
+    return V(dfma)(p, f, n);
+}
+
+/* 2^y, between 2^-200 and 2^200 */
+DVTI_INLINE V(d) V(wide_exp2)(V(d) y) {
+    V(d) n, r, z, even, odd;
+    y = V(dmin)(V(dset)(200), V(dmax)(V(dset)(-200), y));
+    n = V(dround)(y);
+    r = V(dsub)(y, n);
+    z = V(dmul)(r, r);
+    odd = DVTI_WIDE_STEP(V(dset)(1.5201899288727922e-05), z, 0.0013333922624769951);
+    odd = DVTI_WIDE_STEP(odd, z, 0.055504103534242004);
+    odd = DVTI_WIDE_STEP(odd, z, 0.69314718072843695);
+    even = DVTI_WIDE_STEP(V(dset)(0.00015469289891380882), z, 0.0096180272575313065);
+    even = DVTI_WIDE_STEP(even, z, 0.24022651198130499);
+    even = DVTI_WIDE_STEP(even, z, 0.99999999996168321);
+    return V(dscalef)(V(dfma)(odd, r, even), n);
+}
+
+/* What the magnitude is, and the sign, where C's Annex F says so. */
+DVTI_INLINE V(f) V(pow_special)(V(f) a, V(f) b, V(f) result) {
+    const V(f) one = V(set)(1), none = V(zero)(), most = V(set)(INFINITY);
+    V(f) size = V(abs)(a), half = V(mul)(V(set)(0.5f), b), sign;
+    V(m) down = V(lt)(b, none), whole = V(eq)(V(trunc)(b), b);
+    V(m) odd = V(mand)(whole, V(ne)(V(trunc)(half), half));
+    result = V(select)(V(eq)(size, none), V(select)(down, most, none), result);
+    result = V(select)(V(eq)(size, most), V(select)(down, none, most), result);
+    result = V(select)(V(eq)(size, one), one, result);
+    sign = V(select)(odd, V(sign_bit)(a), none);
+    result = V(bit_or)(sign, result);
+    result = V(select)(V(mand)(V(lt)(a, none), V(mand)(V(lt)(size, most), V(mnot)(whole))), V(set)(NAN), result);
+    result = V(select)(V(unord)(a, b), V(set)(NAN), result);
+    return V(select)(V(mor)(V(eq)(b, none), V(eq)(a, one)), one, result);
+}
+
+DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
+    V(f) size = V(abs)(a), r;
+    V(d) low = V(dmul)(V(widen_low)(b), V(wide_log2)(V(widen_low)(size)));
+    V(d) high = V(dmul)(V(widen_high)(b), V(wide_log2)(V(widen_high)(size)));
+    r = V(narrow)(V(wide_exp2)(low), V(wide_exp2)(high));
+    if (V(log_rare)(a) || V(mbits)(V(le)(V(abs)(b), V(set)(FLT_MAX))) != 0xffff)
+        r = V(pow_special)(a, b, r);
+    return r;
+}
+
+DVTI_INLINE V(d) V(wide_hypot)(V(d) a, V(d) b) {
+    return V(dsqrt)(V(dfma)(a, a, V(dmul)(b, b)));
+}
+
+DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
+    const V(f) most = V(set)(INFINITY);
+    V(f) r = V(narrow)(V(wide_hypot)(V(widen_low)(a), V(widen_low)(b)),
+                       V(wide_hypot)(V(widen_high)(a), V(widen_high)(b)));
+    V(m) infinite = V(mor)(V(eq)(V(abs)(a), most), V(eq)(V(abs)(b), most));
+    return V(select)(infinite, most, r);
+}
+
+/* The rest does not have b's sign, and is not 0. */
+DVTI_INLINE V(m) V(other_side)(V(f) rest, V(f) b) {
+    V(m) differ = V(igt)(V(iset)(0), V(ixor)(V(as_i)(rest), V(as_i)(b)));
+    return V(mand)(differ, V(ne)(rest, V(zero)()));
+}
+
+/* a - b trunc(a / b), exactly: the quotient is off by 1 at most, and then the rest has the wrong sign. Only for
+   |a / b| <= 2^22 and finite b. */
+DVTI_INLINE V(f) V(remainder)(V(f) a, V(f) b, V(f) quotient) {
+    V(f) rest = V(fnma)(V(trunc)(quotient), b, a);
+    V(f) back = V(add)(rest, V(bit_or)(V(sign_bit)(a), V(abs)(b)));
+    return V(select)(V(other_side)(rest, a), back, rest);
+}
+
+/* Some lane's quotient is too large for that, or no number. */
+DVTI_INLINE bool V(division_rare)(V(f) quotient, V(f) b) {
+    V(m) common = V(mand)(V(le)(V(abs)(quotient), V(set)(4194304)),
+                          V(le)(V(abs)(b), V(set)(FLT_MAX)));
+    return V(mbits)(common) != 0xffff;
+}
+
+static V(f) V(division_by_lanes)(V(f) a, V(f) b, float (*divide)(float, float)) {
+    float lanes[2][16];
+    int k;
+    V(store)(lanes[0], a);
+    V(store)(lanes[1], b);
+    for (k = 0; k < 16; k++)
+        lanes[0][k] = divide(lanes[0][k], lanes[1][k]);
+    return V(load)(lanes[0]);
+}
+
+DVTI_INLINE V(f) V(mod)(V(f) a, V(f) b) {
+    V(f) quotient = V(div)(a, b), rest = V(remainder)(a, b, quotient), r;
+    if (V(division_rare)(quotient, b))
+        return V(division_by_lanes)(a, b, dvti_modf);
+    r = V(select)(V(other_side)(rest, b), V(add)(rest, b), rest);
+    return V(select)(V(eq)(rest, V(zero)()), V(sign_bit)(b), r);
+}
+
+DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
+    V(f) quotient = V(div)(a, b), rest = V(remainder)(a, b, quotient), r;
+    if (V(division_rare)(quotient, b))
+        return V(division_by_lanes)(a, b, dvti_floor_divf);
+    r = V(div)(V(sub)(a, rest), b);
+    r = V(select)(V(other_side)(rest, b), V(sub)(r, V(set)(1)), r);
+    return V(select)(V(eq)(r, V(zero)()), V(sign_bit)(quotient), V(round)(r));
+}
+
+#undef DVTI_WIDE_STEP
+/* ==== end src/3_cpu/simd/powers.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
 
@@ -16376,22 +17686,22 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
     return repeated;
 }
 
-/* The last vector is partial; a repeated operand has 16 elements to take from all the same. */
+/* The last vector is partial; a repeated operand has 16 elements to take from all the same. One body for whole vectors and the partial
+   one: compiling it twice would cost more than the branch does. */
 #define DVTI_EW1(name, value)                                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16];                                                                           \
         const float *p = V(ew_operand)(loop, 0, row_a);                                            \
         const int64_t p_step = 16 * loop->step[0];                                                 \
         float *to = (float *)loop->out;                                                            \
-        int64_t n = loop->n;                                                                       \
-        V(f) a;                                                                                    \
-        for (; n >= 16; n -= 16, to += 16, p += p_step) {                                          \
-            a = V(load)(p);                                                                        \
-            V(store)(to, value);                                                                   \
-        }                                                                                          \
-        if (n) {                                                                                   \
-            a = V(load_n)(p, n);                                                               \
-            V(store_n)(to, n, value);                                                              \
+        int64_t n;                                                                                 \
+        for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step) {                                 \
+            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) r = value;                                                                  \
+            if (n >= 16)                                                                           \
+                V(store)(to, r);                                                                   \
+            else                                                                                   \
+                V(store_n)(to, n, r);                                                              \
         }                                                                                          \
     }
 #define DVTI_EW2(name, value)                                                                      \
@@ -16400,17 +17710,36 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
         const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
         const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
         float *to = (float *)loop->out;                                                            \
-        int64_t n = loop->n;                                                                       \
-        V(f) a, b;                                                                                 \
-        for (; n >= 16; n -= 16, to += 16, p += p_step, q += q_step) {                             \
-            a = V(load)(p);                                                                        \
-            b = V(load)(q);                                                                        \
-            V(store)(to, value);                                                                   \
+        int64_t n;                                                                                 \
+        for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step) {                    \
+            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) b = n >= 16 ? V(load)(q) : V(load_n)(q, n);                                 \
+            const V(f) r = value;                                                                  \
+            if (n >= 16)                                                                           \
+                V(store)(to, r);                                                                   \
+            else                                                                                   \
+                V(store_n)(to, n, r);                                                              \
         }                                                                                          \
-        if (n) {                                                                                   \
-            a = V(load_n)(p, n);                                                               \
-            b = V(load_n)(q, n);                                                               \
-            V(store_n)(to, n, value);                                                              \
+    }
+
+#define DVTI_EW3(name, value)                                                                      \
+    static void V(ew_##name)(const dvti_loop *loop) {                                              \
+        float row_a[16], row_b[16], row_c[16];                                                     \
+        const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
+        const float *s = V(ew_operand)(loop, 2, row_c);                                            \
+        const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
+        const int64_t s_step = 16 * loop->step[2];                                                 \
+        float *to = (float *)loop->out;                                                            \
+        int64_t n;                                                                                 \
+        for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step, s += s_step) {       \
+            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) b = n >= 16 ? V(load)(q) : V(load_n)(q, n);                                 \
+            const V(f) c = n >= 16 ? V(load)(s) : V(load_n)(s, n);                                 \
+            const V(f) r = value;                                                                  \
+            if (n >= 16)                                                                           \
+                V(store)(to, r);                                                                   \
+            else                                                                                   \
+                V(store_n)(to, n, r);                                                              \
         }                                                                                          \
     }
 
@@ -16438,83 +17767,154 @@ DVTI_INLINE V(f) V(sign_of)(V(f) a) {
                      V(select)(V(lt)(a, V(zero)()), V(set)(-1), a));
 }
 
-DVTI_EW1(neg, V(neg)(a))
-DVTI_EW1(abs, V(abs)(a))
-DVTI_EW1(sign, V(sign_of)(a))
-DVTI_EW1(square, V(mul)(a, a))
-DVTI_EW1(relu, V(select)(V(le)(a, V(zero)()), V(zero)(), a)) /* NaN stays */
-DVTI_EW1(floor, V(floor)(a))
-DVTI_EW1(ceil, V(ceil)(a))
-DVTI_EW1(round, V(round)(a))
-DVTI_EW1(trunc, V(trunc)(a))
-DVTI_EW1(reciprocal, V(div)(V(set)(1), a))
-DVTI_EW1(sqrt, V(sqrt)(a))
-DVTI_EW1(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))
-DVTI_EW1(isnan, V(truth)(V(unord)(a, a)))
-DVTI_EW1(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))
-DVTI_EW1(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))
-DVTI_EW1(logical_not, V(truth)(V(eq)(a, V(zero)())))
+DVTI_INLINE V(f) V(clipped)(V(f) a, const dvti_loop *loop) {
+    const V(f) low = V(set)((float)loop->low), high = V(set)((float)loop->high);
+    return V(select)(V(lt)(a, low), low, V(select)(V(gt)(a, high), high, a));
+}
+
+/* What is quick stands in one loop, with a switch that the processor predicts. */
+#define DVTI_SIMPLE1(R)                                                                            \
+    R(neg, V(neg)(a))                                                                              \
+    R(abs, V(abs)(a))                                                                              \
+    R(sign, V(sign_of)(a))                                                                         \
+    R(square, V(mul)(a, a))                                                                        \
+    R(relu, V(select)(V(le)(a, V(zero)()), V(zero)(), a))                                          \
+    R(floor, V(floor)(a))                                                                          \
+    R(ceil, V(ceil)(a))                                                                            \
+    R(round, V(round)(a))                                                                          \
+    R(trunc, V(trunc)(a))                                                                          \
+    R(reciprocal, V(div)(V(set)(1), a))                                                            \
+    R(sqrt, V(sqrt)(a))                                                                            \
+    R(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))                                                        \
+    R(clip, V(clipped)(a, loop))                                                                   \
+    R(isnan, V(truth)(V(unord)(a, a)))                                                             \
+    R(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))                                          \
+    R(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))                                       \
+    R(logical_not, V(truth)(V(eq)(a, V(zero)())))
+#define DVTI_SIMPLE2(R)                                                                            \
+    R(div, V(div)(a, b))                                                                           \
+    R(minimum, V(smaller)(a, b))                                                                   \
+    R(maximum, V(larger)(a, b))                                                                    \
+    R(equal, V(truth)(V(eq)(a, b)))                                                                \
+    R(not_equal, V(truth)(V(ne)(a, b)))                                                            \
+    R(less, V(truth)(V(lt)(a, b)))                                                                 \
+    R(less_equal, V(truth)(V(le)(a, b)))                                                           \
+    R(greater, V(truth)(V(gt)(a, b)))                                                              \
+    R(greater_equal, V(truth)(V(ge)(a, b)))                                                        \
+    R(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))                                \
+    R(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))                                  \
+    R(logical_xor, V(select)(V(nonzero)(a), V(truth)(V(eq)(b, V(zero)())), V(truth)(V(nonzero)(b))))
+#define DVTI_ROW(name, value)                                                                      \
+    case DVTI_OP_##name:                                                                           \
+        return value;
+
+DVTI_INLINE V(f) V(simple1)(V(f) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_SIMPLE1(DVTI_ROW)
+    default:
+        return a;
+    }
+}
+
+DVTI_INLINE V(f) V(simple2)(V(f) a, V(f) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_SIMPLE2(DVTI_ROW)
+    default:
+        return a;
+    }
+}
+#undef DVTI_ROW
+
+DVTI_EW1(simple1, V(simple1)(a, loop))
+DVTI_EW2(simple2, V(simple2)(a, b, loop))
+DVTI_EW1(exp, V(exp)(a))
+DVTI_EW1(exp2, V(exp2)(a))
+DVTI_EW1(expm1, V(expm1)(a))
+DVTI_EW1(log, V(log)(a))
+DVTI_EW1(log2, V(log2)(a))
+DVTI_EW1(log10, V(log10)(a))
+DVTI_EW1(log1p, V(log1p)(a))
+DVTI_EW1(sinh, V(sinh)(a))
+DVTI_EW1(cosh, V(cosh)(a))
+DVTI_EW1(tanh, V(tanh)(a))
+DVTI_EW1(sigmoid, V(sigmoid)(a))
+DVTI_EW1(softplus, V(softplus)(a))
+DVTI_EW1(erf, V(erf)(a))
+DVTI_EW1(gelu, V(gelu)(a))
+DVTI_EW1(sin, V(sin)(a))
+DVTI_EW1(cos, V(cos)(a))
+DVTI_EW1(tan, V(tan)(a))
+DVTI_EW1(asin, V(asin)(a))
+DVTI_EW1(acos, V(acos)(a))
+DVTI_EW1(atan, V(atan)(a))
 DVTI_EW2(add, V(add)(a, b))
 DVTI_EW2(sub, V(sub)(a, b))
 DVTI_EW2(mul, V(mul)(a, b))
-DVTI_EW2(div, V(div)(a, b))
-DVTI_EW2(minimum, V(smaller)(a, b))
-DVTI_EW2(maximum, V(larger)(a, b))
-DVTI_EW2(equal, V(truth)(V(eq)(a, b)))
-DVTI_EW2(not_equal, V(truth)(V(ne)(a, b)))
-DVTI_EW2(less, V(truth)(V(lt)(a, b)))
-DVTI_EW2(less_equal, V(truth)(V(le)(a, b)))
-DVTI_EW2(greater, V(truth)(V(gt)(a, b)))
-DVTI_EW2(greater_equal, V(truth)(V(ge)(a, b)))
-DVTI_EW2(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))
-DVTI_EW2(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))
+DVTI_EW2(floor_div, V(floor_div)(a, b))
+DVTI_EW2(mod, V(mod)(a, b))
+DVTI_EW2(pow, V(pow)(a, b))
+DVTI_EW2(atan2, V(atan2)(a, b))
+DVTI_EW2(hypot, V(hypot)(a, b))
+DVTI_EW3(where, V(select)(V(nonzero)(a), b, c))
 
 static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #define DVTI_ROW(name)                                                                             \
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
+#define DVTI_QUICK1(name, value)                                                                   \
+    case DVTI_OP_##name:                                                                           \
+        return V(ew_simple1);
+#define DVTI_QUICK2(name, value)                                                                   \
+    case DVTI_OP_##name:                                                                           \
+        return V(ew_simple2);
     switch ((int)op) {
-        DVTI_ROW(neg)
-        DVTI_ROW(abs)
-        DVTI_ROW(sign)
-        DVTI_ROW(square)
-        DVTI_ROW(relu)
-        DVTI_ROW(floor)
-        DVTI_ROW(ceil)
-        DVTI_ROW(round)
-        DVTI_ROW(trunc)
-        DVTI_ROW(reciprocal)
-        DVTI_ROW(sqrt)
-        DVTI_ROW(rsqrt)
-        DVTI_ROW(isnan)
-        DVTI_ROW(isinf)
-        DVTI_ROW(isfinite)
-        DVTI_ROW(logical_not)
+        DVTI_SIMPLE1(DVTI_QUICK1)
+        DVTI_SIMPLE2(DVTI_QUICK2)
+        DVTI_ROW(exp)
+        DVTI_ROW(exp2)
+        DVTI_ROW(expm1)
+        DVTI_ROW(log)
+        DVTI_ROW(log2)
+        DVTI_ROW(log10)
+        DVTI_ROW(log1p)
+        DVTI_ROW(sinh)
+        DVTI_ROW(cosh)
+        DVTI_ROW(tanh)
+        DVTI_ROW(sigmoid)
+        DVTI_ROW(softplus)
+        DVTI_ROW(erf)
+        DVTI_ROW(gelu)
+        DVTI_ROW(sin)
+        DVTI_ROW(cos)
+        DVTI_ROW(tan)
+        DVTI_ROW(asin)
+        DVTI_ROW(acos)
+        DVTI_ROW(atan)
         DVTI_ROW(add)
         DVTI_ROW(sub)
         DVTI_ROW(mul)
-        DVTI_ROW(div)
-        DVTI_ROW(minimum)
-        DVTI_ROW(maximum)
-        DVTI_ROW(equal)
-        DVTI_ROW(not_equal)
-        DVTI_ROW(less)
-        DVTI_ROW(less_equal)
-        DVTI_ROW(greater)
-        DVTI_ROW(greater_equal)
-        DVTI_ROW(logical_and)
-        DVTI_ROW(logical_or)
+        DVTI_ROW(floor_div)
+        DVTI_ROW(mod)
+        DVTI_ROW(pow)
+        DVTI_ROW(atan2)
+        DVTI_ROW(hypot)
+        DVTI_ROW(where)
     default:
         return NULL;
     }
 #undef DVTI_ROW
+#undef DVTI_QUICK1
+#undef DVTI_QUICK2
 }
 
+#undef DVTI_SIMPLE1
+#undef DVTI_SIMPLE2
 #undef DVTI_EW1
 #undef DVTI_EW2
+#undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/tier.inl"
+#line 6 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -17258,7 +18658,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 7 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -17509,7 +18909,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 8 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps in float, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c. */
@@ -17603,7 +19003,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -17802,7 +19202,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -17874,7 +19274,7 @@ static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
 }
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -17905,7 +19305,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
@@ -17945,6 +19345,15 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #undef DVTI_TIER_NAME
 #undef V
 #pragma pop_macro("V")
+#undef DVTI_P1
+#undef DVTI_P2
+#undef DVTI_P3
+#undef DVTI_P4
+#undef DVTI_P5
+#undef DVTI_P6
+#undef DVTI_P7
+#undef DVTI_P8
+#undef DVTI_P10
 /* ==== end src/3_cpu/simd/words_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 23 "src/3_cpu/simd/tier_avx512.c"
@@ -17957,7 +19366,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -18031,6 +19440,19 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
         return value;                                                                              \
     }
+
+/* Polynomials of vectors of floats by Horner's rule, lowest order first. */
+#define DVTI_P1(x, a, b) V(fma)(V(set)(b), x, V(set)(a))
+#define DVTI_P2(x, a, b, c) V(fma)(DVTI_P1(x, b, c), x, V(set)(a))
+#define DVTI_P3(x, a, b, c, d) V(fma)(DVTI_P2(x, b, c, d), x, V(set)(a))
+#define DVTI_P4(x, a, b, c, d, e) V(fma)(DVTI_P3(x, b, c, d, e), x, V(set)(a))
+#define DVTI_P5(x, a, b, c, d, e, f) V(fma)(DVTI_P4(x, b, c, d, e, f), x, V(set)(a))
+#define DVTI_P6(x, a, b, c, d, e, f, g) V(fma)(DVTI_P5(x, b, c, d, e, f, g), x, V(set)(a))
+#define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
+#define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
+    V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
+#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \
+    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))
 /* ==== end src/3_cpu/simd/words_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 18 "src/3_cpu/simd/tier_plain.c"
@@ -18907,6 +20329,565 @@ DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/math.inl ==== */
+/* Functions of vectors of floats. Coefficients are tools/fit_math.py's, lowest order first. Every step is one rounding that is
+   written here, so all tiers give the same bits. Beside a function stands its largest error in units of the last place over all 2^32
+   inputs, against the C library's function of double (tests/long/test_math_all.c). NaN, infinities, denormal numbers and -0 are as
+   in C's Annex F. */
+
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/math.inl"
+#endif
+DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
+    return V(bit_and)(V(set)(-0.f), a);
+}
+
+/* a where it lies within, else the bound. NaN passes: it is the second operand. */
+DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
+    return V(min)(V(set)(high), V(max)(V(set)(low), a));
+}
+
+/* ---- exponentials ---- */
+#define DVTI_LOG2E 1.44269504f
+#define DVTI_LN2 0.693147181f
+#define DVTI_LN2_HIGH 0.693145752f /* exact when multiplied by a whole number below 2^9 */
+#define DVTI_LN2_LOW 1.42860677e-6f
+
+/* exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2 */
+DVTI_INLINE V(f) V(exp_poly)(V(f) r) {
+    return DVTI_P5(r, 0.5f, 0.166666657f, 0.0416662954f, 0.00833349675f, 0.00139446475f,
+                   0.000197903093f);
+}
+
+/* x = n ln 2 + r + low: low is what the rounding of r took away. */
+DVTI_INLINE V(f) V(exp_reduce)(V(f) x, V(f) * n, V(f) * low) {
+    V(f) high, r;
+    *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
+    high = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);
+    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), high);
+    *low = V(fnma)(*n, V(set)(DVTI_LN2_LOW), V(sub)(high, r));
+    return r;
+}
+
+/* a * 2^n where that is a normal number, and so is 2^n. */
+DVTI_INLINE V(f) V(scale)(V(f) a, V(f) n) {
+#if defined(DVTI_HAS_SCALEF)
+    return V(scalef)(a, n);
+#else
+    return V(mul)(a, V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(127)), 23)));
+#endif
+}
+
+/* x = n ln 2 + log(result), for |x| < 200 */
+DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n) {
+    V(f) r;
+    *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
+    r = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);
+    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), r);
+    return V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1));
+}
+
+DVTI_INLINE V(f) V(exp)(V(f) x) {
+    V(f) n, p = V(exp_split)(V(within)(x, -150, 150), &n);
+    return V(scalef)(p, n);
+}
+
+/* For |x| < 87, where the result is a normal number. */
+DVTI_INLINE V(f) V(exp_normal)(V(f) x) {
+    V(f) n, p = V(exp_split)(x, &n);
+    return V(scale)(p, n);
+}
+
+DVTI_INLINE V(f) V(exp2)(V(f) x) {
+    V(f) y = V(within)(x, -200, 200), n = V(round)(y);
+    V(f) r = V(mul)(V(sub)(y, n), V(set)(DVTI_LN2));
+    return V(scalef)(V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1)), n);
+}
+
+/* (exp(x) - 1) / 4, which does not overflow where exp(x) / 2 does not. Not for |x| < 2^-100. */
+DVTI_INLINE V(f) V(expm1_quarter)(V(f) x) {
+    V(f) n, low, scale, r = V(exp_reduce)(V(within)(x, -18, 89.6f), &n, &low);
+    scale = V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(125)), 23));
+    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
+    return V(fma)(scale, low, V(fma)(scale, r, V(sub)(scale, V(set)(0.25f))));
+}
+
+DVTI_INLINE V(f) V(expm1)(V(f) x) {
+    V(f) t = V(mul)(V(set)(4), V(expm1_quarter)(x));
+    return V(select)(V(lt)(V(abs)(x), V(set)(1e-8f)), x, t);
+}
+
+/* With h = (exp(|x|) - 1) / 2: h + h / (2 h + 1). */
+DVTI_INLINE V(f) V(sinh)(V(f) x) {
+    V(f) a = V(abs)(x), h = V(mul)(V(set)(2), V(expm1_quarter)(a)), s;
+    s = V(div)(V(min)(V(set)(FLT_MAX), h), V(add)(V(add)(h, h), V(set)(1)));
+    s = V(add)(h, s);
+    return V(select)(V(lt)(a, V(set)(1e-4f)), x, V(bit_or)(V(sign_bit)(x), s));
+}
+
+/* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
+DVTI_INLINE V(f) V(cosh)(V(f) x) {
+    V(f) n, p = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n);
+    V(f) k = V(scalef)(p, V(sub)(n, V(set)(2)));
+    k = V(add)(k, V(div)(V(set)(0.0625f), k));
+    return V(add)(k, k);
+}
+
+/* 1 - 2 / (exp(2 |x|) + 1); near 0 a polynomial. */
+DVTI_INLINE V(f) V(tanh)(V(f) x) {
+    V(f) a = V(min)(V(set)(9.1f), V(abs)(x)), z = V(mul)(a, a), e, p, q;
+    e = V(add)(V(exp_normal)(V(add)(a, a)), V(set)(1));
+    q = V(sub)(V(set)(1), V(div)(V(set)(2), e));
+    p = DVTI_P4(z, -0.333332837f, 0.133314833f, -0.0537427738f, 0.0206480622f, -0.00571406353f);
+    p = V(fma)(V(mul)(p, z), a, a);
+    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.625f)), p, q));
+}
+
+/* With e = exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e). */
+DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
+    const V(f) one = V(set)(1);
+    V(f) e = V(exp)(V(bit_or)(V(set)(-0.f), x));
+    return V(div)(V(select)(V(lt)(x, V(zero)()), e, one), V(add)(e, one));
+}
+
+/* ---- logarithms ---- */
+/* Some lane is not a positive normal number. */
+DVTI_INLINE bool V(log_rare)(V(f) x) {
+    V(i) bits = V(iadd)(V(as_i)(x), V(iset)(0x7f800000));
+    return V(mbits)(V(igt)(V(iset)(-0x1000000), bits)) != 0xffff;
+}
+
+/* x = 2^n m, sqrt(1/2) <= m < sqrt(2) */
+DVTI_INLINE V(f) V(log_split)(V(f) x, V(i) * n) {
+    V(i) bits = V(as_i)(x);
+    *n = V(isar)(V(isub)(bits, V(iset)(0x3f3504f3)), 23);
+    return V(as_f)(V(isub)(bits, V(ishl)(*n, 23)));
+}
+
+/* The same with n as a float, also for denormal numbers, where `rare`. */
+DVTI_INLINE V(f) V(log_reduce)(V(f) x, bool rare, V(f) * e) {
+    V(f) less = V(zero)(), m;
+    V(i) n;
+    if (rare) {
+        V(m) tiny = V(lt)(x, V(set)(FLT_MIN));
+        x = V(select)(tiny, V(mul)(x, V(set)(8388608)), x);
+        less = V(select)(tiny, V(set)(23), less);
+    }
+    m = V(log_split)(x, &n);
+    *e = V(sub)(V(to_f)(n), less);
+    return m;
+}
+
+/* The result for what is no positive finite number. */
+DVTI_INLINE V(f) V(log_special)(V(f) x, V(f) result) {
+    result = V(select)(V(lt)(x, V(set)(INFINITY)), result, x);
+    result = V(select)(V(lt)(x, V(zero)()), V(set)(NAN), result);
+    return V(select)(V(eq)(x, V(zero)()), V(set)(-INFINITY), result);
+}
+
+/* log(1 + f) = f - f^2 / 2 + this, sqrt(1/2) <= 1 + f <= sqrt(2) */
+DVTI_INLINE V(f) V(log_poly)(V(f) f, V(f) f2) {
+    const V(f) f4 = V(mul)(f2, f2);
+    V(f) p = V(fma)(V(set)(0.0674681216f), f2, DVTI_P1(f, 0.118881412f, -0.11675743f)), q;
+    p = V(fma)(p, f2, DVTI_P1(f, 0.142195523f, -0.124055736f));
+    q = V(fma)(DVTI_P1(f, 0.200021192f, -0.166679963f), f2, DVTI_P1(f, 0.333333135f, -0.250000089f));
+    p = V(fma)(p, f4, q);
+    return V(mul)(V(mul)(p, f), f2);
+}
+
+/* e ln 2 + log(1 + f), small terms first */
+DVTI_INLINE V(f) V(log_of)(V(f) e, V(f) f) {
+    V(f) f2 = V(mul)(f, f);
+    V(f) low = V(fma)(e, V(set)(DVTI_LN2_LOW), V(log_poly)(f, f2));
+    low = V(fnma)(V(set)(0.5f), f2, low);
+    return V(fma)(e, V(set)(DVTI_LN2_HIGH), V(add)(f, low));
+}
+
+DVTI_INLINE V(f) V(log)(V(f) x) {
+    bool rare = V(log_rare)(x);
+    V(f) e, f = V(sub)(V(log_reduce)(x, rare, &e), V(set)(1)), result = V(log_of)(e, f);
+    return rare ? V(log_special)(x, result) : result;
+}
+
+/* To another base: the logarithm of 1 + f times high + low, and the powers of two times e_high + e_low, where the product with
+   e_high is exact. */
+DVTI_INLINE V(f) V(log_base)(V(f) x, float high, float low, float e_high, float e_low) {
+    bool rare = V(log_rare)(x);
+    V(f) e, f = V(sub)(V(log_reduce)(x, rare, &e), V(set)(1)), f2 = V(mul)(f, f), small, result;
+    small = V(fnma)(V(set)(0.5f), f2, V(log_poly)(f, f2));
+    small = V(fma)(small, V(set)(high), V(fma)(f, V(set)(low), V(mul)(e, V(set)(e_low))));
+    result = V(fma)(e, V(set)(e_high), V(fma)(f, V(set)(high), small));
+    return rare ? V(log_special)(x, result) : result;
+}
+
+DVTI_INLINE V(f) V(log2)(V(f) x) {
+    return V(log_base)(x, DVTI_LOG2E, 1.92596299e-8f, 1, 0);
+}
+
+DVTI_INLINE V(f) V(log10)(V(f) x) {
+    return V(log_base)(x, 0.434294492f, -1.01046469e-8f, 0.301025391f, 4.60503907e-6f);
+}
+
+/* 1 + x rounded is u, and c what that took away: log(u) with c brought to the scale of f. */
+DVTI_INLINE V(f) V(log1p)(V(f) x) {
+    const V(f) one = V(set)(1);
+    V(f) u = V(add)(x, one), back = V(sub)(u, one), f, e, c, result;
+    bool rare = V(log_rare)(u);
+    V(i) n;
+    c = V(add)(V(sub)(one, V(sub)(u, back)), V(sub)(x, back));
+    f = V(sub)(V(log_split)(u, &n), one);
+    e = V(to_f)(n);
+    c = V(mul)(c, V(as_f)(V(isub)(V(iset)(0x3f800000), V(ishl)(n, 23))));
+    f = V(add)(f, V(select)(V(lt)(x, V(set)(67108864)), c, V(zero)()));
+    result = V(bit_or)(V(log_of)(e, f), V(sign_bit)(x));
+    return rare ? V(log_special)(u, result) : result;
+}
+
+/* max(x, 0) + log1p(exp(-|x|)) */
+DVTI_INLINE V(f) V(softplus)(V(f) x) {
+    return V(add)(V(max)(V(zero)(), x), V(log1p)(V(exp)(V(bit_or)(V(set)(-0.f), x))));
+}
+
+/* ---- the error function ---- */
+/* 1 - exp(-polynomial); near 0 a polynomial. */
+DVTI_INLINE V(f) V(erf)(V(f) x) {
+    V(f) a = V(min)(V(set)(4), V(abs)(x)), z = V(mul)(a, a), p, q;
+    q = DVTI_P7(a, 0.000162123542f, -1.12945402f, -0.633471072f, -0.108142354f, 0.0250297245f,
+                -0.00413679006f, 0.000427353021f, -2.04775679e-05f);
+    q = V(sub)(V(set)(1), V(exp_normal)(q));
+    p = DVTI_P6(z, 0.128379166f, -0.376126379f, 0.112837367f, -0.0268617738f, 0.00520721916f,
+                 -0.000821654685f, 8.69896539e-05f);
+    p = V(fma)(p, a, a);
+    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.875f)), p, q));
+}
+
+/* x times the lower tail of the normal distribution at -|x|, which is exp(-x^2 / 2) s P(1 - 2 s) with s = |x| / (4 + |x|); for
+   positive x what that leaves of x. */
+DVTI_INLINE V(f) V(gelu)(V(f) x) {
+    const V(f) one = V(set)(1), half = V(set)(-0.5f);
+    V(f) a = V(min)(V(set)(15), V(abs)(x)), square = V(mul)(a, a), tail, n, low, r, e, s, t, p;
+    tail = V(mul)(V(fma)(a, a, V(neg)(square)), half);
+    r = V(exp_reduce)(V(mul)(square, half), &n, &low);
+    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
+    e = V(add)(one, V(add)(r, low));
+    s = V(div)(a, V(add)(V(set)(4), a));
+    t = V(fma)(V(set)(-2), s, one);
+    p = DVTI_P10(t, 0.755285144f, 0.607896626f, 0.387137294f, 0.186521575f, 0.0603983514f,
+                 0.00754261389f, -0.00349221961f, -0.00163548801f, 0.000171859618f, 0.000219286114f,
+                 -4.50620464e-05f);
+    p = V(scalef)(V(mul)(V(mul)(p, s), V(fma)(e, tail, e)), n);
+    return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));
+}
+
+#undef DVTI_LOG2E
+#undef DVTI_LN2
+#undef DVTI_LN2_HIGH
+#undef DVTI_LN2_LOW
+/* ==== end src/3_cpu/simd/math.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/angles.inl ==== */
+/* Trigonometric functions of vectors of floats, and their inverses; see math.inl. */
+
+/* x = n pi / 2 + r + low, |r| <= pi / 4 and a little; low is what r's rounding took away. pi / 2 stands in three parts. Below
+   DVTI_ANGLE_MOST the first subtraction is exact. The second may cancel, so its rounding error is found whichever operand is larger
+   (Knuth). */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/angles.inl"
+#endif
+DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {
+    const V(f) second = V(set)(-4.37113883e-8f), third = V(set)(-1.71512451e-15f);
+    V(f) n = V(round)(V(mul)(x, V(set)(0.636619772f)));
+    V(f) first = V(fnma)(n, V(set)(1.57079637f), x), w = V(mul)(n, second), r = V(sub)(first, w);
+    V(f) back = V(sub)(r, first);
+    V(m) small = V(le)(V(abs)(x), V(set)(DVTI_ANGLE_MOST));
+    *low = V(sub)(V(sub)(first, V(sub)(r, back)), V(add)(w, back));
+    *low = V(fnma)(n, third, V(add)(*low, V(fnma)(n, second, w)));
+    *quarters = V(to_i)(n);
+    if (V(mbits)(small) != 0xffff) {
+        float lanes[3][16];
+        int32_t turns[16];
+        V(store)(lanes[0], x);
+        V(store)(lanes[1], r);
+        V(store)(lanes[2], *low);
+        V(istore)(turns, *quarters);
+        dvti_reduce_angles(lanes[0], lanes[1], lanes[2], turns);
+        r = V(load)(lanes[1]);
+        *low = V(load)(lanes[2]);
+        *quarters = V(iload)(turns);
+    }
+    return r;
+}
+
+DVTI_INLINE V(f) V(sin_poly)(V(f) r, V(f) low, V(f) z) {
+    V(f) p = DVTI_P2(z, -0.166666538f, 0.00833210163f, -0.000195068467f);
+    return V(add)(r, V(fma)(V(mul)(r, z), p, low));
+}
+
+/* 1 - z / 2, and what its rounding takes away, with the rest. */
+DVTI_INLINE V(f) V(cos_poly)(V(f) r, V(f) low, V(f) z) {
+    const V(f) one = V(set)(1), half = V(set)(0.5f);
+    V(f) p = DVTI_P2(z, 0.0416666456f, -0.00138873013f, 2.44306702e-05f);
+    V(f) high = V(fnma)(half, z, one), rest = V(fnma)(half, z, V(sub)(one, high));
+    return V(add)(high, V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest)));
+}
+
+/* Sine of x plus `turn` quarter turns. */
+DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {
+    V(f) low, r, z, s, c;
+    V(i) n;
+    V(m) even;
+    r = V(angle_reduce)(x, &low, &n);
+    n = V(iadd)(n, V(iset)(turn));
+    z = V(mul)(r, r);
+    s = V(sin_poly)(r, low, z);
+    c = V(cos_poly)(r, low, z);
+    even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));
+    s = V(select)(even, s, c);
+    return V(bit_xor)(s, V(as_f)(V(ishl)(V(iand)(n, V(iset)(2)), 30)));
+}
+
+DVTI_INLINE V(f) V(sin)(V(f) x) {
+    /* r + low of -0 would be +0 */
+    return V(select)(V(eq)(x, V(zero)()), x, V(sin_turned)(x, 0));
+}
+
+DVTI_INLINE V(f) V(cos)(V(f) x) {
+    return V(sin_turned)(x, 1);
+}
+
+/* sine / cosine, or minus its reciprocal */
+DVTI_INLINE V(f) V(tan)(V(f) x) {
+    V(f) low, r, z, s, c, sign;
+    V(i) n;
+    V(m) even;
+    r = V(angle_reduce)(x, &low, &n);
+    z = V(mul)(r, r);
+    s = V(sin_poly)(r, low, z);
+    c = V(cos_poly)(r, low, z);
+    even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));
+    sign = V(as_f)(V(ishl)(n, 31));
+    r = V(div)(V(select)(even, s, c), V(bit_xor)(sign, V(select)(even, c, s)));
+    return V(select)(V(eq)(x, V(zero)()), x, r);
+}
+
+/* ---- inverses ---- */
+#define DVTI_PI 3.14159274f
+#define DVTI_PI_LOW -8.74227766e-8f
+#define DVTI_HALF_PI 1.57079637f
+#define DVTI_HALF_PI_LOW -4.37113883e-8f
+
+/* asin(s) = s + this, z = s^2 <= 1/4 */
+DVTI_INLINE V(f) V(asin_poly)(V(f) s, V(f) z) {
+    V(f) p = DVTI_P4(z, 0.166667536f, 0.0749525204f, 0.0454760417f, 0.0241520889f, 0.0422118157f);
+    return V(mul)(V(mul)(s, z), p);
+}
+
+/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)). */
+DVTI_INLINE V(f) V(asin)(V(f) x) {
+    const V(f) half = V(set)(0.5f);
+    V(f) a = V(abs)(x), z, s, p, r;
+    V(m) large = V(gt)(a, half);
+    z = V(select)(large, V(fnma)(half, a, half), V(mul)(a, a));
+    s = V(select)(large, V(sqrt)(z), a);
+    p = V(asin_poly)(s, z);
+    r = V(fnma)(V(set)(2), p, V(set)(DVTI_HALF_PI_LOW));
+    r = V(add)(V(fnma)(V(set)(2), s, V(set)(DVTI_HALF_PI)), r);
+    return V(bit_or)(V(sign_bit)(x), V(select)(large, r, V(add)(s, p)));
+}
+
+DVTI_INLINE V(f) V(acos)(V(f) x) {
+    const V(f) half = V(set)(0.5f), two = V(set)(2);
+    V(f) a = V(abs)(x), z, s, p, small, r;
+    V(m) large = V(gt)(a, half), negative = V(lt)(x, V(zero)());
+    z = V(select)(large, V(fnma)(half, a, half), V(mul)(a, a));
+    s = V(select)(large, V(sqrt)(z), x);
+    p = V(asin_poly)(s, z);
+    small = V(sub)(V(set)(DVTI_HALF_PI), V(sub)(s, V(sub)(V(set)(DVTI_HALF_PI_LOW), p)));
+    r = V(fnma)(two, s, V(set)(DVTI_PI));
+    r = V(add)(r, V(fnma)(two, p, V(set)(DVTI_PI_LOW)));
+    r = V(select)(negative, r, V(mul)(two, V(add)(s, p)));
+    return V(select)(large, r, small);
+}
+
+/* atan(least / most), 0 <= least <= most; for `turned` atan(most / least) */
+DVTI_INLINE V(f) V(atan_of)(V(f) least, V(f) most, V(m) turned) {
+    V(f) q = V(div)(least, most), z = V(mul)(q, q), p, r;
+    p = DVTI_P8(z, -0.333333015f, 0.199986264f, -0.142650917f, 0.109566577f, -0.084164612f,
+                0.0581781007f, -0.0313945226f, 0.0110290106f, -0.00181872305f);
+    p = V(mul)(V(mul)(q, z), p);
+    r = V(sub)(V(set)(DVTI_HALF_PI), V(add)(q, V(sub)(p, V(set)(DVTI_HALF_PI_LOW))));
+    return V(select)(turned, r, V(add)(q, p));
+}
+
+DVTI_INLINE V(f) V(atan)(V(f) x) {
+    const V(f) one = V(set)(1);
+    V(f) a = V(abs)(x), r = V(atan_of)(V(min)(one, a), V(max)(one, a), V(gt)(a, one));
+    return V(bit_or)(V(sign_bit)(x), r);
+}
+
+/* The angle of the point (x, y). */
+DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
+    const V(f) most = V(set)(INFINITY);
+    V(f) a = V(abs)(y), b = V(abs)(x), small = V(min)(a, b), large = V(max)(a, b), r;
+    V(m) both = V(eq)(small, most), none = V(eq)(large, V(zero)()), left;
+    small = V(select)(both, V(set)(1), small);
+    large = V(select)(both, V(set)(1), V(select)(none, V(set)(1), large));
+    r = V(atan_of)(small, large, V(gt)(a, b));
+    left = V(igt)(V(iset)(0), V(as_i)(x));
+    r = V(select)(left, V(sub)(V(set)(DVTI_PI), V(sub)(r, V(set)(DVTI_PI_LOW))), r);
+    r = V(bit_or)(V(sign_bit)(y), r);
+    return V(select)(V(unord)(a, b), V(add)(a, b), r);
+}
+
+#undef DVTI_PI
+#undef DVTI_PI_LOW
+#undef DVTI_HALF_PI
+#undef DVTI_HALF_PI_LOW
+/* ==== end src/3_cpu/simd/angles.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/powers.inl ==== */
+/* Functions of two vectors of floats: powers and hypotenuses by way of doubles, and Python's division. */
+
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/powers.inl"
+#endif
+#define DVTI_WIDE_STEP(p, x, c) V(dfma)(p, x, V(dset)(c))
+
+/* log2(a) of positive normal doubles to 2^-37: what 2^128 needs to be right in its last place. */
+DVTI_INLINE V(d) V(wide_log2)(V(d) a) {
+    const V(l) root = V(lset)(0x3fe6a09e667f3bcd), digits = V(lset)(0xfffffffffffff);
+    const V(d) big = V(dset)(4503599627370496. + 1023); /* 2^52 + 1023 */
+    V(l) t = V(ladd)(V(as_l)(a), V(lsub)(V(lset)(0x3ff0000000000000), root));
+    V(d) n = V(dsub)(V(as_d)(V(lor)(V(lshr)(t, 52), V(lset)(0x4330000000000000))), big);
+    V(d) f = V(dsub)(V(as_d)(V(ladd)(V(land)(t, digits), root)), V(dset)(1)), p;
+    V(d) z = V(dmul)(f, f), even, odd;
+    odd = DVTI_WIDE_STEP(V(dset)(-0.069740655405949453), z, -0.13462915875723169);
+    odd = DVTI_WIDE_STEP(odd, z, -0.14249861609583486);
+    odd = DVTI_WIDE_STEP(odd, z, -0.180436753944068);
+    odd = DVTI_WIDE_STEP(odd, z, -0.24044643343397709);
+    odd = DVTI_WIDE_STEP(odd, z, -0.36067379313991749);
+    odd = DVTI_WIDE_STEP(odd, z, -0.72134752032752891);
+    even = DVTI_WIDE_STEP(V(dset)(0.13251321111863187), z, 0.13027532333502115);
+    even = DVTI_WIDE_STEP(even, z, 0.16021669427162799);
+    even = DVTI_WIDE_STEP(even, z, 0.20610712189675004);
+    even = DVTI_WIDE_STEP(even, z, 0.28853879575135533);
+    even = DVTI_WIDE_STEP(even, z, 0.48089834880271937);
+    even = DVTI_WIDE_STEP(even, z, 1.4426950408865746);
+    p = V(dfma)(odd, f, even);
+    return V(dfma)(p, f, n);
+}
+
+/* 2^y, between 2^-200 and 2^200 */
+DVTI_INLINE V(d) V(wide_exp2)(V(d) y) {
+    V(d) n, r, z, even, odd;
+    y = V(dmin)(V(dset)(200), V(dmax)(V(dset)(-200), y));
+    n = V(dround)(y);
+    r = V(dsub)(y, n);
+    z = V(dmul)(r, r);
+    odd = DVTI_WIDE_STEP(V(dset)(1.5201899288727922e-05), z, 0.0013333922624769951);
+    odd = DVTI_WIDE_STEP(odd, z, 0.055504103534242004);
+    odd = DVTI_WIDE_STEP(odd, z, 0.69314718072843695);
+    even = DVTI_WIDE_STEP(V(dset)(0.00015469289891380882), z, 0.0096180272575313065);
+    even = DVTI_WIDE_STEP(even, z, 0.24022651198130499);
+    even = DVTI_WIDE_STEP(even, z, 0.99999999996168321);
+    return V(dscalef)(V(dfma)(odd, r, even), n);
+}
+
+/* What the magnitude is, and the sign, where C's Annex F says so. */
+DVTI_INLINE V(f) V(pow_special)(V(f) a, V(f) b, V(f) result) {
+    const V(f) one = V(set)(1), none = V(zero)(), most = V(set)(INFINITY);
+    V(f) size = V(abs)(a), half = V(mul)(V(set)(0.5f), b), sign;
+    V(m) down = V(lt)(b, none), whole = V(eq)(V(trunc)(b), b);
+    V(m) odd = V(mand)(whole, V(ne)(V(trunc)(half), half));
+    result = V(select)(V(eq)(size, none), V(select)(down, most, none), result);
+    result = V(select)(V(eq)(size, most), V(select)(down, none, most), result);
+    result = V(select)(V(eq)(size, one), one, result);
+    sign = V(select)(odd, V(sign_bit)(a), none);
+    result = V(bit_or)(sign, result);
+    result = V(select)(V(mand)(V(lt)(a, none), V(mand)(V(lt)(size, most), V(mnot)(whole))), V(set)(NAN), result);
+    result = V(select)(V(unord)(a, b), V(set)(NAN), result);
+    return V(select)(V(mor)(V(eq)(b, none), V(eq)(a, one)), one, result);
+}
+
+DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {
+    V(f) size = V(abs)(a), r;
+    V(d) low = V(dmul)(V(widen_low)(b), V(wide_log2)(V(widen_low)(size)));
+    V(d) high = V(dmul)(V(widen_high)(b), V(wide_log2)(V(widen_high)(size)));
+    r = V(narrow)(V(wide_exp2)(low), V(wide_exp2)(high));
+    if (V(log_rare)(a) || V(mbits)(V(le)(V(abs)(b), V(set)(FLT_MAX))) != 0xffff)
+        r = V(pow_special)(a, b, r);
+    return r;
+}
+
+DVTI_INLINE V(d) V(wide_hypot)(V(d) a, V(d) b) {
+    return V(dsqrt)(V(dfma)(a, a, V(dmul)(b, b)));
+}
+
+DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
+    const V(f) most = V(set)(INFINITY);
+    V(f) r = V(narrow)(V(wide_hypot)(V(widen_low)(a), V(widen_low)(b)),
+                       V(wide_hypot)(V(widen_high)(a), V(widen_high)(b)));
+    V(m) infinite = V(mor)(V(eq)(V(abs)(a), most), V(eq)(V(abs)(b), most));
+    return V(select)(infinite, most, r);
+}
+
+/* The rest does not have b's sign, and is not 0. */
+DVTI_INLINE V(m) V(other_side)(V(f) rest, V(f) b) {
+    V(m) differ = V(igt)(V(iset)(0), V(ixor)(V(as_i)(rest), V(as_i)(b)));
+    return V(mand)(differ, V(ne)(rest, V(zero)()));
+}
+
+/* a - b trunc(a / b), exactly: the quotient is off by 1 at most, and then the rest has the wrong sign. Only for
+   |a / b| <= 2^22 and finite b. */
+DVTI_INLINE V(f) V(remainder)(V(f) a, V(f) b, V(f) quotient) {
+    V(f) rest = V(fnma)(V(trunc)(quotient), b, a);
+    V(f) back = V(add)(rest, V(bit_or)(V(sign_bit)(a), V(abs)(b)));
+    return V(select)(V(other_side)(rest, a), back, rest);
+}
+
+/* Some lane's quotient is too large for that, or no number. */
+DVTI_INLINE bool V(division_rare)(V(f) quotient, V(f) b) {
+    V(m) common = V(mand)(V(le)(V(abs)(quotient), V(set)(4194304)),
+                          V(le)(V(abs)(b), V(set)(FLT_MAX)));
+    return V(mbits)(common) != 0xffff;
+}
+
+static V(f) V(division_by_lanes)(V(f) a, V(f) b, float (*divide)(float, float)) {
+    float lanes[2][16];
+    int k;
+    V(store)(lanes[0], a);
+    V(store)(lanes[1], b);
+    for (k = 0; k < 16; k++)
+        lanes[0][k] = divide(lanes[0][k], lanes[1][k]);
+    return V(load)(lanes[0]);
+}
+
+DVTI_INLINE V(f) V(mod)(V(f) a, V(f) b) {
+    V(f) quotient = V(div)(a, b), rest = V(remainder)(a, b, quotient), r;
+    if (V(division_rare)(quotient, b))
+        return V(division_by_lanes)(a, b, dvti_modf);
+    r = V(select)(V(other_side)(rest, b), V(add)(rest, b), rest);
+    return V(select)(V(eq)(rest, V(zero)()), V(sign_bit)(b), r);
+}
+
+DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
+    V(f) quotient = V(div)(a, b), rest = V(remainder)(a, b, quotient), r;
+    if (V(division_rare)(quotient, b))
+        return V(division_by_lanes)(a, b, dvti_floor_divf);
+    r = V(div)(V(sub)(a, rest), b);
+    r = V(select)(V(other_side)(rest, b), V(sub)(r, V(set)(1)), r);
+    return V(select)(V(eq)(r, V(zero)()), V(sign_bit)(quotient), V(round)(r));
+}
+
+#undef DVTI_WIDE_STEP
+/* ==== end src/3_cpu/simd/powers.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
 
@@ -18922,22 +20903,22 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
     return repeated;
 }
 
-/* The last vector is partial; a repeated operand has 16 elements to take from all the same. */
+/* The last vector is partial; a repeated operand has 16 elements to take from all the same. One body for whole vectors and the partial
+   one: compiling it twice would cost more than the branch does. */
 #define DVTI_EW1(name, value)                                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16];                                                                           \
         const float *p = V(ew_operand)(loop, 0, row_a);                                            \
         const int64_t p_step = 16 * loop->step[0];                                                 \
         float *to = (float *)loop->out;                                                            \
-        int64_t n = loop->n;                                                                       \
-        V(f) a;                                                                                    \
-        for (; n >= 16; n -= 16, to += 16, p += p_step) {                                          \
-            a = V(load)(p);                                                                        \
-            V(store)(to, value);                                                                   \
-        }                                                                                          \
-        if (n) {                                                                                   \
-            a = V(load_n)(p, n);                                                               \
-            V(store_n)(to, n, value);                                                              \
+        int64_t n;                                                                                 \
+        for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step) {                                 \
+            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) r = value;                                                                  \
+            if (n >= 16)                                                                           \
+                V(store)(to, r);                                                                   \
+            else                                                                                   \
+                V(store_n)(to, n, r);                                                              \
         }                                                                                          \
     }
 #define DVTI_EW2(name, value)                                                                      \
@@ -18946,17 +20927,36 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
         const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
         const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
         float *to = (float *)loop->out;                                                            \
-        int64_t n = loop->n;                                                                       \
-        V(f) a, b;                                                                                 \
-        for (; n >= 16; n -= 16, to += 16, p += p_step, q += q_step) {                             \
-            a = V(load)(p);                                                                        \
-            b = V(load)(q);                                                                        \
-            V(store)(to, value);                                                                   \
+        int64_t n;                                                                                 \
+        for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step) {                    \
+            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) b = n >= 16 ? V(load)(q) : V(load_n)(q, n);                                 \
+            const V(f) r = value;                                                                  \
+            if (n >= 16)                                                                           \
+                V(store)(to, r);                                                                   \
+            else                                                                                   \
+                V(store_n)(to, n, r);                                                              \
         }                                                                                          \
-        if (n) {                                                                                   \
-            a = V(load_n)(p, n);                                                               \
-            b = V(load_n)(q, n);                                                               \
-            V(store_n)(to, n, value);                                                              \
+    }
+
+#define DVTI_EW3(name, value)                                                                      \
+    static void V(ew_##name)(const dvti_loop *loop) {                                              \
+        float row_a[16], row_b[16], row_c[16];                                                     \
+        const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
+        const float *s = V(ew_operand)(loop, 2, row_c);                                            \
+        const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
+        const int64_t s_step = 16 * loop->step[2];                                                 \
+        float *to = (float *)loop->out;                                                            \
+        int64_t n;                                                                                 \
+        for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step, s += s_step) {       \
+            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) b = n >= 16 ? V(load)(q) : V(load_n)(q, n);                                 \
+            const V(f) c = n >= 16 ? V(load)(s) : V(load_n)(s, n);                                 \
+            const V(f) r = value;                                                                  \
+            if (n >= 16)                                                                           \
+                V(store)(to, r);                                                                   \
+            else                                                                                   \
+                V(store_n)(to, n, r);                                                              \
         }                                                                                          \
     }
 
@@ -18984,83 +20984,154 @@ DVTI_INLINE V(f) V(sign_of)(V(f) a) {
                      V(select)(V(lt)(a, V(zero)()), V(set)(-1), a));
 }
 
-DVTI_EW1(neg, V(neg)(a))
-DVTI_EW1(abs, V(abs)(a))
-DVTI_EW1(sign, V(sign_of)(a))
-DVTI_EW1(square, V(mul)(a, a))
-DVTI_EW1(relu, V(select)(V(le)(a, V(zero)()), V(zero)(), a)) /* NaN stays */
-DVTI_EW1(floor, V(floor)(a))
-DVTI_EW1(ceil, V(ceil)(a))
-DVTI_EW1(round, V(round)(a))
-DVTI_EW1(trunc, V(trunc)(a))
-DVTI_EW1(reciprocal, V(div)(V(set)(1), a))
-DVTI_EW1(sqrt, V(sqrt)(a))
-DVTI_EW1(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))
-DVTI_EW1(isnan, V(truth)(V(unord)(a, a)))
-DVTI_EW1(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))
-DVTI_EW1(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))
-DVTI_EW1(logical_not, V(truth)(V(eq)(a, V(zero)())))
+DVTI_INLINE V(f) V(clipped)(V(f) a, const dvti_loop *loop) {
+    const V(f) low = V(set)((float)loop->low), high = V(set)((float)loop->high);
+    return V(select)(V(lt)(a, low), low, V(select)(V(gt)(a, high), high, a));
+}
+
+/* What is quick stands in one loop, with a switch that the processor predicts. */
+#define DVTI_SIMPLE1(R)                                                                            \
+    R(neg, V(neg)(a))                                                                              \
+    R(abs, V(abs)(a))                                                                              \
+    R(sign, V(sign_of)(a))                                                                         \
+    R(square, V(mul)(a, a))                                                                        \
+    R(relu, V(select)(V(le)(a, V(zero)()), V(zero)(), a))                                          \
+    R(floor, V(floor)(a))                                                                          \
+    R(ceil, V(ceil)(a))                                                                            \
+    R(round, V(round)(a))                                                                          \
+    R(trunc, V(trunc)(a))                                                                          \
+    R(reciprocal, V(div)(V(set)(1), a))                                                            \
+    R(sqrt, V(sqrt)(a))                                                                            \
+    R(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))                                                        \
+    R(clip, V(clipped)(a, loop))                                                                   \
+    R(isnan, V(truth)(V(unord)(a, a)))                                                             \
+    R(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))                                          \
+    R(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))                                       \
+    R(logical_not, V(truth)(V(eq)(a, V(zero)())))
+#define DVTI_SIMPLE2(R)                                                                            \
+    R(div, V(div)(a, b))                                                                           \
+    R(minimum, V(smaller)(a, b))                                                                   \
+    R(maximum, V(larger)(a, b))                                                                    \
+    R(equal, V(truth)(V(eq)(a, b)))                                                                \
+    R(not_equal, V(truth)(V(ne)(a, b)))                                                            \
+    R(less, V(truth)(V(lt)(a, b)))                                                                 \
+    R(less_equal, V(truth)(V(le)(a, b)))                                                           \
+    R(greater, V(truth)(V(gt)(a, b)))                                                              \
+    R(greater_equal, V(truth)(V(ge)(a, b)))                                                        \
+    R(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))                                \
+    R(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))                                  \
+    R(logical_xor, V(select)(V(nonzero)(a), V(truth)(V(eq)(b, V(zero)())), V(truth)(V(nonzero)(b))))
+#define DVTI_ROW(name, value)                                                                      \
+    case DVTI_OP_##name:                                                                           \
+        return value;
+
+DVTI_INLINE V(f) V(simple1)(V(f) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_SIMPLE1(DVTI_ROW)
+    default:
+        return a;
+    }
+}
+
+DVTI_INLINE V(f) V(simple2)(V(f) a, V(f) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_SIMPLE2(DVTI_ROW)
+    default:
+        return a;
+    }
+}
+#undef DVTI_ROW
+
+DVTI_EW1(simple1, V(simple1)(a, loop))
+DVTI_EW2(simple2, V(simple2)(a, b, loop))
+DVTI_EW1(exp, V(exp)(a))
+DVTI_EW1(exp2, V(exp2)(a))
+DVTI_EW1(expm1, V(expm1)(a))
+DVTI_EW1(log, V(log)(a))
+DVTI_EW1(log2, V(log2)(a))
+DVTI_EW1(log10, V(log10)(a))
+DVTI_EW1(log1p, V(log1p)(a))
+DVTI_EW1(sinh, V(sinh)(a))
+DVTI_EW1(cosh, V(cosh)(a))
+DVTI_EW1(tanh, V(tanh)(a))
+DVTI_EW1(sigmoid, V(sigmoid)(a))
+DVTI_EW1(softplus, V(softplus)(a))
+DVTI_EW1(erf, V(erf)(a))
+DVTI_EW1(gelu, V(gelu)(a))
+DVTI_EW1(sin, V(sin)(a))
+DVTI_EW1(cos, V(cos)(a))
+DVTI_EW1(tan, V(tan)(a))
+DVTI_EW1(asin, V(asin)(a))
+DVTI_EW1(acos, V(acos)(a))
+DVTI_EW1(atan, V(atan)(a))
 DVTI_EW2(add, V(add)(a, b))
 DVTI_EW2(sub, V(sub)(a, b))
 DVTI_EW2(mul, V(mul)(a, b))
-DVTI_EW2(div, V(div)(a, b))
-DVTI_EW2(minimum, V(smaller)(a, b))
-DVTI_EW2(maximum, V(larger)(a, b))
-DVTI_EW2(equal, V(truth)(V(eq)(a, b)))
-DVTI_EW2(not_equal, V(truth)(V(ne)(a, b)))
-DVTI_EW2(less, V(truth)(V(lt)(a, b)))
-DVTI_EW2(less_equal, V(truth)(V(le)(a, b)))
-DVTI_EW2(greater, V(truth)(V(gt)(a, b)))
-DVTI_EW2(greater_equal, V(truth)(V(ge)(a, b)))
-DVTI_EW2(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))
-DVTI_EW2(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))
+DVTI_EW2(floor_div, V(floor_div)(a, b))
+DVTI_EW2(mod, V(mod)(a, b))
+DVTI_EW2(pow, V(pow)(a, b))
+DVTI_EW2(atan2, V(atan2)(a, b))
+DVTI_EW2(hypot, V(hypot)(a, b))
+DVTI_EW3(where, V(select)(V(nonzero)(a), b, c))
 
 static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #define DVTI_ROW(name)                                                                             \
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
+#define DVTI_QUICK1(name, value)                                                                   \
+    case DVTI_OP_##name:                                                                           \
+        return V(ew_simple1);
+#define DVTI_QUICK2(name, value)                                                                   \
+    case DVTI_OP_##name:                                                                           \
+        return V(ew_simple2);
     switch ((int)op) {
-        DVTI_ROW(neg)
-        DVTI_ROW(abs)
-        DVTI_ROW(sign)
-        DVTI_ROW(square)
-        DVTI_ROW(relu)
-        DVTI_ROW(floor)
-        DVTI_ROW(ceil)
-        DVTI_ROW(round)
-        DVTI_ROW(trunc)
-        DVTI_ROW(reciprocal)
-        DVTI_ROW(sqrt)
-        DVTI_ROW(rsqrt)
-        DVTI_ROW(isnan)
-        DVTI_ROW(isinf)
-        DVTI_ROW(isfinite)
-        DVTI_ROW(logical_not)
+        DVTI_SIMPLE1(DVTI_QUICK1)
+        DVTI_SIMPLE2(DVTI_QUICK2)
+        DVTI_ROW(exp)
+        DVTI_ROW(exp2)
+        DVTI_ROW(expm1)
+        DVTI_ROW(log)
+        DVTI_ROW(log2)
+        DVTI_ROW(log10)
+        DVTI_ROW(log1p)
+        DVTI_ROW(sinh)
+        DVTI_ROW(cosh)
+        DVTI_ROW(tanh)
+        DVTI_ROW(sigmoid)
+        DVTI_ROW(softplus)
+        DVTI_ROW(erf)
+        DVTI_ROW(gelu)
+        DVTI_ROW(sin)
+        DVTI_ROW(cos)
+        DVTI_ROW(tan)
+        DVTI_ROW(asin)
+        DVTI_ROW(acos)
+        DVTI_ROW(atan)
         DVTI_ROW(add)
         DVTI_ROW(sub)
         DVTI_ROW(mul)
-        DVTI_ROW(div)
-        DVTI_ROW(minimum)
-        DVTI_ROW(maximum)
-        DVTI_ROW(equal)
-        DVTI_ROW(not_equal)
-        DVTI_ROW(less)
-        DVTI_ROW(less_equal)
-        DVTI_ROW(greater)
-        DVTI_ROW(greater_equal)
-        DVTI_ROW(logical_and)
-        DVTI_ROW(logical_or)
+        DVTI_ROW(floor_div)
+        DVTI_ROW(mod)
+        DVTI_ROW(pow)
+        DVTI_ROW(atan2)
+        DVTI_ROW(hypot)
+        DVTI_ROW(where)
     default:
         return NULL;
     }
 #undef DVTI_ROW
+#undef DVTI_QUICK1
+#undef DVTI_QUICK2
 }
 
+#undef DVTI_SIMPLE1
+#undef DVTI_SIMPLE2
 #undef DVTI_EW1
 #undef DVTI_EW2
+#undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/tier.inl"
+#line 6 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -19804,7 +21875,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 7 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -20055,7 +22126,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 8 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps in float, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c. */
@@ -20149,7 +22220,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -20348,7 +22419,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -20420,7 +22491,7 @@ static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
 }
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -20451,7 +22522,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
@@ -20491,6 +22562,15 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #undef DVTI_TIER_NAME
 #undef V
 #pragma pop_macro("V")
+#undef DVTI_P1
+#undef DVTI_P2
+#undef DVTI_P3
+#undef DVTI_P4
+#undef DVTI_P5
+#undef DVTI_P6
+#undef DVTI_P7
+#undef DVTI_P8
+#undef DVTI_P10
 /* ==== end src/3_cpu/simd/words_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 26 "src/3_cpu/simd/tier_plain.c"
@@ -20504,7 +22584,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -20573,7 +22653,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -21283,7 +23363,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -21502,7 +23582,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -21648,7 +23728,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -21713,7 +23793,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -22193,7 +24273,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -22356,7 +24436,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -22547,7 +24627,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -22582,7 +24662,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -22793,7 +24873,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -23069,7 +25149,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -23290,7 +25370,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -23509,7 +25589,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -23590,7 +25670,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -23904,7 +25984,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -28091,7 +30171,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -28222,7 +30302,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -28455,7 +30535,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -28538,7 +30618,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -28603,7 +30683,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -28674,7 +30754,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -28997,7 +31077,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -29032,7 +31112,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -29400,7 +31480,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -29435,7 +31515,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -29608,7 +31688,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -29950,7 +32030,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -30004,7 +32084,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -30064,7 +32144,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -30204,7 +32284,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -30376,7 +32456,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -30550,7 +32630,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -30664,7 +32744,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -30724,7 +32804,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -30911,7 +32991,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -31011,7 +33091,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -31255,7 +33335,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -31404,7 +33484,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -31694,7 +33774,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -31859,7 +33939,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -32095,7 +34175,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -32192,7 +34272,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -32395,7 +34475,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -32663,7 +34743,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -33105,7 +35185,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -33316,7 +35396,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -33538,7 +35618,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -33745,7 +35825,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -33925,7 +36005,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -34124,7 +36204,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -34340,7 +36420,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -34701,7 +36781,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -34980,7 +37060,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -35353,7 +37433,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -35600,7 +37680,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -35664,7 +37744,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -35838,7 +37918,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -35875,7 +37955,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -35919,7 +37999,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -35958,7 +38038,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -36109,7 +38189,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -36161,7 +38241,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -36449,7 +38529,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -36815,7 +38895,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -37152,7 +39232,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -37332,7 +39412,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -37493,7 +39573,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -37913,7 +39993,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -38265,7 +40345,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -38680,7 +40760,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -39148,7 +41228,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -39424,7 +41504,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -39962,7 +42042,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -40240,7 +42320,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -40441,7 +42521,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -40837,7 +42917,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -41082,7 +43162,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -41315,7 +43395,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -41567,7 +43647,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -41765,7 +43845,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -42165,7 +44245,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -42232,7 +44312,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -42636,7 +44716,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -42868,7 +44948,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -43037,7 +45117,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -43234,7 +45314,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -43422,7 +45502,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -43661,7 +45741,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -43791,7 +45871,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -44171,7 +46251,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -44433,7 +46513,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -44868,7 +46948,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -45057,7 +47137,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -45221,7 +47301,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -45469,7 +47549,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -45772,7 +47852,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -45910,7 +47990,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -45971,7 +48051,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -46247,7 +48327,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -46472,7 +48552,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -46842,7 +48922,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -84,6 +84,7 @@ static void check_run(const dvti_simd *tier, const op_row *row, const int *step,
     out = (float *)(at_end ? guard_end(memory[3], sizeof(float) * (size_t)n)
                            : guard_start(memory[3]));
     loop.out = out;
+    loop.op = row->op;
     loop.n = n;
     loop.low = -1.5;
     loop.high = 2.5;

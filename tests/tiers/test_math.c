@@ -22,6 +22,7 @@ static void run(const dvti_simd *tier, dvti_op op, const float *x, float *y, int
     loop.in[0] = x;
     loop.step[0] = 1;
     loop.out = y;
+    loop.op = op;
     loop.n = n;
     tier->loop_f32(op)(&loop);
 }
@@ -116,6 +117,7 @@ static void check_batch2(const dvti_simd *tier, const math_row2 *row, const floa
     loop.in[1] = b;
     loop.step[0] = loop.step[1] = 1;
     loop.out = out;
+    loop.op = row->op;
     loop.n = BATCH;
     tier->loop_f32(row->op)(&loop);
     for (i = 0; i < BATCH; i++) {

@@ -204,6 +204,7 @@ static void dvti_ew_loop(const dvti_ew_plan *plan, void *const *operand, void *t
             loop.in[k] = operand[k];
             loop.step[k] = !dvti_ew_repeats(&plan->in[k]);
         }
+        loop.op = plan->op;
         loop.out = to;
         loop.n = n;
         loop.low = plan->low;

@@ -41,6 +41,7 @@
 
 /* One run of elements. An operand with step 0 is one value for all of them; else the step is 1. out may be an operand. */
 typedef struct dvti_loop {
+    dvti_op op;
     const void *in[3];
     int step[3];
     void *out;

@@ -95,18 +95,61 @@ DVTI_INLINE V(f) V(clipped)(V(f) a, const dvti_loop *loop) {
     return V(select)(V(lt)(a, low), low, V(select)(V(gt)(a, high), high, a));
 }
 
-DVTI_EW1(neg, V(neg)(a))
-DVTI_EW1(abs, V(abs)(a))
-DVTI_EW1(sign, V(sign_of)(a))
-DVTI_EW1(square, V(mul)(a, a))
-DVTI_EW1(relu, V(select)(V(le)(a, V(zero)()), V(zero)(), a)) /* NaN stays */
-DVTI_EW1(floor, V(floor)(a))
-DVTI_EW1(ceil, V(ceil)(a))
-DVTI_EW1(round, V(round)(a))
-DVTI_EW1(trunc, V(trunc)(a))
-DVTI_EW1(reciprocal, V(div)(V(set)(1), a))
-DVTI_EW1(sqrt, V(sqrt)(a))
-DVTI_EW1(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))
+/* What is quick stands in one loop, with a switch that the processor predicts. */
+#define DVTI_SIMPLE1(R)                                                                            \
+    R(neg, V(neg)(a))                                                                              \
+    R(abs, V(abs)(a))                                                                              \
+    R(sign, V(sign_of)(a))                                                                         \
+    R(square, V(mul)(a, a))                                                                        \
+    R(relu, V(select)(V(le)(a, V(zero)()), V(zero)(), a))                                          \
+    R(floor, V(floor)(a))                                                                          \
+    R(ceil, V(ceil)(a))                                                                            \
+    R(round, V(round)(a))                                                                          \
+    R(trunc, V(trunc)(a))                                                                          \
+    R(reciprocal, V(div)(V(set)(1), a))                                                            \
+    R(sqrt, V(sqrt)(a))                                                                            \
+    R(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))                                                        \
+    R(clip, V(clipped)(a, loop))                                                                   \
+    R(isnan, V(truth)(V(unord)(a, a)))                                                             \
+    R(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))                                          \
+    R(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))                                       \
+    R(logical_not, V(truth)(V(eq)(a, V(zero)())))
+#define DVTI_SIMPLE2(R)                                                                            \
+    R(div, V(div)(a, b))                                                                           \
+    R(minimum, V(smaller)(a, b))                                                                   \
+    R(maximum, V(larger)(a, b))                                                                    \
+    R(equal, V(truth)(V(eq)(a, b)))                                                                \
+    R(not_equal, V(truth)(V(ne)(a, b)))                                                            \
+    R(less, V(truth)(V(lt)(a, b)))                                                                 \
+    R(less_equal, V(truth)(V(le)(a, b)))                                                           \
+    R(greater, V(truth)(V(gt)(a, b)))                                                              \
+    R(greater_equal, V(truth)(V(ge)(a, b)))                                                        \
+    R(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))                                \
+    R(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))                                  \
+    R(logical_xor, V(select)(V(nonzero)(a), V(truth)(V(eq)(b, V(zero)())), V(truth)(V(nonzero)(b))))
+#define DVTI_ROW(name, value)                                                                      \
+    case DVTI_OP_##name:                                                                           \
+        return value;
+
+DVTI_INLINE V(f) V(simple1)(V(f) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_SIMPLE1(DVTI_ROW)
+    default:
+        return a;
+    }
+}
+
+DVTI_INLINE V(f) V(simple2)(V(f) a, V(f) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_SIMPLE2(DVTI_ROW)
+    default:
+        return a;
+    }
+}
+#undef DVTI_ROW
+
+DVTI_EW1(simple1, V(simple1)(a, loop))
+DVTI_EW2(simple2, V(simple2)(a, b, loop))
 DVTI_EW1(exp, V(exp)(a))
 DVTI_EW1(exp2, V(exp2)(a))
 DVTI_EW1(expm1, V(expm1)(a))
@@ -127,50 +170,29 @@ DVTI_EW1(tan, V(tan)(a))
 DVTI_EW1(asin, V(asin)(a))
 DVTI_EW1(acos, V(acos)(a))
 DVTI_EW1(atan, V(atan)(a))
-DVTI_EW1(clip, V(clipped)(a, loop))
-DVTI_EW1(isnan, V(truth)(V(unord)(a, a)))
-DVTI_EW1(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))
-DVTI_EW1(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))
-DVTI_EW1(logical_not, V(truth)(V(eq)(a, V(zero)())))
 DVTI_EW2(add, V(add)(a, b))
 DVTI_EW2(sub, V(sub)(a, b))
 DVTI_EW2(mul, V(mul)(a, b))
-DVTI_EW2(div, V(div)(a, b))
 DVTI_EW2(floor_div, V(floor_div)(a, b))
 DVTI_EW2(mod, V(mod)(a, b))
 DVTI_EW2(pow, V(pow)(a, b))
 DVTI_EW2(atan2, V(atan2)(a, b))
 DVTI_EW2(hypot, V(hypot)(a, b))
-DVTI_EW2(minimum, V(smaller)(a, b))
-DVTI_EW2(maximum, V(larger)(a, b))
-DVTI_EW2(equal, V(truth)(V(eq)(a, b)))
-DVTI_EW2(not_equal, V(truth)(V(ne)(a, b)))
-DVTI_EW2(less, V(truth)(V(lt)(a, b)))
-DVTI_EW2(less_equal, V(truth)(V(le)(a, b)))
-DVTI_EW2(greater, V(truth)(V(gt)(a, b)))
-DVTI_EW2(greater_equal, V(truth)(V(ge)(a, b)))
-DVTI_EW2(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))
-DVTI_EW2(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))
-DVTI_EW2(logical_xor, V(select)(V(nonzero)(a), V(truth)(V(eq)(b, V(zero)())), V(truth)(V(nonzero)(b))))
 DVTI_EW3(where, V(select)(V(nonzero)(a), b, c))
 
 static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #define DVTI_ROW(name)                                                                             \
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
+#define DVTI_QUICK1(name, value)                                                                   \
+    case DVTI_OP_##name:                                                                           \
+        return V(ew_simple1);
+#define DVTI_QUICK2(name, value)                                                                   \
+    case DVTI_OP_##name:                                                                           \
+        return V(ew_simple2);
     switch ((int)op) {
-        DVTI_ROW(neg)
-        DVTI_ROW(abs)
-        DVTI_ROW(sign)
-        DVTI_ROW(square)
-        DVTI_ROW(relu)
-        DVTI_ROW(floor)
-        DVTI_ROW(ceil)
-        DVTI_ROW(round)
-        DVTI_ROW(trunc)
-        DVTI_ROW(reciprocal)
-        DVTI_ROW(sqrt)
-        DVTI_ROW(rsqrt)
+        DVTI_SIMPLE1(DVTI_QUICK1)
+        DVTI_SIMPLE2(DVTI_QUICK2)
         DVTI_ROW(exp)
         DVTI_ROW(exp2)
         DVTI_ROW(expm1)
@@ -191,38 +213,25 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
         DVTI_ROW(asin)
         DVTI_ROW(acos)
         DVTI_ROW(atan)
-        DVTI_ROW(isnan)
-        DVTI_ROW(isinf)
-        DVTI_ROW(isfinite)
-        DVTI_ROW(logical_not)
         DVTI_ROW(add)
         DVTI_ROW(sub)
         DVTI_ROW(mul)
-        DVTI_ROW(div)
         DVTI_ROW(floor_div)
         DVTI_ROW(mod)
         DVTI_ROW(pow)
         DVTI_ROW(atan2)
         DVTI_ROW(hypot)
-        DVTI_ROW(minimum)
-        DVTI_ROW(maximum)
-        DVTI_ROW(equal)
-        DVTI_ROW(not_equal)
-        DVTI_ROW(less)
-        DVTI_ROW(less_equal)
-        DVTI_ROW(greater)
-        DVTI_ROW(greater_equal)
-        DVTI_ROW(logical_and)
-        DVTI_ROW(logical_or)
-        DVTI_ROW(logical_xor)
         DVTI_ROW(where)
-        DVTI_ROW(clip)
     default:
         return NULL;
     }
 #undef DVTI_ROW
+#undef DVTI_QUICK1
+#undef DVTI_QUICK2
 }
 
+#undef DVTI_SIMPLE1
+#undef DVTI_SIMPLE2
 #undef DVTI_EW1
 #undef DVTI_EW2
 #undef DVTI_EW3
