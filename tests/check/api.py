@@ -83,6 +83,7 @@ def check_types():
             if file.endswith(".cu"):  # programs of their own, which NVRTC compiles
                 continue
             text = re.sub(r"/\*.*?\*/", "", read(os.path.join(folder, file)), flags=re.S)
+            text = re.sub(r"\bV\((\w+)\)", r"dvti_tier_\1", text)  # what the tiers' words become
             names = re.findall(r"^} (\w+);", text, re.M) + re.findall(r"^typedef [\w ]+?[ *](\w+);", text, re.M)
             names += re.findall(r"^(?:typedef )?(?:struct|enum|union) (\w+)", text, re.M)
             wrong += [f"{file}: {name}" for name in names if not re.match(r"dvti?_|DVTI?_", name)]
