@@ -7306,6 +7306,20 @@ typedef void (*dvti_update_fn)(const dvti_update *step);
 #define DVTI_UNROLL
 #endif
 
+/* Pooling of contiguous planes x to y. Two of each: height, width. */
+typedef struct dvti_pooling {
+    const float *x, *g; /* g: only of gradients, for which y is x's */
+    float *y;
+    int64_t height, width, size[2], padding[2], windows[2];
+    int64_t stride, step; /* from a window to the one below, to the next one: 1 or 2 */
+    int64_t buffered;     /* elements of a row with all that windows touch, whole vectors of them */
+    bool inside;          /* a mean counts only the elements of x */
+    const float *counted; /* by each window of a row, for a mean; whole vectors */
+} dvti_pooling;
+
+typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, int64_t last_plane);
+#define DVTI_POOL_BUFFER 4096
+
 typedef struct dvti_simd {
     const char *name;
     /* NULL for an operation that this tier has no loop for. */
@@ -7319,6 +7333,7 @@ typedef struct dvti_simd {
     void (*softmax)(const float *x, float *y, int64_t n, bool logarithm);
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
+    dvti_pooling_fn (*pool)(dvti_op op);
 } dvti_simd;
 
 /* NULL: the reference computes. */
@@ -7330,6 +7345,7 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
 /* Whole launches by a tier's kernels. False: not one that they are made for, nothing is done. */
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
+DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
@@ -7781,6 +7797,98 @@ DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *sim
 #ifdef DEVTENSOR_LINES
 #line 35 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cpu/cpu_pool.c ==== */
+/* Pooling by a tier's loops: float32 planes, windows of any size whose step along a row is 1 or 2; gradients where windows of 2 x 2 lie side by
+   side. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/cpu_pool.c"
+#endif
+
+typedef struct dvti_pooling_work {
+    dvti_pooling pool;
+    dvti_pooling_fn run;
+    float counted[DVTI_POOL_BUFFER];
+} dvti_pooling_work;
+
+static void dvti_pooling_range(void *user, int64_t begin, int64_t end) {
+    const dvti_pooling_work *work = (const dvti_pooling_work *)user;
+    work->run(&work->pool, begin, end);
+}
+
+/* How many elements of a row the mean of each window counts; beyond the last window 1. */
+static void dvti_pooling_count(dvti_pooling_work *work) {
+    const dvti_pooling *p = &work->pool;
+    int64_t j, begin, end;
+    for (j = 0; j < (p->windows[1] + 15) / 16 * 16; j++) {
+        begin = j * p->step - p->padding[1];
+        end = DVTI_MIN(begin + p->size[1], p->width + p->padding[1]);
+        if (p->inside) {
+            begin = DVTI_MAX(begin, 0);
+            end = DVTI_MIN(end, p->width);
+        }
+        work->counted[j] = j < p->windows[1] ? (float)(end - begin) : 1;
+    }
+}
+
+/* Windows of a row that begin further apart than 2 are left to the reference; a single one begins nowhere else. */
+static bool dvti_pooling_forward(const dvti_launch *launch, dvti_pooling_work *work) {
+    dvti_pooling *p = &work->pool;
+    p->x = (const float *)launch->in[0].data;
+    p->y = (float *)launch->out[0].data;
+    p->step = p->windows[1] == 1 ? 1 : launch->i[3];
+    p->buffered =
+        DVTI_MAX(p->width + p->padding[1], (p->windows[1] + 15) / 16 * 16 * p->step + p->size[1]) +
+        16;
+    if (p->step > 2 || p->buffered > DVTI_POOL_BUFFER)
+        return false;
+    dvti_pooling_count(work);
+    return true;
+}
+
+static bool dvti_pooling_backward(const dvti_launch *launch, dvti_pooling_work *work) {
+    dvti_pooling *p = &work->pool;
+    int k;
+    for (k = 0; k < 4; k++)
+        if (launch->i[k] != 2)
+            return false;
+    p->x = launch->op == DVTI_OP_max_pool2d_data ? (const float *)launch->in[1].data : NULL;
+    p->g = (const float *)launch->in[0].data;
+    p->y = (float *)launch->out[0].data;
+    return !p->padding[0] && !p->padding[1] && 2 * p->windows[0] <= p->height &&
+           2 * p->windows[1] <= p->width;
+}
+
+DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) {
+    bool forward = launch->op == DVTI_OP_max_pool2d || launch->op == DVTI_OP_avg_pool2d;
+    const dvti_view *x = forward ? &launch->in[0] : &launch->out[0];
+    const dvti_view *y = forward ? &launch->out[0] : &launch->in[0];
+    dvti_pooling_work work;
+    dvti_pooling *p = &work.pool;
+    int axis;
+    work.run = simd->pool(launch->op);
+    if (!work.run || x->dtype != DVT_F32)
+        return false;
+    for (axis = 0; axis < 2; axis++) {
+        p->size[axis] = launch->i[axis];
+        p->padding[axis] = launch->i[4 + axis];
+        p->windows[axis] = y->dim[2 + axis];
+    }
+    p->height = x->dim[2];
+    p->width = x->dim[3];
+    p->stride = launch->i[2];
+    p->inside = launch->i[6] == 1;
+    p->counted = work.counted;
+    if (!(forward ? dvti_pooling_forward(launch, &work) : dvti_pooling_backward(launch, &work)))
+        return false;
+    dvti_parallel_for(x->dim[0] * x->dim[1],
+                      0.03 * (double)(p->windows[0] * p->size[0] * (p->width + 16)) + 20,
+                      dvti_pooling_range, &work);
+    return true;
+}
+/* ==== end src/3_cpu/cpu_pool.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 36 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
 /* Reductions of floats of up to 32 bits by a tier's loops: sum, mean, norm, min, max, argmin, argmax. As in ref/ref_reduce.c, chunks of a result
    are cut by the shape alone and combined as a balanced tree, so the bits do not depend on the number of threads; where kept positions
@@ -8068,7 +8176,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_ROWS
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 37 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
 /* softmax and log_softmax by a tier's loop, one row at a time. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
@@ -8140,7 +8248,7 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
 #undef DVTI_SOFTMAX_COPY
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_transpose.c ==== */
 /* Copies across the order of memory: rows that become columns. A strip of 64 columns is done in blocks of 16 x 16, so that four cache lines
@@ -8262,7 +8370,7 @@ DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_TURN_STRIP
 /* ==== end src/3_cpu/cpu_transpose.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -8281,6 +8389,8 @@ static bool dvti_cpu_run_fast(const dvti_launch *launch) {
         return dvti_fast_reduce(launch, simd);
     case DVTI_K_OPTIMIZER:
         return dvti_fast_optimizer(launch, simd);
+    case DVTI_K_POOL2D:
+        return dvti_fast_pool2d(launch, simd);
     case DVTI_K_SOFTMAX:
         return dvti_fast_softmax(launch, simd);
     case DVTI_K_ELEMENTWISE:
@@ -8448,7 +8558,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -8928,7 +9038,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -9055,7 +9165,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -9792,7 +9902,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -9951,7 +10061,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -10401,7 +10511,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -10487,7 +10597,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -11312,7 +11422,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -11529,7 +11639,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -11745,7 +11855,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -11837,7 +11947,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -12193,7 +12303,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -12544,7 +12654,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -12990,7 +13100,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -13071,7 +13181,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* Angles of any size, brought into an eighth of a turn exactly (Payne and Hanek): what the tiers' sine, cosine and tangent call for lanes
@@ -13128,7 +13238,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, float *rest, float *low, int32_t
 }
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -13279,7 +13389,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -16264,10 +16374,189 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 #ifdef DEVTENSOR_LINES
 #line 12 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/pool.inl ==== */
+/* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
+   changes nothing beside the plane: windows that reach over the edge need no care. */
+
+/* NaN when either is, else the larger. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/pool.inl"
+#endif
+DVTI_INLINE V(f) V(pool_most)(V(f) a, V(f) b) {
+    return V(select)(V(unord)(a, a), a, V(max)(a, b));
+}
+
+DVTI_INLINE V(f) V(pool_two)(bool mean, V(f) a, V(f) b) {
+    return mean ? V(add)(a, b) : V(pool_most)(a, b);
+}
+
+/* The rows of window row i, from column 0 of the plane on. */
+DVTI_INLINE void V(pool_rows)(const dvti_pooling *p, bool mean, const float *x, int64_t rows,
+                              float *to) {
+    int64_t j, r;
+    for (j = 0; j < p->width; j += 16) {
+        V(f) v = V(load_upto)(x + j, p->width - j);
+        for (r = 1; r < rows; r++)
+            v = V(pool_two)(mean, v, V(load_upto)(x + r * p->width + j, p->width - j));
+        V(store_upto)(to + j, p->width - j, v);
+    }
+}
+
+/* One row of results from the buffer. count: how many elements of a column a mean counts. */
+DVTI_INLINE void V(pool_columns)(const dvti_pooling *p, bool mean, const float *from, float count,
+                                 float *y) {
+    int64_t j, k;
+    for (j = 0; j < p->windows[1]; j += 16) {
+        const float *x = from + j * p->step;
+        V(f) v, a, b;
+        if (p->step == 1) {
+            v = V(load)(x);
+            for (k = 1; k < p->size[1]; k++)
+                v = V(pool_two)(mean, v, V(load)(x + k));
+        } else {
+            a = V(load)(x);
+            b = V(load)(x + 16);
+            v = V(even)(a, b);
+            for (k = 1; k < p->size[1]; k++) {
+                if (k % 2 == 0) {
+                    a = V(load)(x + k);
+                    b = V(load)(x + k + 16);
+                }
+                v = V(pool_two)(mean, v, k % 2 ? V(odd)(a, b) : V(even)(a, b));
+            }
+        }
+        if (mean)
+            v = V(div)(v, V(mul)(V(set)(count), V(load)(p->counted + j)));
+        V(store_upto)(y + j, p->windows[1] - j, v);
+    }
+}
+
+/* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
+DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
+    float buffer[DVTI_POOL_BUFFER];
+    const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
+    int64_t plane, i, row;
+    for (i = 0; i < DVTI_POOL_BUFFER; i++)
+        buffer[i] = mean ? 0 : -INFINITY;
+    for (plane = first; plane < last; plane++) {
+        const float *x = p->x + plane * p->height * p->width;
+        float *y = p->y + plane * p->windows[0] * p->windows[1];
+        for (i = 0; i < p->windows[0]; i += together) {
+            int64_t end = DVTI_MIN(i + together, p->windows[0]);
+            for (row = i; row < end; row++) {
+                int64_t from = row * p->stride - p->padding[0];
+                int64_t to = DVTI_MIN(from + p->size[0], p->height);
+                from = DVTI_MAX(from, 0);
+                V(pool_rows)(p, mean, x + from * p->width, to - from,
+                             buffer + (row - i) * area + p->padding[1]);
+            }
+            for (row = i; row < end; row++) {
+                int64_t from = row * p->stride - p->padding[0], to = from + p->size[0];
+                if (p->inside) {
+                    from = DVTI_MAX(from, 0);
+                    to = DVTI_MIN(to, p->height);
+                }
+                to = DVTI_MIN(to, p->height + p->padding[0]);
+                V(pool_columns)(p, mean, buffer + (row - i) * area, (float)(to - from),
+                                y + row * p->windows[1]);
+            }
+        }
+    }
+}
+
+static void V(pool_max)(const dvti_pooling *p, int64_t first, int64_t last) {
+    V(pool_planes)(p, false, first, last);
+}
+
+static void V(pool_mean)(const dvti_pooling *p, int64_t first, int64_t last) {
+    V(pool_planes)(p, true, first, last);
+}
+
+/* ---- gradients of windows of 2 x 2 that do not meet ---- */
+/* 32 elements of a row, of which there are n. */
+DVTI_INLINE void V(pool_pairs)(const float *x, int64_t n, V(f) * even, V(f) * odd) {
+    V(f) a = V(load_upto)(x, n), b = n > 16 ? V(load_upto)(x + 16, n - 16) : V(zero)();
+    *even = V(even)(a, b);
+    *odd = V(odd)(a, b);
+}
+
+DVTI_INLINE void V(pool_spread)(float *x, int64_t n, V(f) even, V(f) odd) {
+    V(store_upto)(x, n, V(zip_low)(even, odd));
+    if (n > 16)
+        V(store_upto)(x + 16, n - 16, V(zip_high)(even, odd));
+}
+
+/* It is the largest, or it is NaN as the largest then is. */
+DVTI_INLINE V(m) V(pool_is)(V(f) v, V(f) most) {
+    return V(mor)(V(eq)(v, most), V(unord)(v, v));
+}
+
+/* x are the places of the maxima; the gradient of a mean has none. */
+DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int64_t width,
+                                  int64_t windows) {
+    const V(f) zero = V(zero)();
+    int64_t j, n;
+    for (j = 0; j < windows; j += 16) {
+        /* 0 + -0 is 0, as where gradients are added */
+        V(f) part = V(add)(zero, V(load_upto)(g + j, windows - j)), a, b, c, d, most;
+        n = 2 * (windows - j);
+        if (x) {
+            V(m) is_a, is_b, is_c;
+            V(pool_pairs)(x + 2 * j, n, &a, &b);
+            V(pool_pairs)(x + width + 2 * j, n, &c, &d);
+            most = V(pool_most)(V(pool_most)(a, b), V(pool_most)(c, d));
+            is_a = V(pool_is)(a, most);
+            is_b = V(pool_is)(b, most);
+            is_c = V(pool_is)(c, most);
+            a = V(select)(is_a, part, zero);
+            b = V(select)(is_a, zero, V(select)(is_b, part, zero));
+            is_b = V(mor)(is_a, is_b);
+            c = V(select)(is_b, zero, V(select)(is_c, part, zero));
+            d = V(select)(V(mor)(is_b, is_c), zero, part);
+        } else {
+            a = b = c = d = V(mul)(part, V(set)(0.25f));
+        }
+        V(pool_spread)(dx + 2 * j, n, a, b);
+        V(pool_spread)(dx + width + 2 * j, n, c, d);
+    }
+}
+
+/* g is the gradient that comes, y the one that goes; x has the places of the maxima, or is NULL. */
+static void V(pool_back)(const dvti_pooling *p, int64_t first, int64_t last) {
+    const int64_t area = p->height * p->width, windows = p->windows[1];
+    int64_t plane, i;
+    for (plane = first; plane < last; plane++) {
+        float *to = p->y + plane * area;
+        if (2 * windows < p->width || 2 * p->windows[0] < p->height)
+            memset(to, 0, (size_t)area * sizeof *to);
+        for (i = 0; i < p->windows[0]; i++)
+            V(pool_back_row)(p->x ? p->x + plane * area + 2 * i * p->width : NULL,
+                             p->g + (plane * p->windows[0] + i) * windows, to + 2 * i * p->width,
+                             p->width, windows);
+    }
+}
+
+static dvti_pooling_fn V(pool)(dvti_op op) {
+    switch ((int)op) {
+    case DVTI_OP_max_pool2d:
+        return V(pool_max);
+    case DVTI_OP_avg_pool2d:
+        return V(pool_mean);
+    case DVTI_OP_max_pool2d_data:
+    case DVTI_OP_avg_pool2d_data:
+        return V(pool_back);
+    default:
+        return NULL;
+    }
+}
+/* ==== end src/3_cpu/simd/pool.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 13 "src/3_cpu/simd/tier.inl"
+#endif
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn)};
+    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/simd/tier_avx2.c"
@@ -16323,7 +16612,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -19307,10 +19596,189 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 #ifdef DEVTENSOR_LINES
 #line 12 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/pool.inl ==== */
+/* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
+   changes nothing beside the plane: windows that reach over the edge need no care. */
+
+/* NaN when either is, else the larger. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/pool.inl"
+#endif
+DVTI_INLINE V(f) V(pool_most)(V(f) a, V(f) b) {
+    return V(select)(V(unord)(a, a), a, V(max)(a, b));
+}
+
+DVTI_INLINE V(f) V(pool_two)(bool mean, V(f) a, V(f) b) {
+    return mean ? V(add)(a, b) : V(pool_most)(a, b);
+}
+
+/* The rows of window row i, from column 0 of the plane on. */
+DVTI_INLINE void V(pool_rows)(const dvti_pooling *p, bool mean, const float *x, int64_t rows,
+                              float *to) {
+    int64_t j, r;
+    for (j = 0; j < p->width; j += 16) {
+        V(f) v = V(load_upto)(x + j, p->width - j);
+        for (r = 1; r < rows; r++)
+            v = V(pool_two)(mean, v, V(load_upto)(x + r * p->width + j, p->width - j));
+        V(store_upto)(to + j, p->width - j, v);
+    }
+}
+
+/* One row of results from the buffer. count: how many elements of a column a mean counts. */
+DVTI_INLINE void V(pool_columns)(const dvti_pooling *p, bool mean, const float *from, float count,
+                                 float *y) {
+    int64_t j, k;
+    for (j = 0; j < p->windows[1]; j += 16) {
+        const float *x = from + j * p->step;
+        V(f) v, a, b;
+        if (p->step == 1) {
+            v = V(load)(x);
+            for (k = 1; k < p->size[1]; k++)
+                v = V(pool_two)(mean, v, V(load)(x + k));
+        } else {
+            a = V(load)(x);
+            b = V(load)(x + 16);
+            v = V(even)(a, b);
+            for (k = 1; k < p->size[1]; k++) {
+                if (k % 2 == 0) {
+                    a = V(load)(x + k);
+                    b = V(load)(x + k + 16);
+                }
+                v = V(pool_two)(mean, v, k % 2 ? V(odd)(a, b) : V(even)(a, b));
+            }
+        }
+        if (mean)
+            v = V(div)(v, V(mul)(V(set)(count), V(load)(p->counted + j)));
+        V(store_upto)(y + j, p->windows[1] - j, v);
+    }
+}
+
+/* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
+DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
+    float buffer[DVTI_POOL_BUFFER];
+    const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
+    int64_t plane, i, row;
+    for (i = 0; i < DVTI_POOL_BUFFER; i++)
+        buffer[i] = mean ? 0 : -INFINITY;
+    for (plane = first; plane < last; plane++) {
+        const float *x = p->x + plane * p->height * p->width;
+        float *y = p->y + plane * p->windows[0] * p->windows[1];
+        for (i = 0; i < p->windows[0]; i += together) {
+            int64_t end = DVTI_MIN(i + together, p->windows[0]);
+            for (row = i; row < end; row++) {
+                int64_t from = row * p->stride - p->padding[0];
+                int64_t to = DVTI_MIN(from + p->size[0], p->height);
+                from = DVTI_MAX(from, 0);
+                V(pool_rows)(p, mean, x + from * p->width, to - from,
+                             buffer + (row - i) * area + p->padding[1]);
+            }
+            for (row = i; row < end; row++) {
+                int64_t from = row * p->stride - p->padding[0], to = from + p->size[0];
+                if (p->inside) {
+                    from = DVTI_MAX(from, 0);
+                    to = DVTI_MIN(to, p->height);
+                }
+                to = DVTI_MIN(to, p->height + p->padding[0]);
+                V(pool_columns)(p, mean, buffer + (row - i) * area, (float)(to - from),
+                                y + row * p->windows[1]);
+            }
+        }
+    }
+}
+
+static void V(pool_max)(const dvti_pooling *p, int64_t first, int64_t last) {
+    V(pool_planes)(p, false, first, last);
+}
+
+static void V(pool_mean)(const dvti_pooling *p, int64_t first, int64_t last) {
+    V(pool_planes)(p, true, first, last);
+}
+
+/* ---- gradients of windows of 2 x 2 that do not meet ---- */
+/* 32 elements of a row, of which there are n. */
+DVTI_INLINE void V(pool_pairs)(const float *x, int64_t n, V(f) * even, V(f) * odd) {
+    V(f) a = V(load_upto)(x, n), b = n > 16 ? V(load_upto)(x + 16, n - 16) : V(zero)();
+    *even = V(even)(a, b);
+    *odd = V(odd)(a, b);
+}
+
+DVTI_INLINE void V(pool_spread)(float *x, int64_t n, V(f) even, V(f) odd) {
+    V(store_upto)(x, n, V(zip_low)(even, odd));
+    if (n > 16)
+        V(store_upto)(x + 16, n - 16, V(zip_high)(even, odd));
+}
+
+/* It is the largest, or it is NaN as the largest then is. */
+DVTI_INLINE V(m) V(pool_is)(V(f) v, V(f) most) {
+    return V(mor)(V(eq)(v, most), V(unord)(v, v));
+}
+
+/* x are the places of the maxima; the gradient of a mean has none. */
+DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int64_t width,
+                                  int64_t windows) {
+    const V(f) zero = V(zero)();
+    int64_t j, n;
+    for (j = 0; j < windows; j += 16) {
+        /* 0 + -0 is 0, as where gradients are added */
+        V(f) part = V(add)(zero, V(load_upto)(g + j, windows - j)), a, b, c, d, most;
+        n = 2 * (windows - j);
+        if (x) {
+            V(m) is_a, is_b, is_c;
+            V(pool_pairs)(x + 2 * j, n, &a, &b);
+            V(pool_pairs)(x + width + 2 * j, n, &c, &d);
+            most = V(pool_most)(V(pool_most)(a, b), V(pool_most)(c, d));
+            is_a = V(pool_is)(a, most);
+            is_b = V(pool_is)(b, most);
+            is_c = V(pool_is)(c, most);
+            a = V(select)(is_a, part, zero);
+            b = V(select)(is_a, zero, V(select)(is_b, part, zero));
+            is_b = V(mor)(is_a, is_b);
+            c = V(select)(is_b, zero, V(select)(is_c, part, zero));
+            d = V(select)(V(mor)(is_b, is_c), zero, part);
+        } else {
+            a = b = c = d = V(mul)(part, V(set)(0.25f));
+        }
+        V(pool_spread)(dx + 2 * j, n, a, b);
+        V(pool_spread)(dx + width + 2 * j, n, c, d);
+    }
+}
+
+/* g is the gradient that comes, y the one that goes; x has the places of the maxima, or is NULL. */
+static void V(pool_back)(const dvti_pooling *p, int64_t first, int64_t last) {
+    const int64_t area = p->height * p->width, windows = p->windows[1];
+    int64_t plane, i;
+    for (plane = first; plane < last; plane++) {
+        float *to = p->y + plane * area;
+        if (2 * windows < p->width || 2 * p->windows[0] < p->height)
+            memset(to, 0, (size_t)area * sizeof *to);
+        for (i = 0; i < p->windows[0]; i++)
+            V(pool_back_row)(p->x ? p->x + plane * area + 2 * i * p->width : NULL,
+                             p->g + (plane * p->windows[0] + i) * windows, to + 2 * i * p->width,
+                             p->width, windows);
+    }
+}
+
+static dvti_pooling_fn V(pool)(dvti_op op) {
+    switch ((int)op) {
+    case DVTI_OP_max_pool2d:
+        return V(pool_max);
+    case DVTI_OP_avg_pool2d:
+        return V(pool_mean);
+    case DVTI_OP_max_pool2d_data:
+    case DVTI_OP_avg_pool2d_data:
+        return V(pool_back);
+    default:
+        return NULL;
+    }
+}
+/* ==== end src/3_cpu/simd/pool.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 13 "src/3_cpu/simd/tier.inl"
+#endif
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn)};
+    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 17 "src/3_cpu/simd/tier_avx512.c"
@@ -19366,7 +19834,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -22524,10 +22992,189 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 #ifdef DEVTENSOR_LINES
 #line 12 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/pool.inl ==== */
+/* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
+   changes nothing beside the plane: windows that reach over the edge need no care. */
+
+/* NaN when either is, else the larger. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/pool.inl"
+#endif
+DVTI_INLINE V(f) V(pool_most)(V(f) a, V(f) b) {
+    return V(select)(V(unord)(a, a), a, V(max)(a, b));
+}
+
+DVTI_INLINE V(f) V(pool_two)(bool mean, V(f) a, V(f) b) {
+    return mean ? V(add)(a, b) : V(pool_most)(a, b);
+}
+
+/* The rows of window row i, from column 0 of the plane on. */
+DVTI_INLINE void V(pool_rows)(const dvti_pooling *p, bool mean, const float *x, int64_t rows,
+                              float *to) {
+    int64_t j, r;
+    for (j = 0; j < p->width; j += 16) {
+        V(f) v = V(load_upto)(x + j, p->width - j);
+        for (r = 1; r < rows; r++)
+            v = V(pool_two)(mean, v, V(load_upto)(x + r * p->width + j, p->width - j));
+        V(store_upto)(to + j, p->width - j, v);
+    }
+}
+
+/* One row of results from the buffer. count: how many elements of a column a mean counts. */
+DVTI_INLINE void V(pool_columns)(const dvti_pooling *p, bool mean, const float *from, float count,
+                                 float *y) {
+    int64_t j, k;
+    for (j = 0; j < p->windows[1]; j += 16) {
+        const float *x = from + j * p->step;
+        V(f) v, a, b;
+        if (p->step == 1) {
+            v = V(load)(x);
+            for (k = 1; k < p->size[1]; k++)
+                v = V(pool_two)(mean, v, V(load)(x + k));
+        } else {
+            a = V(load)(x);
+            b = V(load)(x + 16);
+            v = V(even)(a, b);
+            for (k = 1; k < p->size[1]; k++) {
+                if (k % 2 == 0) {
+                    a = V(load)(x + k);
+                    b = V(load)(x + k + 16);
+                }
+                v = V(pool_two)(mean, v, k % 2 ? V(odd)(a, b) : V(even)(a, b));
+            }
+        }
+        if (mean)
+            v = V(div)(v, V(mul)(V(set)(count), V(load)(p->counted + j)));
+        V(store_upto)(y + j, p->windows[1] - j, v);
+    }
+}
+
+/* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
+DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
+    float buffer[DVTI_POOL_BUFFER];
+    const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
+    int64_t plane, i, row;
+    for (i = 0; i < DVTI_POOL_BUFFER; i++)
+        buffer[i] = mean ? 0 : -INFINITY;
+    for (plane = first; plane < last; plane++) {
+        const float *x = p->x + plane * p->height * p->width;
+        float *y = p->y + plane * p->windows[0] * p->windows[1];
+        for (i = 0; i < p->windows[0]; i += together) {
+            int64_t end = DVTI_MIN(i + together, p->windows[0]);
+            for (row = i; row < end; row++) {
+                int64_t from = row * p->stride - p->padding[0];
+                int64_t to = DVTI_MIN(from + p->size[0], p->height);
+                from = DVTI_MAX(from, 0);
+                V(pool_rows)(p, mean, x + from * p->width, to - from,
+                             buffer + (row - i) * area + p->padding[1]);
+            }
+            for (row = i; row < end; row++) {
+                int64_t from = row * p->stride - p->padding[0], to = from + p->size[0];
+                if (p->inside) {
+                    from = DVTI_MAX(from, 0);
+                    to = DVTI_MIN(to, p->height);
+                }
+                to = DVTI_MIN(to, p->height + p->padding[0]);
+                V(pool_columns)(p, mean, buffer + (row - i) * area, (float)(to - from),
+                                y + row * p->windows[1]);
+            }
+        }
+    }
+}
+
+static void V(pool_max)(const dvti_pooling *p, int64_t first, int64_t last) {
+    V(pool_planes)(p, false, first, last);
+}
+
+static void V(pool_mean)(const dvti_pooling *p, int64_t first, int64_t last) {
+    V(pool_planes)(p, true, first, last);
+}
+
+/* ---- gradients of windows of 2 x 2 that do not meet ---- */
+/* 32 elements of a row, of which there are n. */
+DVTI_INLINE void V(pool_pairs)(const float *x, int64_t n, V(f) * even, V(f) * odd) {
+    V(f) a = V(load_upto)(x, n), b = n > 16 ? V(load_upto)(x + 16, n - 16) : V(zero)();
+    *even = V(even)(a, b);
+    *odd = V(odd)(a, b);
+}
+
+DVTI_INLINE void V(pool_spread)(float *x, int64_t n, V(f) even, V(f) odd) {
+    V(store_upto)(x, n, V(zip_low)(even, odd));
+    if (n > 16)
+        V(store_upto)(x + 16, n - 16, V(zip_high)(even, odd));
+}
+
+/* It is the largest, or it is NaN as the largest then is. */
+DVTI_INLINE V(m) V(pool_is)(V(f) v, V(f) most) {
+    return V(mor)(V(eq)(v, most), V(unord)(v, v));
+}
+
+/* x are the places of the maxima; the gradient of a mean has none. */
+DVTI_INLINE void V(pool_back_row)(const float *x, const float *g, float *dx, int64_t width,
+                                  int64_t windows) {
+    const V(f) zero = V(zero)();
+    int64_t j, n;
+    for (j = 0; j < windows; j += 16) {
+        /* 0 + -0 is 0, as where gradients are added */
+        V(f) part = V(add)(zero, V(load_upto)(g + j, windows - j)), a, b, c, d, most;
+        n = 2 * (windows - j);
+        if (x) {
+            V(m) is_a, is_b, is_c;
+            V(pool_pairs)(x + 2 * j, n, &a, &b);
+            V(pool_pairs)(x + width + 2 * j, n, &c, &d);
+            most = V(pool_most)(V(pool_most)(a, b), V(pool_most)(c, d));
+            is_a = V(pool_is)(a, most);
+            is_b = V(pool_is)(b, most);
+            is_c = V(pool_is)(c, most);
+            a = V(select)(is_a, part, zero);
+            b = V(select)(is_a, zero, V(select)(is_b, part, zero));
+            is_b = V(mor)(is_a, is_b);
+            c = V(select)(is_b, zero, V(select)(is_c, part, zero));
+            d = V(select)(V(mor)(is_b, is_c), zero, part);
+        } else {
+            a = b = c = d = V(mul)(part, V(set)(0.25f));
+        }
+        V(pool_spread)(dx + 2 * j, n, a, b);
+        V(pool_spread)(dx + width + 2 * j, n, c, d);
+    }
+}
+
+/* g is the gradient that comes, y the one that goes; x has the places of the maxima, or is NULL. */
+static void V(pool_back)(const dvti_pooling *p, int64_t first, int64_t last) {
+    const int64_t area = p->height * p->width, windows = p->windows[1];
+    int64_t plane, i;
+    for (plane = first; plane < last; plane++) {
+        float *to = p->y + plane * area;
+        if (2 * windows < p->width || 2 * p->windows[0] < p->height)
+            memset(to, 0, (size_t)area * sizeof *to);
+        for (i = 0; i < p->windows[0]; i++)
+            V(pool_back_row)(p->x ? p->x + plane * area + 2 * i * p->width : NULL,
+                             p->g + (plane * p->windows[0] + i) * windows, to + 2 * i * p->width,
+                             p->width, windows);
+    }
+}
+
+static dvti_pooling_fn V(pool)(dvti_op op) {
+    switch ((int)op) {
+    case DVTI_OP_max_pool2d:
+        return V(pool_max);
+    case DVTI_OP_avg_pool2d:
+        return V(pool_mean);
+    case DVTI_OP_max_pool2d_data:
+    case DVTI_OP_avg_pool2d_data:
+        return V(pool_back);
+    default:
+        return NULL;
+    }
+}
+/* ==== end src/3_cpu/simd/pool.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 13 "src/3_cpu/simd/tier.inl"
+#endif
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn)};
+    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 20 "src/3_cpu/simd/tier_plain.c"
@@ -22584,7 +23231,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -22653,7 +23300,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -23363,7 +24010,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -23582,7 +24229,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -23728,7 +24375,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -23793,7 +24440,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -24273,7 +24920,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -24436,7 +25083,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -24627,7 +25274,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -24662,7 +25309,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -24873,7 +25520,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -25149,7 +25796,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -25370,7 +26017,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -25589,7 +26236,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -25670,7 +26317,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -25984,7 +26631,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -30171,7 +30818,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -30302,7 +30949,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -30535,7 +31182,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -30618,7 +31265,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -30683,7 +31330,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -30754,7 +31401,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -31077,7 +31724,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -31112,7 +31759,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -31480,7 +32127,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -31515,7 +32162,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -31688,7 +32335,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -32030,7 +32677,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -32084,7 +32731,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -32144,7 +32791,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -32284,7 +32931,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -32456,7 +33103,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -32630,7 +33277,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -32744,7 +33391,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -32804,7 +33451,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -32991,7 +33638,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -33091,7 +33738,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
@@ -33335,7 +33982,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -33484,7 +34131,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -33774,7 +34421,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -33939,7 +34586,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -34175,7 +34822,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -34272,7 +34919,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -34475,7 +35122,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -34743,7 +35390,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -35185,7 +35832,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -35396,7 +36043,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -35618,7 +36265,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -35825,7 +36472,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -36005,7 +36652,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -36204,7 +36851,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -36420,7 +37067,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -36781,7 +37428,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -37060,7 +37707,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -37433,7 +38080,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -37680,7 +38327,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -37744,7 +38391,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -37918,7 +38565,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -37955,7 +38602,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -37999,7 +38646,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -38038,7 +38685,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -38189,7 +38836,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -38241,7 +38888,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -38529,7 +39176,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -38895,7 +39542,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -39232,7 +39879,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -39412,7 +40059,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -39573,7 +40220,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -39993,7 +40640,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -40345,7 +40992,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -40760,7 +41407,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -41228,7 +41875,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -41504,7 +42151,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -42042,7 +42689,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -42320,7 +42967,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -42521,7 +43168,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -42917,7 +43564,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -43162,7 +43809,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -43395,7 +44042,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -43647,7 +44294,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -43845,7 +44492,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -44245,7 +44892,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -44312,7 +44959,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -44716,7 +45363,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -44948,7 +45595,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -45117,7 +45764,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -45314,7 +45961,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -45502,7 +46149,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -45741,7 +46388,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -45871,7 +46518,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -46251,7 +46898,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -46513,7 +47160,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -46948,7 +47595,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -47137,7 +47784,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -47301,7 +47948,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -47549,7 +48196,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -47852,7 +48499,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -47990,7 +48637,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -48051,7 +48698,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -48327,7 +48974,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -48552,7 +49199,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 #endif
 #endif
@@ -48922,7 +49569,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

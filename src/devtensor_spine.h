@@ -33,6 +33,7 @@
 #include "2_core/dvt_shape.c"
 #include "3_cpu/cpu_matmul.c"
 #include "3_cpu/cpu_optimizer.c"
+#include "3_cpu/cpu_pool.c"
 #include "3_cpu/cpu_reduce.c"
 #include "3_cpu/cpu_softmax.c"
 #include "3_cpu/cpu_transpose.c"

@@ -12,6 +12,8 @@ static bool dvti_cpu_run_fast(const dvti_launch *launch) {
         return dvti_fast_reduce(launch, simd);
     case DVTI_K_OPTIMIZER:
         return dvti_fast_optimizer(launch, simd);
+    case DVTI_K_POOL2D:
+        return dvti_fast_pool2d(launch, simd);
     case DVTI_K_SOFTMAX:
         return dvti_fast_softmax(launch, simd);
     case DVTI_K_ELEMENTWISE:

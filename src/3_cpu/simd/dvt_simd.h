@@ -80,6 +80,20 @@ typedef void (*dvti_update_fn)(const dvti_update *step);
 #define DVTI_UNROLL
 #endif
 
+/* Pooling of contiguous planes x to y. Two of each: height, width. */
+typedef struct dvti_pooling {
+    const float *x, *g; /* g: only of gradients, for which y is x's */
+    float *y;
+    int64_t height, width, size[2], padding[2], windows[2];
+    int64_t stride, step; /* from a window to the one below, to the next one: 1 or 2 */
+    int64_t buffered;     /* elements of a row with all that windows touch, whole vectors of them */
+    bool inside;          /* a mean counts only the elements of x */
+    const float *counted; /* by each window of a row, for a mean; whole vectors */
+} dvti_pooling;
+
+typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, int64_t last_plane);
+#define DVTI_POOL_BUFFER 4096
+
 typedef struct dvti_simd {
     const char *name;
     /* NULL for an operation that this tier has no loop for. */
@@ -93,6 +107,7 @@ typedef struct dvti_simd {
     void (*softmax)(const float *x, float *y, int64_t n, bool logarithm);
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
+    dvti_pooling_fn (*pool)(dvti_op op);
 } dvti_simd;
 
 /* NULL: the reference computes. */
@@ -104,6 +119,7 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
 /* Whole launches by a tier's kernels. False: not one that they are made for, nothing is done. */
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
+DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);

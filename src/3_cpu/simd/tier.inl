@@ -10,7 +10,8 @@
 #include "3_cpu/simd/random.inl"
 #include "3_cpu/simd/softmax.inl"
 #include "3_cpu/simd/transpose.inl"
+#include "3_cpu/simd/pool.inl"
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn)};
+    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool)};
