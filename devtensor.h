@@ -7334,6 +7334,8 @@ typedef struct dvti_simd {
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
+    /* n elements of float16 or, brain, bfloat16. */
+    void (*widen_half)(const uint16_t *x, bool brain, int64_t n, float *to);
 } dvti_simd;
 
 /* NULL: the reference computes. */
@@ -7910,8 +7912,10 @@ typedef struct dvti_folded {
 
 typedef struct dvti_fold_plan {
     const dvti_launch *launch;
+    const dvti_simd *simd;
     dvti_fold fold;
     bool arg, extreme, smallest;
+    bool plain; /* the reduced elements of a result are one run of floats */
     dvti_view kept, reduced, out;
     int64_t n_kept, n_reduced, chunk, n_chunks;
     int64_t tile, across,
@@ -7958,9 +7962,19 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t result, dvti_fo
 }
 
 /* ---- chunks ---- */
+/* n positions of a merged view, as floats. */
+static void dvti_fold_load(const dvti_fold_plan *plan, const dvti_view *view, int64_t first,
+                           int64_t n, float *to) {
+    if (view->ndim == 1 && view->stride[0] == 1 && view->dtype != DVT_F32)
+        plan->simd->widen_half((const uint16_t *)view->data + first, view->dtype == DVT_BF16, n,
+                               to);
+    else
+        dvti_load_block(view, first, n, DVTI_F32, to);
+}
+
 /* Reduced positions begin..end of the result whose first element is element number `base`. */
-static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t base, int64_t begin,
-                                 int64_t end) {
+static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t base, int64_t begin,
+                                  int64_t end) {
     dvti_view row = plan->reduced;
     const int last = row.ndim - 1;
     bool direct = row.dtype == DVT_F32 && (row.stride[last] == 1 || row.dim[last] == 1) &&
@@ -7982,7 +7996,7 @@ static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t base, int64
                 dvti_cursor_advance(&cursor, &row, n);
         } else {
             n = DVTI_MIN(end - at, DVTI_BLOCK);
-            dvti_load_block(&row, at, n, DVTI_F32, block);
+            dvti_fold_load(plan, &row, at, n, block);
         }
         one.at = 0;
         plan->fold.row(x, n, &one.f, plan->arg ? &one.at : NULL);
@@ -7993,6 +8007,18 @@ static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t base, int64
             dvti_fold_combine(plan, &all, one);
     }
     return all;
+}
+
+static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t base, int64_t begin,
+                                 int64_t end) {
+    dvti_folded one;
+    if (!plan->plain)
+        return dvti_fold_runs(plan, base, begin, end);
+    one.at = 0;
+    plan->fold.row((const float *)plan->reduced.data + base + begin, end - begin, &one.f,
+                   plan->arg ? &one.at : NULL);
+    one.at += begin;
+    return one;
 }
 
 typedef struct dvti_fold_lanes {
@@ -8048,7 +8074,7 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
             for (r = 0; r < rows; r++) {
                 row.data = (char *)plan->kept.data +
                            (cursor.at + r * reduced->stride[last]) * dvt_dtype_size(row.dtype);
-                dvti_load_block(&row, result, n, DVTI_F32, block + r * DVTI_BLOCK);
+                dvti_fold_load(plan, &row, result, n, block + r * DVTI_BLOCK);
             }
         }
         dvti_fold_panel(plan, x, direct ? reduced->stride[last] : DVTI_BLOCK, rows, n, at,
@@ -8152,7 +8178,8 @@ DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch) {
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) {
     dvt_dtype dtype = launch->in[0].dtype;
     dvti_fold_plan plan;
-    double item, element = dtype == DVT_F32 ? 0.06 : 0.6;
+    double item, element = dtype == DVT_F32 ? 0.06 : 0.15;
+    plan.simd = simd;
     plan.fold = simd->fold(launch->op);
     if (!plan.fold.row || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16))
         return false;
@@ -8162,6 +8189,8 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
     plan.arg = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_argmax;
     plan.smallest = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_min;
     plan.extreme = plan.arg || plan.smallest || launch->op == DVTI_OP_max;
+    plan.plain = dtype == DVT_F32 && plan.reduced.ndim == 1 &&
+                 (plan.reduced.stride[0] == 1 || plan.n_reduced == 1);
     item = 20 + element * (double)(plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced));
     dvti_parallel_for(plan.n_tiles * plan.n_chunks, item,
                       plan.tile > 1 ? dvti_fold_column_items : dvti_fold_row_items, &plan);
@@ -15950,6 +15979,14 @@ static void V(fold_smallest_columns)(const float *x, int64_t step, int64_t rows,
     V(fold_extreme_columns)(x, step, rows, n, true, value, at);
 }
 
+/* ---- 16-bit floats, before they are reduced or anything else ---- */
+static void V(widen_half)(const uint16_t *x, bool brain, int64_t n, float *to) {
+    for (; n >= 16; n -= 16, x += 16, to += 16)
+        V(store)(to, brain ? V(load_bf16)(x) : V(load_f16)(x));
+    if (n)
+        V(store_n)(to, n, brain ? V(load_bf16_n)(x, n) : V(load_f16_n)(x, n));
+}
+
 static dvti_fold V(fold)(dvti_op op) {
     static const dvti_fold sum = {V(fold_sum), V(fold_sum_columns)};
     static const dvti_fold squares = {V(fold_squares), V(fold_square_columns)};
@@ -16290,20 +16327,6 @@ DVTI_INLINE V(f) V(soft_load)(const float *x, int64_t n) {
     return n >= 16 ? V(load)(x) : V(add)(V(load_n)(x, n), V(load)(beyond + 16 - n));
 }
 
-DVTI_INLINE V(f) V(soft_exp)(V(f) x) {
-    V(f) n, r, p;
-    x = V(max)(V(set)(-150), x); /* NaN passes */
-    n = V(round)(V(mul)(x, V(set)(1.44269504f)));
-    r = V(fnma)(n, V(set)(0.693145752f), x);
-    r = V(fnma)(n, V(set)(1.42860677e-6f), r);
-    p = V(fma)(V(set)(0.000197903093f), r, V(set)(0.00139446475f));
-    p = V(fma)(p, r, V(set)(0.00833349675f));
-    p = V(fma)(p, r, V(set)(0.0416662954f));
-    p = V(fma)(p, r, V(set)(0.166666657f));
-    p = V(fma)(p, r, V(set)(0.5f));
-    return V(scalef)(V(add)(V(fma)(V(mul)(r, r), p, r), V(set)(1)), n);
-}
-
 /* n > 0; y may be x. */
 static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
     V(f) most = V(set)(-INFINITY), other = most, e, factor;
@@ -16318,11 +16341,11 @@ static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
         most = V(max)(V(soft_load)(x + at, n - at), most);
     most = V(set)(V(fold_max)(V(max)(most, other)));
     for (at = 0; at < n; at += 32) {
-        e = V(soft_exp)(V(sub)(V(soft_load)(x + at, n - at), most));
+        e = V(exp)(V(sub)(V(soft_load)(x + at, n - at), most));
         if (!logarithm)
             V(store_upto)(y + at, n - at, e);
         if (n - at > 16) {
-            other = V(soft_exp)(V(sub)(V(soft_load)(x + at + 16, n - at - 16), most));
+            other = V(exp)(V(sub)(V(soft_load)(x + at + 16, n - at - 16), most));
             if (!logarithm)
                 V(store_upto)(y + at + 16, n - at - 16, other);
             e = V(add)(e, other);
@@ -16556,7 +16579,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool)};
+    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/simd/tier_avx2.c"
@@ -19172,6 +19195,14 @@ static void V(fold_smallest_columns)(const float *x, int64_t step, int64_t rows,
     V(fold_extreme_columns)(x, step, rows, n, true, value, at);
 }
 
+/* ---- 16-bit floats, before they are reduced or anything else ---- */
+static void V(widen_half)(const uint16_t *x, bool brain, int64_t n, float *to) {
+    for (; n >= 16; n -= 16, x += 16, to += 16)
+        V(store)(to, brain ? V(load_bf16)(x) : V(load_f16)(x));
+    if (n)
+        V(store_n)(to, n, brain ? V(load_bf16_n)(x, n) : V(load_f16_n)(x, n));
+}
+
 static dvti_fold V(fold)(dvti_op op) {
     static const dvti_fold sum = {V(fold_sum), V(fold_sum_columns)};
     static const dvti_fold squares = {V(fold_squares), V(fold_square_columns)};
@@ -19512,20 +19543,6 @@ DVTI_INLINE V(f) V(soft_load)(const float *x, int64_t n) {
     return n >= 16 ? V(load)(x) : V(add)(V(load_n)(x, n), V(load)(beyond + 16 - n));
 }
 
-DVTI_INLINE V(f) V(soft_exp)(V(f) x) {
-    V(f) n, r, p;
-    x = V(max)(V(set)(-150), x); /* NaN passes */
-    n = V(round)(V(mul)(x, V(set)(1.44269504f)));
-    r = V(fnma)(n, V(set)(0.693145752f), x);
-    r = V(fnma)(n, V(set)(1.42860677e-6f), r);
-    p = V(fma)(V(set)(0.000197903093f), r, V(set)(0.00139446475f));
-    p = V(fma)(p, r, V(set)(0.00833349675f));
-    p = V(fma)(p, r, V(set)(0.0416662954f));
-    p = V(fma)(p, r, V(set)(0.166666657f));
-    p = V(fma)(p, r, V(set)(0.5f));
-    return V(scalef)(V(add)(V(fma)(V(mul)(r, r), p, r), V(set)(1)), n);
-}
-
 /* n > 0; y may be x. */
 static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
     V(f) most = V(set)(-INFINITY), other = most, e, factor;
@@ -19540,11 +19557,11 @@ static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
         most = V(max)(V(soft_load)(x + at, n - at), most);
     most = V(set)(V(fold_max)(V(max)(most, other)));
     for (at = 0; at < n; at += 32) {
-        e = V(soft_exp)(V(sub)(V(soft_load)(x + at, n - at), most));
+        e = V(exp)(V(sub)(V(soft_load)(x + at, n - at), most));
         if (!logarithm)
             V(store_upto)(y + at, n - at, e);
         if (n - at > 16) {
-            other = V(soft_exp)(V(sub)(V(soft_load)(x + at + 16, n - at - 16), most));
+            other = V(exp)(V(sub)(V(soft_load)(x + at + 16, n - at - 16), most));
             if (!logarithm)
                 V(store_upto)(y + at + 16, n - at - 16, other);
             e = V(add)(e, other);
@@ -19778,7 +19795,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool)};
+    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 17 "src/3_cpu/simd/tier_avx512.c"
@@ -22568,6 +22585,14 @@ static void V(fold_smallest_columns)(const float *x, int64_t step, int64_t rows,
     V(fold_extreme_columns)(x, step, rows, n, true, value, at);
 }
 
+/* ---- 16-bit floats, before they are reduced or anything else ---- */
+static void V(widen_half)(const uint16_t *x, bool brain, int64_t n, float *to) {
+    for (; n >= 16; n -= 16, x += 16, to += 16)
+        V(store)(to, brain ? V(load_bf16)(x) : V(load_f16)(x));
+    if (n)
+        V(store_n)(to, n, brain ? V(load_bf16_n)(x, n) : V(load_f16_n)(x, n));
+}
+
 static dvti_fold V(fold)(dvti_op op) {
     static const dvti_fold sum = {V(fold_sum), V(fold_sum_columns)};
     static const dvti_fold squares = {V(fold_squares), V(fold_square_columns)};
@@ -22908,20 +22933,6 @@ DVTI_INLINE V(f) V(soft_load)(const float *x, int64_t n) {
     return n >= 16 ? V(load)(x) : V(add)(V(load_n)(x, n), V(load)(beyond + 16 - n));
 }
 
-DVTI_INLINE V(f) V(soft_exp)(V(f) x) {
-    V(f) n, r, p;
-    x = V(max)(V(set)(-150), x); /* NaN passes */
-    n = V(round)(V(mul)(x, V(set)(1.44269504f)));
-    r = V(fnma)(n, V(set)(0.693145752f), x);
-    r = V(fnma)(n, V(set)(1.42860677e-6f), r);
-    p = V(fma)(V(set)(0.000197903093f), r, V(set)(0.00139446475f));
-    p = V(fma)(p, r, V(set)(0.00833349675f));
-    p = V(fma)(p, r, V(set)(0.0416662954f));
-    p = V(fma)(p, r, V(set)(0.166666657f));
-    p = V(fma)(p, r, V(set)(0.5f));
-    return V(scalef)(V(add)(V(fma)(V(mul)(r, r), p, r), V(set)(1)), n);
-}
-
 /* n > 0; y may be x. */
 static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
     V(f) most = V(set)(-INFINITY), other = most, e, factor;
@@ -22936,11 +22947,11 @@ static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
         most = V(max)(V(soft_load)(x + at, n - at), most);
     most = V(set)(V(fold_max)(V(max)(most, other)));
     for (at = 0; at < n; at += 32) {
-        e = V(soft_exp)(V(sub)(V(soft_load)(x + at, n - at), most));
+        e = V(exp)(V(sub)(V(soft_load)(x + at, n - at), most));
         if (!logarithm)
             V(store_upto)(y + at, n - at, e);
         if (n - at > 16) {
-            other = V(soft_exp)(V(sub)(V(soft_load)(x + at + 16, n - at - 16), most));
+            other = V(exp)(V(sub)(V(soft_load)(x + at + 16, n - at - 16), most));
             if (!logarithm)
                 V(store_upto)(y + at + 16, n - at - 16, other);
             e = V(add)(e, other);
@@ -23174,7 +23185,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool)};
+    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 20 "src/3_cpu/simd/tier_plain.c"

@@ -16,8 +16,10 @@ typedef struct dvti_folded {
 
 typedef struct dvti_fold_plan {
     const dvti_launch *launch;
+    const dvti_simd *simd;
     dvti_fold fold;
     bool arg, extreme, smallest;
+    bool plain; /* the reduced elements of a result are one run of floats */
     dvti_view kept, reduced, out;
     int64_t n_kept, n_reduced, chunk, n_chunks;
     int64_t tile, across,
@@ -64,9 +66,19 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t result, dvti_fo
 }
 
 /* ---- chunks ---- */
+/* n positions of a merged view, as floats. */
+static void dvti_fold_load(const dvti_fold_plan *plan, const dvti_view *view, int64_t first,
+                           int64_t n, float *to) {
+    if (view->ndim == 1 && view->stride[0] == 1 && view->dtype != DVT_F32)
+        plan->simd->widen_half((const uint16_t *)view->data + first, view->dtype == DVT_BF16, n,
+                               to);
+    else
+        dvti_load_block(view, first, n, DVTI_F32, to);
+}
+
 /* Reduced positions begin..end of the result whose first element is element number `base`. */
-static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t base, int64_t begin,
-                                 int64_t end) {
+static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t base, int64_t begin,
+                                  int64_t end) {
     dvti_view row = plan->reduced;
     const int last = row.ndim - 1;
     bool direct = row.dtype == DVT_F32 && (row.stride[last] == 1 || row.dim[last] == 1) &&
@@ -88,7 +100,7 @@ static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t base, int64
                 dvti_cursor_advance(&cursor, &row, n);
         } else {
             n = DVTI_MIN(end - at, DVTI_BLOCK);
-            dvti_load_block(&row, at, n, DVTI_F32, block);
+            dvti_fold_load(plan, &row, at, n, block);
         }
         one.at = 0;
         plan->fold.row(x, n, &one.f, plan->arg ? &one.at : NULL);
@@ -99,6 +111,18 @@ static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t base, int64
             dvti_fold_combine(plan, &all, one);
     }
     return all;
+}
+
+static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t base, int64_t begin,
+                                 int64_t end) {
+    dvti_folded one;
+    if (!plan->plain)
+        return dvti_fold_runs(plan, base, begin, end);
+    one.at = 0;
+    plan->fold.row((const float *)plan->reduced.data + base + begin, end - begin, &one.f,
+                   plan->arg ? &one.at : NULL);
+    one.at += begin;
+    return one;
 }
 
 typedef struct dvti_fold_lanes {
@@ -154,7 +178,7 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
             for (r = 0; r < rows; r++) {
                 row.data = (char *)plan->kept.data +
                            (cursor.at + r * reduced->stride[last]) * dvt_dtype_size(row.dtype);
-                dvti_load_block(&row, result, n, DVTI_F32, block + r * DVTI_BLOCK);
+                dvti_fold_load(plan, &row, result, n, block + r * DVTI_BLOCK);
             }
         }
         dvti_fold_panel(plan, x, direct ? reduced->stride[last] : DVTI_BLOCK, rows, n, at,
@@ -258,7 +282,8 @@ DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch) {
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) {
     dvt_dtype dtype = launch->in[0].dtype;
     dvti_fold_plan plan;
-    double item, element = dtype == DVT_F32 ? 0.06 : 0.6;
+    double item, element = dtype == DVT_F32 ? 0.06 : 0.15;
+    plan.simd = simd;
     plan.fold = simd->fold(launch->op);
     if (!plan.fold.row || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16))
         return false;
@@ -268,6 +293,8 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
     plan.arg = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_argmax;
     plan.smallest = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_min;
     plan.extreme = plan.arg || plan.smallest || launch->op == DVTI_OP_max;
+    plan.plain = dtype == DVT_F32 && plan.reduced.ndim == 1 &&
+                 (plan.reduced.stride[0] == 1 || plan.n_reduced == 1);
     item = 20 + element * (double)(plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced));
     dvti_parallel_for(plan.n_tiles * plan.n_chunks, item,
                       plan.tile > 1 ? dvti_fold_column_items : dvti_fold_row_items, &plan);

@@ -13,20 +13,6 @@ DVTI_INLINE V(f) V(soft_load)(const float *x, int64_t n) {
     return n >= 16 ? V(load)(x) : V(add)(V(load_n)(x, n), V(load)(beyond + 16 - n));
 }
 
-DVTI_INLINE V(f) V(soft_exp)(V(f) x) {
-    V(f) n, r, p;
-    x = V(max)(V(set)(-150), x); /* NaN passes */
-    n = V(round)(V(mul)(x, V(set)(1.44269504f)));
-    r = V(fnma)(n, V(set)(0.693145752f), x);
-    r = V(fnma)(n, V(set)(1.42860677e-6f), r);
-    p = V(fma)(V(set)(0.000197903093f), r, V(set)(0.00139446475f));
-    p = V(fma)(p, r, V(set)(0.00833349675f));
-    p = V(fma)(p, r, V(set)(0.0416662954f));
-    p = V(fma)(p, r, V(set)(0.166666657f));
-    p = V(fma)(p, r, V(set)(0.5f));
-    return V(scalef)(V(add)(V(fma)(V(mul)(r, r), p, r), V(set)(1)), n);
-}
-
 /* n > 0; y may be x. */
 static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
     V(f) most = V(set)(-INFINITY), other = most, e, factor;
@@ -41,11 +27,11 @@ static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
         most = V(max)(V(soft_load)(x + at, n - at), most);
     most = V(set)(V(fold_max)(V(max)(most, other)));
     for (at = 0; at < n; at += 32) {
-        e = V(soft_exp)(V(sub)(V(soft_load)(x + at, n - at), most));
+        e = V(exp)(V(sub)(V(soft_load)(x + at, n - at), most));
         if (!logarithm)
             V(store_upto)(y + at, n - at, e);
         if (n - at > 16) {
-            other = V(soft_exp)(V(sub)(V(soft_load)(x + at + 16, n - at - 16), most));
+            other = V(exp)(V(sub)(V(soft_load)(x + at + 16, n - at - 16), most));
             if (!logarithm)
                 V(store_upto)(y + at + 16, n - at - 16, other);
             e = V(add)(e, other);

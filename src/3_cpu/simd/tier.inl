@@ -14,4 +14,4 @@
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool)};
+    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
