@@ -5019,7 +5019,8 @@ typedef enum dvti_kernel {
     /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
        batch axes already broadcast by strides of 0; any strides; one dtype. Accumulated in float32 for float32, float16,
        bfloat16, float64 for float64, int64 for integers; in an order that the shapes, the strides and the device decide: k ascending
-       on cpu(), where a card may add pieces of k that were summed side by side. i[0] = 1: factors of float32 may be rounded to 10
+       on cpu(), by 64 bytes' worth of lanes where a vector meets a matrix that lies along k; a card may add pieces of k that were summed
+       side by side. i[0] = 1: factors of float32 may be rounded to 10
        bits of mantissa (TF32). */
     DVTI_K_MATMUL,
     /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups, i[7] = 1: TF32, as i[0] of DVTI_K_MATMUL.
@@ -7306,6 +7307,12 @@ typedef void (*dvti_update_fn)(const dvti_update *step);
 #define DVTI_UNROLL
 #endif
 
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_PREFETCH(p) __builtin_prefetch(p)
+#else
+#define DVTI_PREFETCH(p) ((void)(p))
+#endif
+
 /* Pooling of contiguous planes x to y. Two of each: height, width. */
 typedef struct dvti_pooling {
     const float *x, *g; /* g: only of gradients, for which y is x's */
@@ -7376,19 +7383,20 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void);
 #line 4 "src/3_cpu/cpu_matmul.c"
 #endif
 
-/* Terms of a step: a panel of B (96 KB) and the rows of A that meet it stay in the second-level cache. */
-#define DVTI_MM_DEPTH 384
+/* Terms of a step: a panel of B (128 KB) and the rows of A that meet it (192 KB) stay in the second-level cache. */
+#define DVTI_MM_DEPTH 512
 /* Rows of A, and columns of B, that are kept near. */
 #define DVTI_MM_ROWS 96
 #define DVTI_MM_COLS 1024
 /* Tiles of a result that is converted at the end. */
 #define DVTI_MM_HALF_ROWS 192
 #define DVTI_MM_HALF_COLS 256
-/* Fewer rows, or fewer terms, do not pay for packing. */
-#define DVTI_MM_FEW_ROWS 40
+/* Fewer rows, or fewer terms, do not pay for packing: measured on a Zen 4 with leading dimensions up to 4096. */
+#define DVTI_MM_FEW_ROWS 256
 #define DVTI_MM_FEW_TERMS 64
-#define DVTI_MM_TASK 65536.0 /* terms that are worth a task: about a microsecond */
-#define DVTI_MM_PIECE 4096   /* elements of a vector result that one task forms */
+#define DVTI_MM_ONE_CALL 131072.0 /* terms of a product that is not worth planning */
+#define DVTI_MM_TASK 65536.0      /* terms that are worth a task: about a microsecond */
+#define DVTI_MM_PIECE 4096        /* elements of a vector result that one task forms */
 
 typedef enum dvti_mm_kind { DVTI_MM_TILES, DVTI_MM_COMBINE, DVTI_MM_DOTS } dvti_mm_kind;
 
@@ -7432,9 +7440,10 @@ static bool dvti_mm_is_tall(const dvti_view *a, const dvti_view *b) {
     return true;
 }
 
-static void dvti_mm_shape(dvti_mm *p) {
-    const dvti_view *out = &p->launch->out[0], *a = &p->launch->in[0], *b = &p->launch->in[1];
+static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
+    const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
     int last = out->ndim - 1, i;
+    p->launch = launch;
     p->n = out->dim[last - 1];
     p->m = out->dim[last];
     p->k = a->dim[last];
@@ -7515,23 +7524,20 @@ static void dvti_mm_layout(dvti_mm *p) {
     p->area = p->c_at + (p->half ? DVTI_MIN(p->n, DVTI_MM_HALF_ROWS) * cols * p->size : 0);
 }
 
-static dvti_mm dvti_mm_plan(const dvti_launch *launch, int threads) {
-    dvti_mm p;
+/* Of a shape. */
+static void dvti_mm_plan(dvti_mm *p, int threads) {
     double each;
-    memset(&p, 0, sizeof p);
-    p.launch = launch;
-    dvti_mm_shape(&p);
-    p.kind = dvti_mm_choose(&p);
-    if (p.kind == DVTI_MM_TILES) {
-        dvti_mm_cut_tiles(&p, threads);
-        dvti_mm_layout(&p);
+    p->kind = dvti_mm_choose(p);
+    if (p->kind == DVTI_MM_TILES) {
+        dvti_mm_cut_tiles(p, threads);
+        dvti_mm_layout(p);
     } else {
-        dvti_mm_cut_vector(&p, threads);
+        dvti_mm_cut_vector(p, threads);
+        p->area = 0;
     }
-    each = (double)p.rows * (double)p.cols * (double)DVTI_MAX(p.k, 1);
-    p.per_task = DVTI_MAX(1, DVTI_MIN((int64_t)(DVTI_MM_TASK / each), p.batch));
-    p.tasks = p.row_tiles * p.col_tiles * dvti_mm_cuts(p.batch, p.per_task);
-    return p;
+    each = (double)p->rows * (double)p->cols * (double)DVTI_MAX(p->k, 1);
+    p->per_task = DVTI_MAX(1, DVTI_MIN((int64_t)(DVTI_MM_TASK / each), p->batch));
+    p->tasks = p->row_tiles * p->col_tiles * dvti_mm_cuts(p->batch, p->per_task);
 }
 
 /* ---- a tile ---- */
@@ -7684,6 +7690,35 @@ static void dvti_mm_task(void *user, int64_t task, void *area) {
             dvti_mm_one_vector(p, batch, i, j);
 }
 
+/* ---- small products: one call of the kernel, since planning would take as long ---- */
+static bool dvti_mm_is_one_call(const dvti_mm *p) {
+    return p->batch == 1 && !p->half && p->b_col == 1 && p->n > 1 && p->m > 1 &&
+           p->k <= DVTI_MM_DEPTH && (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
+           dvti_mm_terms(p) < DVTI_MM_ONE_CALL;
+}
+
+static void dvti_mm_one_call(const dvti_mm *p, const dvti_simd_gemm *by) {
+    static const double zero = 0;
+    int64_t terms[DVTI_MM_DEPTH], k;
+    dvti_product q;
+    for (k = 0; k < p->k; k++)
+        terms[k] = k * p->b_k;
+    q.rows = p->n;
+    q.cols = p->m;
+    q.depth = p->k;
+    q.a = p->launch->in[0].data;
+    q.a_row = p->a_row;
+    q.a_k = p->a_k;
+    q.b = p->launch->in[1].data;
+    q.b_k = terms;
+    q.b_panel = by->width;
+    q.c = p->launch->out[0].data;
+    q.c_row = p->m;
+    q.start = &zero;
+    q.start_row = 0;
+    by->multiply(&q);
+}
+
 /* ---- the family ---- */
 static bool dvti_mm_takes(const dvti_launch *launch) {
     return dvt_dtype_is_float(launch->out[0].dtype);
@@ -7693,17 +7728,27 @@ DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads
     dvti_mm p;
     if (!dvti_mm_takes(launch) || !dvti_simd_now())
         return dvti_ref_matmul_workspace(launch, threads);
-    p = dvti_mm_plan(launch, threads);
+    dvti_mm_shape(&p, launch);
+    if (dvti_mm_is_one_call(&p))
+        return 0;
+    dvti_mm_plan(&p, threads);
     return p.area ? p.area * dvti_task_areas(p.tasks, dvti_mm_terms(&p), threads) : 0;
 }
 
 /* False when the workspace was made for the reference. */
 static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
-    int threads = dvti_parallel_width();
-    dvti_mm p = dvti_mm_plan(launch, threads);
+    dvti_mm p;
+    int threads;
+    dvti_mm_shape(&p, launch);
+    p.by = p.size == 8 ? simd->gemm_f64 : simd->gemm_f32;
+    if (dvti_mm_is_one_call(&p)) {
+        dvti_mm_one_call(&p, p.by);
+        return true;
+    }
+    threads = dvti_parallel_width();
+    dvti_mm_plan(&p, threads);
     if (p.area > launch->workspace_bytes)
         return false;
-    p.by = p.size == 8 ? simd->gemm_f64 : simd->gemm_f32;
     dvti_run_tasks(p.tasks, dvti_mm_terms(&p), launch->workspace,
                    p.area ? launch->workspace_bytes / p.area
                           : dvti_task_areas(p.tasks, dvti_mm_terms(&p), threads),
@@ -7731,6 +7776,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_HALF_COLS
 #undef DVTI_MM_FEW_ROWS
 #undef DVTI_MM_FEW_TERMS
+#undef DVTI_MM_ONE_CALL
 #undef DVTI_MM_TASK
 #undef DVTI_MM_PIECE
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
@@ -15145,6 +15191,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(2, 3)
 DVTI_TILE(2, 4)
 #endif
 #if DVTI_TILE_ROWS == 6
@@ -15153,6 +15200,8 @@ DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(4, 3)
+DVTI_TILE(6, 3)
 DVTI_TILE(4, 4)
 DVTI_TILE(6, 4)
 #endif
@@ -15163,7 +15212,10 @@ DVTI_TILE(6, 4)
 static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
 #if DVTI_TILE_PARTS == 4
 #define DVTI_TILE(most)                                                                            \
-    (parts == 1 ? G(tile_##most##_1) : parts == 2 ? G(tile_##most##_2) : G(tile_##most##_4))
+    (parts == 1   ? G(tile_##most##_1)                                                             \
+     : parts == 2 ? G(tile_##most##_2)                                                             \
+     : parts == 3 ? G(tile_##most##_3)                                                             \
+                  : G(tile_##most##_4))
 #else
 #define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
 #endif
@@ -15176,6 +15228,17 @@ static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
 #undef DVTI_TILE
 }
 
+/* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
+static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, int64_t rows,
+                       int64_t cols) {
+    int64_t i, j;
+    for (i = 0; i < rows; i++) {
+        for (j = 0; j < cols; j += DVTI_WHOLE)
+            DVTI_PREFETCH(c + i * p->c_row + j);
+        DVTI_PREFETCH(a + (rows + i) * p->a_row);
+    }
+}
+
 /* All rows of some columns: in nearly equal groups, so that no thin one is left. */
 static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
                       int64_t tail) {
@@ -15186,6 +15249,8 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
     for (group = 0; group < groups; group++) {
         int64_t mine = pairs / groups + (group < thick);
         int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+        if (p->depth >= 128)
+            G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
         G(tile_of)
         (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
                       start ? start + i * p->start_row : NULL, rows, tail);
@@ -15223,10 +15288,6 @@ static void G(multiply)(const dvti_product *p) {
         DVTI_E *c = (DVTI_E *)p->c + j;
         cols = DVTI_MIN(p->cols - j, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-        if (parts == 3) {
-            parts = 2;
-            cols = 2 * DVTI_LANES;
-        }
 #if !DVTI_MASKED
         if (cols % DVTI_LANES) {
             G(edge)(p, b, c, cols);
@@ -15492,6 +15553,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(2, 3)
 DVTI_TILE(2, 4)
 #endif
 #if DVTI_TILE_ROWS == 6
@@ -15500,6 +15562,8 @@ DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(4, 3)
+DVTI_TILE(6, 3)
 DVTI_TILE(4, 4)
 DVTI_TILE(6, 4)
 #endif
@@ -15510,7 +15574,10 @@ DVTI_TILE(6, 4)
 static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
 #if DVTI_TILE_PARTS == 4
 #define DVTI_TILE(most)                                                                            \
-    (parts == 1 ? G(tile_##most##_1) : parts == 2 ? G(tile_##most##_2) : G(tile_##most##_4))
+    (parts == 1   ? G(tile_##most##_1)                                                             \
+     : parts == 2 ? G(tile_##most##_2)                                                             \
+     : parts == 3 ? G(tile_##most##_3)                                                             \
+                  : G(tile_##most##_4))
 #else
 #define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
 #endif
@@ -15523,6 +15590,17 @@ static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
 #undef DVTI_TILE
 }
 
+/* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
+static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, int64_t rows,
+                       int64_t cols) {
+    int64_t i, j;
+    for (i = 0; i < rows; i++) {
+        for (j = 0; j < cols; j += DVTI_WHOLE)
+            DVTI_PREFETCH(c + i * p->c_row + j);
+        DVTI_PREFETCH(a + (rows + i) * p->a_row);
+    }
+}
+
 /* All rows of some columns: in nearly equal groups, so that no thin one is left. */
 static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
                       int64_t tail) {
@@ -15533,6 +15611,8 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
     for (group = 0; group < groups; group++) {
         int64_t mine = pairs / groups + (group < thick);
         int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+        if (p->depth >= 128)
+            G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
         G(tile_of)
         (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
                       start ? start + i * p->start_row : NULL, rows, tail);
@@ -15570,10 +15650,6 @@ static void G(multiply)(const dvti_product *p) {
         DVTI_E *c = (DVTI_E *)p->c + j;
         cols = DVTI_MIN(p->cols - j, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-        if (parts == 3) {
-            parts = 2;
-            cols = 2 * DVTI_LANES;
-        }
 #if !DVTI_MASKED
         if (cols % DVTI_LANES) {
             G(edge)(p, b, c, cols);
@@ -18361,6 +18437,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(2, 3)
 DVTI_TILE(2, 4)
 #endif
 #if DVTI_TILE_ROWS == 6
@@ -18369,6 +18446,8 @@ DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(4, 3)
+DVTI_TILE(6, 3)
 DVTI_TILE(4, 4)
 DVTI_TILE(6, 4)
 #endif
@@ -18379,7 +18458,10 @@ DVTI_TILE(6, 4)
 static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
 #if DVTI_TILE_PARTS == 4
 #define DVTI_TILE(most)                                                                            \
-    (parts == 1 ? G(tile_##most##_1) : parts == 2 ? G(tile_##most##_2) : G(tile_##most##_4))
+    (parts == 1   ? G(tile_##most##_1)                                                             \
+     : parts == 2 ? G(tile_##most##_2)                                                             \
+     : parts == 3 ? G(tile_##most##_3)                                                             \
+                  : G(tile_##most##_4))
 #else
 #define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
 #endif
@@ -18392,6 +18474,17 @@ static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
 #undef DVTI_TILE
 }
 
+/* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
+static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, int64_t rows,
+                       int64_t cols) {
+    int64_t i, j;
+    for (i = 0; i < rows; i++) {
+        for (j = 0; j < cols; j += DVTI_WHOLE)
+            DVTI_PREFETCH(c + i * p->c_row + j);
+        DVTI_PREFETCH(a + (rows + i) * p->a_row);
+    }
+}
+
 /* All rows of some columns: in nearly equal groups, so that no thin one is left. */
 static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
                       int64_t tail) {
@@ -18402,6 +18495,8 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
     for (group = 0; group < groups; group++) {
         int64_t mine = pairs / groups + (group < thick);
         int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+        if (p->depth >= 128)
+            G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
         G(tile_of)
         (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
                       start ? start + i * p->start_row : NULL, rows, tail);
@@ -18439,10 +18534,6 @@ static void G(multiply)(const dvti_product *p) {
         DVTI_E *c = (DVTI_E *)p->c + j;
         cols = DVTI_MIN(p->cols - j, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-        if (parts == 3) {
-            parts = 2;
-            cols = 2 * DVTI_LANES;
-        }
 #if !DVTI_MASKED
         if (cols % DVTI_LANES) {
             G(edge)(p, b, c, cols);
@@ -18708,6 +18799,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(2, 3)
 DVTI_TILE(2, 4)
 #endif
 #if DVTI_TILE_ROWS == 6
@@ -18716,6 +18808,8 @@ DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(4, 3)
+DVTI_TILE(6, 3)
 DVTI_TILE(4, 4)
 DVTI_TILE(6, 4)
 #endif
@@ -18726,7 +18820,10 @@ DVTI_TILE(6, 4)
 static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
 #if DVTI_TILE_PARTS == 4
 #define DVTI_TILE(most)                                                                            \
-    (parts == 1 ? G(tile_##most##_1) : parts == 2 ? G(tile_##most##_2) : G(tile_##most##_4))
+    (parts == 1   ? G(tile_##most##_1)                                                             \
+     : parts == 2 ? G(tile_##most##_2)                                                             \
+     : parts == 3 ? G(tile_##most##_3)                                                             \
+                  : G(tile_##most##_4))
 #else
 #define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
 #endif
@@ -18739,6 +18836,17 @@ static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
 #undef DVTI_TILE
 }
 
+/* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
+static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, int64_t rows,
+                       int64_t cols) {
+    int64_t i, j;
+    for (i = 0; i < rows; i++) {
+        for (j = 0; j < cols; j += DVTI_WHOLE)
+            DVTI_PREFETCH(c + i * p->c_row + j);
+        DVTI_PREFETCH(a + (rows + i) * p->a_row);
+    }
+}
+
 /* All rows of some columns: in nearly equal groups, so that no thin one is left. */
 static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
                       int64_t tail) {
@@ -18749,6 +18857,8 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
     for (group = 0; group < groups; group++) {
         int64_t mine = pairs / groups + (group < thick);
         int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+        if (p->depth >= 128)
+            G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
         G(tile_of)
         (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
                       start ? start + i * p->start_row : NULL, rows, tail);
@@ -18786,10 +18896,6 @@ static void G(multiply)(const dvti_product *p) {
         DVTI_E *c = (DVTI_E *)p->c + j;
         cols = DVTI_MIN(p->cols - j, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-        if (parts == 3) {
-            parts = 2;
-            cols = 2 * DVTI_LANES;
-        }
 #if !DVTI_MASKED
         if (cols % DVTI_LANES) {
             G(edge)(p, b, c, cols);
@@ -21751,6 +21857,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(2, 3)
 DVTI_TILE(2, 4)
 #endif
 #if DVTI_TILE_ROWS == 6
@@ -21759,6 +21866,8 @@ DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(4, 3)
+DVTI_TILE(6, 3)
 DVTI_TILE(4, 4)
 DVTI_TILE(6, 4)
 #endif
@@ -21769,7 +21878,10 @@ DVTI_TILE(6, 4)
 static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
 #if DVTI_TILE_PARTS == 4
 #define DVTI_TILE(most)                                                                            \
-    (parts == 1 ? G(tile_##most##_1) : parts == 2 ? G(tile_##most##_2) : G(tile_##most##_4))
+    (parts == 1   ? G(tile_##most##_1)                                                             \
+     : parts == 2 ? G(tile_##most##_2)                                                             \
+     : parts == 3 ? G(tile_##most##_3)                                                             \
+                  : G(tile_##most##_4))
 #else
 #define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
 #endif
@@ -21782,6 +21894,17 @@ static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
 #undef DVTI_TILE
 }
 
+/* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
+static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, int64_t rows,
+                       int64_t cols) {
+    int64_t i, j;
+    for (i = 0; i < rows; i++) {
+        for (j = 0; j < cols; j += DVTI_WHOLE)
+            DVTI_PREFETCH(c + i * p->c_row + j);
+        DVTI_PREFETCH(a + (rows + i) * p->a_row);
+    }
+}
+
 /* All rows of some columns: in nearly equal groups, so that no thin one is left. */
 static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
                       int64_t tail) {
@@ -21792,6 +21915,8 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
     for (group = 0; group < groups; group++) {
         int64_t mine = pairs / groups + (group < thick);
         int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+        if (p->depth >= 128)
+            G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
         G(tile_of)
         (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
                       start ? start + i * p->start_row : NULL, rows, tail);
@@ -21829,10 +21954,6 @@ static void G(multiply)(const dvti_product *p) {
         DVTI_E *c = (DVTI_E *)p->c + j;
         cols = DVTI_MIN(p->cols - j, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-        if (parts == 3) {
-            parts = 2;
-            cols = 2 * DVTI_LANES;
-        }
 #if !DVTI_MASKED
         if (cols % DVTI_LANES) {
             G(edge)(p, b, c, cols);
@@ -22098,6 +22219,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(2, 3)
 DVTI_TILE(2, 4)
 #endif
 #if DVTI_TILE_ROWS == 6
@@ -22106,6 +22228,8 @@ DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(4, 3)
+DVTI_TILE(6, 3)
 DVTI_TILE(4, 4)
 DVTI_TILE(6, 4)
 #endif
@@ -22116,7 +22240,10 @@ DVTI_TILE(6, 4)
 static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
 #if DVTI_TILE_PARTS == 4
 #define DVTI_TILE(most)                                                                            \
-    (parts == 1 ? G(tile_##most##_1) : parts == 2 ? G(tile_##most##_2) : G(tile_##most##_4))
+    (parts == 1   ? G(tile_##most##_1)                                                             \
+     : parts == 2 ? G(tile_##most##_2)                                                             \
+     : parts == 3 ? G(tile_##most##_3)                                                             \
+                  : G(tile_##most##_4))
 #else
 #define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
 #endif
@@ -22129,6 +22256,17 @@ static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
 #undef DVTI_TILE
 }
 
+/* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
+static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, int64_t rows,
+                       int64_t cols) {
+    int64_t i, j;
+    for (i = 0; i < rows; i++) {
+        for (j = 0; j < cols; j += DVTI_WHOLE)
+            DVTI_PREFETCH(c + i * p->c_row + j);
+        DVTI_PREFETCH(a + (rows + i) * p->a_row);
+    }
+}
+
 /* All rows of some columns: in nearly equal groups, so that no thin one is left. */
 static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
                       int64_t tail) {
@@ -22139,6 +22277,8 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
     for (group = 0; group < groups; group++) {
         int64_t mine = pairs / groups + (group < thick);
         int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+        if (p->depth >= 128)
+            G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
         G(tile_of)
         (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
                       start ? start + i * p->start_row : NULL, rows, tail);
@@ -22176,10 +22316,6 @@ static void G(multiply)(const dvti_product *p) {
         DVTI_E *c = (DVTI_E *)p->c + j;
         cols = DVTI_MIN(p->cols - j, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-        if (parts == 3) {
-            parts = 2;
-            cols = 2 * DVTI_LANES;
-        }
 #if !DVTI_MASKED
         if (cols % DVTI_LANES) {
             G(edge)(p, b, c, cols);

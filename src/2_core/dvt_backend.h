@@ -46,7 +46,8 @@ typedef enum dvti_kernel {
     /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
        batch axes already broadcast by strides of 0; any strides; one dtype. Accumulated in float32 for float32, float16,
        bfloat16, float64 for float64, int64 for integers; in an order that the shapes, the strides and the device decide: k ascending
-       on cpu(), where a card may add pieces of k that were summed side by side. i[0] = 1: factors of float32 may be rounded to 10
+       on cpu(), by 64 bytes' worth of lanes where a vector meets a matrix that lies along k; a card may add pieces of k that were summed
+       side by side. i[0] = 1: factors of float32 may be rounded to 10
        bits of mantissa (TF32). */
     DVTI_K_MATMUL,
     /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups, i[7] = 1: TF32, as i[0] of DVTI_K_MATMUL.

@@ -306,9 +306,9 @@ static void check_product(const guard *g, dvt_dtype dtype, layout of_a, layout o
 
 DVT_TEST(products_of_every_layout_are_chains_on_all_tiers_and_threads) {
     static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16};
-    static const int64_t shapes[][3] = {{1, 1, 1},    {3, 0, 5},    {5, 3, 2},     {1, 37, 19},
-                                        {19, 37, 1},  {8, 8, 8},    {17, 33, 70},  {50, 70, 45},
-                                        {64, 20, 10}, {7, 400, 65}, {100, 90, 80}, {1, 40, 200}};
+    static const int64_t shapes[][3] = {{1, 1, 1},    {3, 0, 5},    {5, 3, 2},    {1, 37, 19},
+                                        {19, 37, 1},  {8, 8, 8},    {17, 33, 70}, {50, 70, 45},
+                                        {64, 20, 10}, {7, 200, 65}, {70, 90, 40}, {1, 40, 200}};
     guard g[3];
     int d, s, of_a, of_b, i;
     for (i = 0; i < 3; i++)
@@ -316,7 +316,7 @@ DVT_TEST(products_of_every_layout_are_chains_on_all_tiers_and_threads) {
     for (d = 0; d < 4; d++)
         for (s = 0; s < (int)(sizeof shapes / sizeof *shapes); s++)
             for (of_a = 0; of_a < LAYOUTS; of_a++)
-                for (of_b = 0; of_b < LAYOUTS; of_b++)
+                for (of_b = (s + of_a) % 2; of_b < LAYOUTS; of_b += 2)
                     check_product(g, dtypes[d], (layout)of_a, (layout)of_b, 1, false, false,
                                   shapes[s][0], shapes[s][1], shapes[s][2], draw() % 3 == 0);
     for (i = 0; i < 3; i++)
@@ -347,7 +347,7 @@ DVT_TEST(large_products_are_chains_too) {
     for (i = 0; i < 3; i++)
         g[i] = guard_new(1 << 22);
     for (i = 0; i < 4; i++)
-        check_product(g, DVT_F32, (layout)(i % 2), (layout)(i / 2), 1, false, false, 103, 800, 75,
+        check_product(g, DVT_F32, (layout)(i % 2), (layout)(i / 2), 1, false, false, 273, 600, 70,
                       false);
     check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 50, 65, 1100, false);
     check_product(g, DVT_F32, PLAIN, PLAIN, 1, false, false, 530, 65, 70, false);

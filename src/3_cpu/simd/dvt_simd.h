@@ -80,6 +80,12 @@ typedef void (*dvti_update_fn)(const dvti_update *step);
 #define DVTI_UNROLL
 #endif
 
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_PREFETCH(p) __builtin_prefetch(p)
+#else
+#define DVTI_PREFETCH(p) ((void)(p))
+#endif
+
 /* Pooling of contiguous planes x to y. Two of each: height, width. */
 typedef struct dvti_pooling {
     const float *x, *g; /* g: only of gradients, for which y is x's */

@@ -76,6 +76,7 @@ typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E 
 DVTI_TILE(2, 1)
 DVTI_TILE(2, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(2, 3)
 DVTI_TILE(2, 4)
 #endif
 #if DVTI_TILE_ROWS == 6
@@ -84,6 +85,8 @@ DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(4, 3)
+DVTI_TILE(6, 3)
 DVTI_TILE(4, 4)
 DVTI_TILE(6, 4)
 #endif
@@ -94,7 +97,10 @@ DVTI_TILE(6, 4)
 static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
 #if DVTI_TILE_PARTS == 4
 #define DVTI_TILE(most)                                                                            \
-    (parts == 1 ? G(tile_##most##_1) : parts == 2 ? G(tile_##most##_2) : G(tile_##most##_4))
+    (parts == 1   ? G(tile_##most##_1)                                                             \
+     : parts == 2 ? G(tile_##most##_2)                                                             \
+     : parts == 3 ? G(tile_##most##_3)                                                             \
+                  : G(tile_##most##_4))
 #else
 #define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
 #endif
@@ -107,6 +113,17 @@ static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
 #undef DVTI_TILE
 }
 
+/* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
+static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, int64_t rows,
+                       int64_t cols) {
+    int64_t i, j;
+    for (i = 0; i < rows; i++) {
+        for (j = 0; j < cols; j += DVTI_WHOLE)
+            DVTI_PREFETCH(c + i * p->c_row + j);
+        DVTI_PREFETCH(a + (rows + i) * p->a_row);
+    }
+}
+
 /* All rows of some columns: in nearly equal groups, so that no thin one is left. */
 static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
                       int64_t tail) {
@@ -117,6 +134,8 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
     for (group = 0; group < groups; group++) {
         int64_t mine = pairs / groups + (group < thick);
         int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+        if (p->depth >= 128)
+            G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
         G(tile_of)
         (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
                       start ? start + i * p->start_row : NULL, rows, tail);
@@ -154,10 +173,6 @@ static void G(multiply)(const dvti_product *p) {
         DVTI_E *c = (DVTI_E *)p->c + j;
         cols = DVTI_MIN(p->cols - j, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-        if (parts == 3) {
-            parts = 2;
-            cols = 2 * DVTI_LANES;
-        }
 #if !DVTI_MASKED
         if (cols % DVTI_LANES) {
             G(edge)(p, b, c, cols);
