@@ -7017,13 +7017,30 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
 #ifdef DEVTENSOR_LINES
 #line 33 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/3_cpu/cpu_matmul.c ==== */
-/* Matrix products by the kernels of a tier (dvt_simd_gemm.h): what is packed, how the work is cut, and who does it. Factors stay where
-   they are, in any layout, unless reading them again and again from there would cost more than packing. None of these
-   choices changes a bit of a result, but one: a product with a vector whose other factor lies along k sums in another order. */
+/* ==== begin src/3_cpu/cpu_conv.c ==== */
+/* Convolutions by the kernels of a tier (cpu_conv.h): the three operations, and who does them. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/cpu_matmul.c"
+#line 1 "src/3_cpu/cpu_conv.c"
 #endif
+/* ==== begin src/3_cpu/cpu_conv.h ==== */
+/* Convolutions by the kernels of a tier: what its files share.
+
+   A *strip* is a picture, or some rows of it, as float32 with its padding, and with the columns sorted by their remainder modulo the
+   stride. So windows that are neighbours in a row of the result look at neighbours in memory, whatever tap they look through, and
+   nothing lies outside. Then all three operations are matrix products with the patches, a panel at a time and never stored whole:
+
+     forward   y (outs x columns) = w (outs x taps) * patches (taps x columns)
+     weights   dw transposed (taps x outs) = patches (taps x columns) * dy transposed (columns x outs)
+     data      the patches' gradient (taps x columns) = w transposed (taps x outs) * dy (outs x columns), added to a strip
+
+   A picture that needs none of this is its own strip. Columns are the windows of some pictures in a row, or of some rows of one
+   picture: a *block*. Cuts depend on shapes alone, and results do not depend on cuts, but for dw's: its partial sums are cut by shape
+   too. */
+#ifdef DEVTENSOR_LINES
+#line 13 "src/3_cpu/cpu_conv.h"
+#endif
+#ifndef DVTI_CPU_CONV_H
+#define DVTI_CPU_CONV_H
 /* ==== begin src/3_cpu/simd/dvt_simd.h ==== */
 /* Kernels for one instruction set each: a *tier*. The text of a kernel stands once, in an .inl of this folder, and is pasted for every
    tier (tier_*.c), where V(word) means that tier's word. The best tier that the machine has is chosen at first use; DEVTENSOR_ISA or
@@ -7075,6 +7092,8 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
 /* By the best tier's kernels, or by the reference. */
 DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads);
+DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads);
 
 /* One element of a view, converted; the plain way that every family may use. `at` counts elements from view.data. */
 DVTI_FN double dvti_load_f64(const void *data, dvt_dtype dtype, int64_t at);
@@ -7173,6 +7192,50 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 #ifdef DEVTENSOR_LINES
 #line 9 "src/3_cpu/simd/dvt_simd.h"
 #endif
+/* ==== begin src/3_cpu/simd/dvt_simd_conv.h ==== */
+/* What a tier offers for convolutions beside products: how patches of pictures come and go, and what a single channel needs. Kernels for
+   one thread; cpu_conv.c drives them. `at` is the table of taps: where each one looks, seen from a window's corner. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/dvt_simd_conv.h"
+#endif
+#ifndef DVTI_SIMD_CONV_H
+#define DVTI_SIMD_CONV_H
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/dvt_simd_conv.h"
+#endif
+
+/* Elements that may be touched behind what is asked for, where a kernel says so. */
+#define DVTI_CONV_SLACK 16
+
+/* One channel of a picture and of a result: rows times cols windows, from one to the next one element, and src_row elements in the next
+   row; y_row likewise. */
+typedef struct dvti_conv_plane {
+    const float *src;
+    int64_t src_row;
+    const int64_t *at;
+    int64_t taps;
+    int64_t rows, cols, y_row;
+} dvti_conv_plane;
+
+typedef struct dvti_simd_conv {
+    /* dst[k * dst_k + i] = src[at[k] + i] for all taps k and i < count. Writes up to DVTI_CONV_SLACK - 1 elements behind each row. */
+    void (*gather)(float *dst, int64_t dst_k, const float *src, const int64_t *at, int64_t taps,
+                   int64_t count);
+    /* The way back: dst[at[k] + i] += src[k * src_k + i], for k = channel * taps + tap of `channels`. Taps ascend in each channel, and
+       neighbours in time are different channels, whose elements lie far apart. Adds 0 to up to DVTI_CONV_SLACK - 1 elements behind. */
+    void (*scatter)(float *dst, const int64_t *at, const float *src, int64_t src_k, int64_t taps,
+                    int64_t channels, int64_t count);
+    /* y = start + the sum over k of w[k] * src[at[k] ..]: chains like a product's. */
+    void (*filter)(const dvti_conv_plane *plane, float *y, const float *w, float start);
+    /* sums[k * 16 + lane] += the products of y and src at tap k, column j in lane j % 16, rows ascending. */
+    void (*correlate)(const dvti_conv_plane *plane, const float *y, float *sums);
+} dvti_simd_conv;
+
+#endif
+/* ==== end src/3_cpu/simd/dvt_simd_conv.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 10 "src/3_cpu/simd/dvt_simd.h"
+#endif
 /* ==== begin src/3_cpu/simd/dvt_simd_gemm.h ==== */
 /* What a tier offers for matrix products: kernels for one thread, which know nothing of shapes, batches or threads. cpu_matmul.c drives
    them, and whoever else has a sum of products to form, such as a convolution. */
@@ -7233,7 +7296,7 @@ typedef struct dvti_simd_gemm {
 #endif
 /* ==== end src/3_cpu/simd/dvt_simd_gemm.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/dvt_simd.h"
+#line 11 "src/3_cpu/simd/dvt_simd.h"
 #endif
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -7334,6 +7397,7 @@ typedef struct dvti_simd {
     dvti_fold (*fold)(dvti_op op);
     dvti_update_fn (*step)(dvti_op op, int states);
     const dvti_simd_gemm *gemm_f32, *gemm_f64;
+    const dvti_simd_conv *conv;
     /* Groups first..end-1, of four elements each, of uniform, normal or bernoulli from Philox into float32. */
     void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end);
     /* n > 0 elements; y may be x. */
@@ -7379,6 +7443,938 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void);
 
 #endif
 /* ==== end src/3_cpu/simd/dvt_simd.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 16 "src/3_cpu/cpu_conv.h"
+#endif
+
+#define DVTI_CV_DEPTH 384 /* terms of a step */
+#define DVTI_CV_COLS                                                                               \
+    64 /* columns of a panel: the widest tier's, and what data sums at once on every tier */
+
+typedef struct dvti_cv {
+    const dvti_launch *launch;
+    const dvti_simd_gemm *by;
+    const dvti_simd_conv *kernels;
+    dvt_dtype dtype;
+    int64_t size; /* bytes of an element */
+    int64_t n, c, h, w, o, kh, kw, oh, ow, groups;
+    int64_t stride[2], padding[2], dilation[2];
+    int64_t cg, og, kernel, taps, pixels; /* channels per group; kh * kw; cg * kernel; oh * ow */
+    bool in_place;                        /* x is its own strip */
+    bool pointwise;                       /* data: the product is the result */
+    bool depthwise;                       /* one channel makes one: its own kernels */
+    bool direct;                          /* forward: products read the strip itself */
+    /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */
+    int64_t phases, wide, pitch, hop, row_step;
+    int64_t tall, plane; /* of a block's strip: rows, and elements from one channel to the next */
+    /* Cuts. A task takes a block or a part of the pictures, some groups, some channels in and some out. */
+    int64_t images, rows, image_blocks, row_blocks;
+    int64_t span, group_blocks, ins, in_blocks, outs, out_blocks, parts, tasks;
+    /* Elements from one row of packed weights to the next, and of a packed panel. */
+    int64_t weight_row, panel_row;
+    /* In bytes: the shared part of the workspace, and inside a task's area. */
+    int64_t weight_at, bias_at, partial_at, shared;
+    int64_t panel_at, other_at, sums_at, area;
+    const int64_t *at;
+    const float *weight, *bias;
+    float *partial;
+} dvti_cv;
+
+/* Columns of a task; `strip` is the corner of the first window. */
+typedef struct dvti_cv_block {
+    int64_t image, images, row, rows, columns;
+    float *strip;
+    int64_t image_step; /* elements of the strip from one picture to the next */
+} dvti_cv_block;
+
+/* Windows side by side: the strip's elements for the first one start at `start`. */
+typedef struct dvti_cv_run {
+    int64_t image, start, count;
+} dvti_cv_run;
+
+/* False: the reference does it. */
+DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch);
+DVTI_FN double dvti_cv_terms(const dvti_cv *p);
+
+/* Where taps look. */
+DVTI_FN void dvti_cv_table(const dvti_cv *p, int64_t *at);
+/* Number i of the blocks that some pictures make. */
+DVTI_FN dvti_cv_block dvti_cv_block_of(const dvti_cv *p, int64_t first, int64_t end, int64_t i);
+/* The strip of `channels` channels of x from `channel` on; fills `memory` unless x is its own. */
+DVTI_FN void dvti_cv_enter(const dvti_cv *p, dvti_cv_block *block, int64_t channel,
+                           int64_t channels, float *memory);
+/* Adds up to dx, once: the strip of one whole picture. */
+DVTI_FN void dvti_cv_leave(const dvti_cv *p, const dvti_cv_block *block, int64_t channel,
+                           int64_t channels);
+/* The windows from `column` on that lie side by side, `most` at most. */
+DVTI_FN dvti_cv_run dvti_cv_run_at(const dvti_cv *p, const dvti_cv_block *block, int64_t column,
+                                   int64_t most);
+
+#endif
+/* ==== end src/3_cpu/cpu_conv.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/cpu_conv.c"
+#endif
+
+static const float dvti_cv_zero = 0;
+
+/* The windows from `column` on through `taps` taps: one row of dst for each tap. */
+static void dvti_cv_gather(const dvti_cv *p, const dvti_cv_block *block, int64_t column,
+                           int64_t count, int64_t taps, int64_t first, float *dst, int64_t dst_k) {
+    while (count > 0) {
+        dvti_cv_run run = dvti_cv_run_at(p, block, column, count);
+        p->kernels->gather(dst, dst_k, block->strip + run.start, p->at + first, taps, run.count);
+        dst += run.count;
+        column += run.count;
+        count -= run.count;
+    }
+}
+
+static float *dvti_cv_floats(void *area, int64_t at) {
+    return (float *)(void *)((char *)area + at);
+}
+
+/* Groups of a task, and the task's number without them. */
+static int64_t dvti_cv_groups(const dvti_cv *p, int64_t task, int64_t *group, int64_t *end) {
+    *group = task % p->group_blocks * p->span;
+    *end = DVTI_MIN(*group + p->span, p->groups);
+    return task / p->group_blocks;
+}
+
+/* ---- forward ---- */
+/* Channels o.. of a block's result. */
+typedef struct dvti_cv_tile {
+    const dvti_cv *p;
+    const dvti_cv_block *block;
+    void *area;
+    int64_t o, outs;
+    int64_t terms[DVTI_CV_DEPTH]; /* dvti_product.b_k */
+} dvti_cv_tile;
+
+/* The element of y where channel o of a block's column stands. */
+static int64_t dvti_cv_pixel(const dvti_cv *p, const dvti_cv_block *block, int64_t o,
+                             int64_t column) {
+    int64_t each = block->rows * p->ow, image = block->image + column / each;
+    return (image * p->o + o) * p->pixels + block->row * p->ow + column % each;
+}
+
+static dvti_product dvti_cv_weights_of(const dvti_cv_tile *t) {
+    const dvti_cv *p = t->p;
+    dvti_product q;
+    memset(&q, 0, sizeof q);
+    q.rows = t->outs;
+    q.depth = p->taps;
+    q.a = p->weight + t->o * p->taps;
+    q.a_row = p->taps;
+    q.a_k = 1;
+    q.b_panel = p->by->width;
+    q.start = p->bias ? p->bias + t->o : &dvti_cv_zero;
+    q.start_row = p->bias ? 1 : 0;
+    return q;
+}
+
+/* Few channels do not pay for a copy of the patches. */
+static void dvti_cv_forward_direct(const dvti_cv_tile *t) {
+    const dvti_cv *p = t->p;
+    dvti_product q = dvti_cv_weights_of(t);
+    int64_t column = 0;
+    q.c_row = p->pixels;
+    q.b_k = p->at;
+    while (column < t->block->columns) {
+        dvti_cv_run run = dvti_cv_run_at(p, t->block, column, t->block->columns - column);
+        q.cols = run.count;
+        q.b = t->block->strip + run.start;
+        q.c = (float *)p->launch->out[0].data + dvti_cv_pixel(p, t->block, t->o, column);
+        p->by->multiply(&q);
+        column += run.count;
+    }
+}
+
+/* Sums of some columns, `row` elements apart, to where they belong. */
+static void dvti_cv_put(const dvti_cv_tile *t, int64_t column, int64_t cols, const float *sums,
+                        int64_t row) {
+    const dvti_cv *p = t->p;
+    char *y = (char *)p->launch->out[0].data;
+    int64_t each = t->block->rows * p->ow, count, o;
+    for (; cols > 0; cols -= count, column += count, sums += count) {
+        count = DVTI_MIN(cols, each - column % each);
+        for (o = 0; o < t->outs; o++)
+            dvti_store_row_f32(y + dvti_cv_pixel(p, t->block, t->o + o, column) * p->size, p->dtype,
+                               1, count, sums + o * row);
+    }
+}
+
+static void dvti_cv_forward_panel(const dvti_cv_tile *t, int64_t column, int64_t cols) {
+    const dvti_cv *p = t->p;
+    float *panel = dvti_cv_floats(t->area, p->panel_at),
+          *sums = dvti_cv_floats(t->area, p->sums_at);
+    int64_t each = t->block->rows * p->ow, k, steps = (p->taps + DVTI_CV_DEPTH - 1) / DVTI_CV_DEPTH;
+    bool plain = p->dtype == DVT_F32 && column / each == (column + cols - 1) / each;
+    dvti_product q = dvti_cv_weights_of(t);
+    const float *a = (const float *)q.a;
+    q.cols = cols;
+    q.b = panel;
+    q.b_k = t->terms;
+    q.c = plain ? (float *)p->launch->out[0].data + dvti_cv_pixel(p, t->block, t->o, column) : sums;
+    q.c_row = plain ? p->pixels : DVTI_CV_COLS;
+    for (k = 0; k < p->taps; k += q.depth) {
+        q.depth = DVTI_MIN((p->taps + steps - 1) / steps, p->taps - k);
+        dvti_cv_gather(p, t->block, column, cols, q.depth, k, panel, p->panel_row);
+        q.a = a + k;
+        p->by->multiply(&q);
+        q.start = NULL;
+    }
+    if (!plain)
+        dvti_cv_put(t, column, cols, sums, DVTI_CV_COLS);
+}
+
+static void dvti_cv_forward_depthwise(const dvti_cv *p, const dvti_cv_block *block, int64_t o) {
+    dvti_conv_plane plane;
+    int64_t image;
+    plane.src_row = p->row_step * p->pitch;
+    plane.at = p->at;
+    plane.taps = p->taps;
+    plane.rows = block->rows;
+    plane.cols = plane.y_row = p->ow;
+    for (image = 0; image < block->images; image++) {
+        plane.src = block->strip + image * block->image_step;
+        p->kernels->filter(&plane,
+                           (float *)p->launch->out[0].data +
+                               dvti_cv_pixel(p, block, o, image * block->rows * p->ow),
+                           p->weight + o * p->taps, p->bias ? p->bias[o] : 0);
+    }
+}
+
+static void dvti_cv_forward(void *user, int64_t task, void *area) {
+    const dvti_cv *p = (const dvti_cv *)user;
+    int64_t group, end, column, k;
+    dvti_cv_block block;
+    dvti_cv_tile t;
+    task = dvti_cv_groups(p, task, &group, &end);
+    block = dvti_cv_block_of(p, 0, p->n, task / p->out_blocks);
+    t.p = p;
+    t.block = &block;
+    t.area = area;
+    for (k = 0; k < DVTI_CV_DEPTH; k++)
+        t.terms[k] = k * p->panel_row;
+    for (; group < end; group++) {
+        t.o = task % p->out_blocks * p->outs;
+        t.outs = DVTI_MIN(p->outs, p->og - t.o);
+        t.o += group * p->og;
+        dvti_cv_enter(p, &block, group * p->cg, p->cg, (float *)area);
+        if (p->depthwise)
+            dvti_cv_forward_depthwise(p, &block, t.o);
+        else if (p->direct)
+            dvti_cv_forward_direct(&t);
+        else
+            for (column = 0; column < block.columns; column += p->by->width)
+                dvti_cv_forward_panel(&t, column, DVTI_MIN(p->by->width, block.columns - column));
+    }
+}
+
+/* ---- gradient to data ---- */
+/* Columns of one picture, and channels of dx that the caller owns. */
+static void dvti_cv_data_panel(const dvti_cv *p, const dvti_cv_block *block, int64_t group,
+                               int64_t channel, int64_t channels, int64_t column, void *area) {
+    const int64_t width = p->by->width, cols = DVTI_MIN(DVTI_CV_COLS, p->pixels - column);
+    const int64_t tile = p->pointwise ? channels : DVTI_MAX(1, DVTI_CV_COLS * 2 / p->kernel);
+    float *panel = dvti_cv_floats(area, p->panel_at), *sums = dvti_cv_floats(area, p->sums_at);
+    const char *dy = (const char *)p->launch->in[0].data +
+                     ((block->image * p->o + group * p->og) * p->pixels + column) * p->size;
+    int64_t terms[DVTI_CV_DEPTH], c, k, j;
+    dvti_product q;
+    memset(&q, 0, sizeof q);
+    for (j = 0; j < cols; j += width)
+        p->by->copy(panel + j * p->og, width, dy + j * p->size, p->dtype, p->pixels, p->og,
+                    DVTI_MIN(width, cols - j));
+    for (k = 0; k < DVTI_MIN(p->og, DVTI_CV_DEPTH); k++)
+        terms[k] = k * width;
+    q.cols = cols;
+    q.a_row = p->weight_row;
+    q.a_k = 1;
+    q.b_k = terms;
+    q.b_panel = p->og * width;
+    for (c = 0; c < channels; c += tile) {
+        int64_t count = DVTI_MIN(tile, channels - c), done, start;
+        const float *w = p->weight + (group * p->taps + (channel + c) * p->kernel) * p->weight_row;
+        int64_t at = (block->image * p->c + group * p->cg + channel + c) * p->pixels + column;
+        q.rows = count * p->kernel;
+        q.c = p->pointwise ? (float *)p->launch->out[0].data + at : sums;
+        q.c_row = p->pointwise ? p->pixels : DVTI_CV_COLS;
+        q.start = &dvti_cv_zero;
+        for (k = 0; k < p->og; k += DVTI_CV_DEPTH) {
+            q.depth = DVTI_MIN(DVTI_CV_DEPTH, p->og - k);
+            q.a = w + k;
+            q.b = panel + k * width;
+            p->by->multiply(&q);
+            q.start = NULL;
+        }
+        for (done = 0; !p->pointwise && done < cols; done += start) {
+            dvti_cv_run run = dvti_cv_run_at(p, block, column + done, cols - done);
+            p->kernels->scatter(block->strip + c * p->plane + run.start, p->at, sums + done,
+                                DVTI_CV_COLS, p->kernel, count, run.count);
+            start = run.count;
+        }
+    }
+}
+
+static void dvti_cv_data(void *user, int64_t task, void *area) {
+    const dvti_cv *p = (const dvti_cv *)user;
+    int64_t group, end, column, channel, channels;
+    dvti_cv_block block;
+    task = dvti_cv_groups(p, task, &group, &end);
+    block = dvti_cv_block_of(p, 0, p->n, task / p->in_blocks);
+    block.strip = (float *)area;
+    channel = task % p->in_blocks * p->ins;
+    channels = DVTI_MIN(p->ins, p->cg - channel);
+    for (; group < end; group++) {
+        if (!p->pointwise)
+            memset(block.strip, 0,
+                   (size_t)(channels * p->plane + DVTI_CONV_SLACK) * sizeof *block.strip);
+        for (column = 0; column < p->pixels; column += DVTI_CV_COLS)
+            dvti_cv_data_panel(p, &block, group, channel, channels, column, area);
+        if (!p->pointwise)
+            dvti_cv_leave(p, &block, group * p->cg + channel, channels);
+    }
+}
+
+/* ---- gradient to weights ---- */
+typedef struct dvti_cv_sums {
+    const dvti_cv *p;
+    void *area;
+    float *to; /* of the first tap and channel: [tap][channel of the group] */
+    int64_t group, channel, channels, o, outs;
+    bool first;
+} dvti_cv_sums;
+
+/* Some columns of a block: their patches beside each other, dy transposed, and the product of the two. */
+static void dvti_cv_weights_step(dvti_cv_sums *s, const dvti_cv_block *block, int64_t column,
+                                 int64_t count) {
+    const dvti_cv *p = s->p;
+    const int64_t width = p->by->width, each = block->rows * p->ow;
+    float *panel = dvti_cv_floats(s->area, p->panel_at);
+    float *patches = dvti_cv_floats(s->area, p->other_at);
+    int64_t terms[DVTI_CV_DEPTH], k, o;
+    dvti_product q;
+    memset(&q, 0, sizeof q);
+    q.rows = s->channels * p->kernel;
+    q.cols = s->outs;
+    q.depth = count;
+    dvti_cv_gather(p, block, column, count, q.rows, 0, patches, p->panel_row);
+    for (k = 0; k < count; k++)
+        terms[k] = k * width;
+    for (o = 0; o < s->outs; o += width)
+        for (k = 0; k < count;) {
+            int64_t run = DVTI_MIN(count - k, each - (column + k) % each);
+            int64_t at = dvti_cv_pixel(p, block, s->group * p->og + s->o + o, column + k);
+            p->by->turn(panel + o * count + k * width, width,
+                        (const char *)p->launch->in[1].data + at * p->size, p->dtype, p->pixels,
+                        run, DVTI_MIN(width, s->outs - o));
+            k += run;
+        }
+    q.a = patches;
+    q.a_row = p->panel_row;
+    q.a_k = 1;
+    q.b = panel;
+    q.b_k = terms;
+    q.b_panel = count * width;
+    q.c = s->to;
+    q.c_row = p->og;
+    q.start = s->first ? &dvti_cv_zero : NULL;
+    p->by->multiply(&q);
+    s->first = false;
+}
+
+static void dvti_cv_weights_depthwise(dvti_cv_sums *s, const dvti_cv_block *block) {
+    const dvti_cv *p = s->p;
+    dvti_conv_plane plane;
+    int64_t image;
+    plane.src_row = p->row_step * p->pitch;
+    plane.at = p->at;
+    plane.taps = p->taps;
+    plane.rows = block->rows;
+    plane.cols = plane.y_row = p->ow;
+    for (image = 0; image < block->images; image++) {
+        plane.src = block->strip + image * block->image_step;
+        p->kernels->correlate(&plane,
+                              (const float *)p->launch->in[1].data +
+                                  dvti_cv_pixel(p, block, s->group, image * block->rows * p->ow),
+                              dvti_cv_floats(s->area, p->sums_at));
+    }
+}
+
+/* The lanes of each tap in halves: an order of its own, which no cut changes. */
+static void dvti_cv_fold(const dvti_cv_sums *s) {
+    float *lane = dvti_cv_floats(s->area, s->p->sums_at);
+    int64_t k;
+    int half, i;
+    for (k = 0; k < s->p->taps; k++, lane += 16) {
+        for (half = 8; half; half /= 2)
+            for (i = 0; i < half; i++)
+                lane[i] += lane[i + half];
+        s->to[k] = lane[0];
+    }
+}
+
+static void dvti_cv_weights_part(dvti_cv_sums *s, int64_t first, int64_t end) {
+    const dvti_cv *p = s->p;
+    int64_t blocks = (end - first + p->images - 1) / p->images * p->row_blocks, i, column;
+    s->first = true;
+    if (p->depthwise)
+        memset(dvti_cv_floats(s->area, p->sums_at), 0, (size_t)(p->taps * 16) * sizeof(float));
+    for (i = 0; i < blocks; i++) {
+        dvti_cv_block block = dvti_cv_block_of(p, first, end, i);
+        dvti_cv_enter(p, &block, s->group * p->cg + s->channel, s->channels, (float *)s->area);
+        if (p->depthwise)
+            dvti_cv_weights_depthwise(s, &block);
+        else
+            for (column = 0; column < block.columns; column += DVTI_CV_DEPTH)
+                dvti_cv_weights_step(s, &block, column,
+                                     DVTI_MIN(DVTI_CV_DEPTH, block.columns - column));
+    }
+    if (p->depthwise)
+        dvti_cv_fold(s);
+}
+
+static void dvti_cv_weights(void *user, int64_t task, void *area) {
+    const dvti_cv *p = (const dvti_cv *)user;
+    int64_t end, part, tile;
+    dvti_cv_sums s;
+    s.p = p;
+    s.area = area;
+    task = dvti_cv_groups(p, task, &s.group, &end);
+    part = task % p->parts;
+    tile = task / p->parts;
+    s.channel = tile / p->out_blocks * p->ins;
+    s.channels = DVTI_MIN(p->ins, p->cg - s.channel);
+    s.o = tile % p->out_blocks * p->outs;
+    s.outs = DVTI_MIN(p->outs, p->og - s.o);
+    for (; s.group < end; s.group++) {
+        s.to = p->partial + (part * p->groups + s.group) * p->taps * p->og +
+               s.channel * p->kernel * p->og + s.o;
+        dvti_cv_weights_part(&s, p->n * part / p->parts, p->n * (part + 1) / p->parts);
+    }
+}
+
+/* dw's rows of the channels begin..end: the parts added in their order. */
+static void dvti_cv_add_parts(void *user, int64_t begin, int64_t end) {
+    const dvti_cv *p = (const dvti_cv *)user;
+    const int64_t all = p->o * p->taps;
+    char *dw = (char *)p->launch->out[0].data;
+    float row[64];
+    int64_t tap, o, k, part;
+    for (tap = 0; tap < p->taps; tap += 64)
+        for (o = begin; o < end; o++) {
+            const float *from = p->partial + (o / p->og * p->taps + tap) * p->og + o % p->og;
+            int64_t count = DVTI_MIN(64, p->taps - tap);
+            for (k = 0; k < count; k++) {
+                row[k] = from[k * p->og];
+                for (part = 1; part < p->parts; part++)
+                    row[k] += from[part * all + k * p->og];
+            }
+            dvti_store_row_f32(dw + (o * p->taps + tap) * p->size, p->dtype, 1, count, row);
+        }
+}
+
+/* ---- weights and bias as the kernels want them ---- */
+typedef struct dvti_cv_pack {
+    const dvti_cv *p;
+    float *to;
+} dvti_cv_pack;
+
+static void dvti_cv_widen(void *user, int64_t begin, int64_t end) {
+    const dvti_cv_pack *job = (const dvti_cv_pack *)user;
+    const dvti_view *w = &job->p->launch->in[1];
+    int64_t n = DVTI_MIN(end * 64, job->p->o * job->p->taps) - begin * 64;
+    job->p->by->copy(job->to + begin * 64, 0, (const char *)w->data + begin * 64 * job->p->size,
+                     w->dtype, 0, 1, n);
+}
+
+/* [group][tap][channel out] */
+static void dvti_cv_turn(void *user, int64_t begin, int64_t end) {
+    const dvti_cv_pack *job = (const dvti_cv_pack *)user;
+    const dvti_cv *p = job->p;
+    int64_t group, tap, taps, at;
+    for (at = begin; at < end; at += taps) {
+        group = at / p->taps;
+        tap = at % p->taps;
+        taps = DVTI_MIN(p->taps - tap, end - at);
+        p->by->turn(job->to + at * p->weight_row, p->weight_row,
+                    (const char *)p->launch->in[1].data + (group * p->og * p->taps + tap) * p->size,
+                    p->dtype, p->taps, taps, p->og);
+    }
+}
+
+static void dvti_cv_prepare(dvti_cv *p, char *workspace) {
+    const dvti_launch *launch = p->launch;
+    dvti_cv_pack job;
+    int64_t *at = (int64_t *)(void *)workspace;
+    dvti_cv_table(p, at);
+    p->at = at;
+    p->partial = dvti_cv_floats(workspace, p->partial_at);
+    job.p = p;
+    job.to = dvti_cv_floats(workspace, p->weight_at);
+    p->weight = job.to;
+    if (launch->op == DVTI_OP_conv2d_weight)
+        return;
+    if (launch->op == DVTI_OP_conv2d_data)
+        dvti_parallel_for(p->groups * p->taps, (double)p->og * 0.5, dvti_cv_turn, &job);
+    else if (p->dtype != DVT_F32)
+        dvti_parallel_for((p->o * p->taps + 63) / 64, 10, dvti_cv_widen, &job);
+    else
+        p->weight = (const float *)launch->in[1].data;
+    if (launch->n_in < 3)
+        return;
+    p->bias = (const float *)launch->in[2].data;
+    if (p->dtype != DVT_F32) {
+        float *bias = dvti_cv_floats(workspace, p->bias_at);
+        dvti_load_row_f32(launch->in[2].data, p->dtype, 1, p->o, bias);
+        p->bias = bias;
+    }
+}
+
+/* ---- the family ---- */
+DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads) {
+    dvti_cv p;
+    if (!dvti_simd_now() || !dvti_cv_plan(&p, launch))
+        return dvti_ref_conv2d_workspace(launch, threads);
+    return p.shared + p.area * dvti_task_areas(p.tasks, dvti_cv_terms(&p), threads);
+}
+
+static void dvti_cv_run_all(dvti_cv *p, const dvti_simd *simd) {
+    const dvti_launch *launch = p->launch;
+    char *workspace = (char *)launch->workspace;
+    double terms = dvti_cv_terms(p);
+    int64_t areas = p->area ? (launch->workspace_bytes - p->shared) / p->area
+                            : dvti_task_areas(p->tasks, terms, dvti_parallel_width());
+    p->by = simd->gemm_f32;
+    p->kernels = simd->conv;
+    if (launch->op != DVTI_OP_conv2d_weight)
+        p->panel_row = p->by->width + DVTI_CONV_SLACK;
+    dvti_cv_prepare(p, workspace);
+    dvti_run_tasks(p->tasks, terms, workspace + p->shared, areas, p->area,
+                   launch->op == DVTI_OP_conv2d        ? dvti_cv_forward
+                   : launch->op == DVTI_OP_conv2d_data ? dvti_cv_data
+                                                       : dvti_cv_weights,
+                   p);
+    if (launch->op == DVTI_OP_conv2d_weight)
+        dvti_parallel_for(p->o, (double)(p->parts * p->taps), dvti_cv_add_parts, p);
+}
+
+/* dvt_set_cpu_isa may have been called since the workspace was made; then who can, does. */
+DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now(), *tier[4];
+    dvti_cv p;
+    if (dvti_cv_plan(&p, launch)) {
+        if (!simd && launch->workspace_bytes < dvti_ref_conv2d_workspace(launch, 1) &&
+            dvti_simd_tiers(tier))
+            simd = tier[0];
+        if (simd && launch->workspace_bytes >= p.shared + p.area) {
+            dvti_cv_run_all(&p, simd);
+            return;
+        }
+    }
+    dvti_ref_conv2d(launch);
+}
+/* ==== end src/3_cpu/cpu_conv.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 34 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/cpu_conv_plan.c ==== */
+/* Convolutions by the kernels of a tier: shapes, cuts, and what they need of the workspace. The plan is the same for all tiers, since
+   the tier may change before the launch, and for any number of threads. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/cpu_conv_plan.c"
+#endif
+
+/* Elements of a strip that stay near, with a panel and some weights beside them. */
+#define DVTI_CV_NEAR 131072
+/* Elements of a strip that are worth their memory: more than that is a small picture in a wide padding. */
+#define DVTI_CV_MOST 8388608.
+/* Tasks that a launch should at least make, where its shape allows: enough for the cores of most machines. */
+#define DVTI_CV_TASKS 8
+/* Rows of patches that meet a panel while it is near, and windows of a kernel that data and weights take. */
+#define DVTI_CV_TILE 128
+#define DVTI_CV_KERNEL 1024
+#define DVTI_CV_TASK 262144.0 /* terms that are worth a task */
+
+static int64_t dvti_cv_cuts(int64_t n, int64_t piece) {
+    return (n + piece - 1) / piece;
+}
+
+static int64_t dvti_cv_up(int64_t n) {
+    return dvti_cv_cuts(n, 16) * 16;
+}
+
+DVTI_FN double dvti_cv_terms(const dvti_cv *p) {
+    return (double)p->o * (double)p->taps * (double)p->n * (double)p->pixels;
+}
+
+/* ---- shapes ---- */
+static void dvti_cv_shape(dvti_cv *p, const dvti_launch *launch) {
+    bool data = launch->op == DVTI_OP_conv2d_data, weight = launch->op == DVTI_OP_conv2d_weight;
+    const dvti_view *x = data ? &launch->out[0] : &launch->in[0];
+    const dvti_view *w = weight ? &launch->out[0] : &launch->in[1];
+    const dvti_view *y = data ? &launch->in[0] : weight ? &launch->in[1] : &launch->out[0];
+    int axis;
+    memset(p, 0, sizeof *p);
+    p->launch = launch;
+    p->dtype = launch->out[0].dtype;
+    p->size = dvt_dtype_size(p->dtype);
+    p->n = x->dim[0];
+    p->c = x->dim[1];
+    p->h = x->dim[2];
+    p->w = x->dim[3];
+    p->o = w->dim[0];
+    p->cg = w->dim[1];
+    p->kh = w->dim[2];
+    p->kw = w->dim[3];
+    p->oh = y->dim[2];
+    p->ow = y->dim[3];
+    for (axis = 0; axis < 2; axis++) {
+        p->stride[axis] = launch->i[axis];
+        p->padding[axis] = launch->i[2 + axis];
+        p->dilation[axis] = launch->i[4 + axis];
+    }
+    p->groups = launch->i[6];
+    p->og = p->o / p->groups;
+}
+
+/* Empty operands, and what would need much memory, are the reference's. So nothing here overflows. */
+static bool dvti_cv_takes(const dvti_cv *p) {
+    bool forward = p->launch->op == DVTI_OP_conv2d;
+    double kernel = (double)p->kh * (double)p->kw, rows, cols;
+    if (p->dtype != DVT_F32 && p->dtype != DVT_F16 && p->dtype != DVT_BF16)
+        return false;
+    if (!p->n || !p->c || !p->o || !p->h || !p->w || !p->oh || !p->ow)
+        return false;
+    rows = (double)(p->kh - 1) * (double)p->dilation[0] + 1;
+    rows += p->launch->op == DVTI_OP_conv2d_data ? (double)(p->oh - 1) * (double)p->stride[0] : 0;
+    cols = (double)(p->ow - 1 + p->kw) * (double)DVTI_MAX(p->stride[1], p->dilation[1]);
+    return rows * cols * (forward ? (double)p->cg : 1.) < DVTI_CV_MOST &&
+           (forward || kernel <= DVTI_CV_KERNEL);
+}
+
+static int64_t dvti_cv_tall(const dvti_cv *p, int64_t rows) {
+    return ((rows - 1) * p->stride[0] + (p->kh - 1) * p->dilation[0]) / p->hop + 1;
+}
+
+/* A kernel that looks at every stride-th column only, from the first one on, needs one phase of them. */
+static void dvti_cv_strip_shape(dvti_cv *p) {
+    bool forth = p->launch->op != DVTI_OP_conv2d_data;
+    int64_t reach = (p->ow - 1) * p->stride[1] + (p->kw - 1) * p->dilation[1] + 1;
+    p->kernel = p->kh * p->kw;
+    p->taps = p->cg * p->kernel;
+    p->pixels = p->oh * p->ow;
+    p->in_place = forth && p->dtype == DVT_F32 && !p->padding[0] && !p->padding[1] &&
+                  (p->stride[1] == 1 || p->ow == 1);
+    p->pointwise = !forth && p->dtype == DVT_F32 && p->kernel == 1 && !p->padding[0] &&
+                   !p->padding[1] && p->stride[0] == 1 && p->stride[1] == 1;
+    p->depthwise = forth && p->dtype == DVT_F32 && p->cg == 1 && p->og == 1;
+    p->phases = p->kw == 1 || p->dilation[1] % p->stride[1] == 0 ? 1 : p->stride[1];
+    p->wide = dvti_cv_cuts(reach, p->stride[1]);
+    p->pitch = p->in_place ? p->w : p->phases * p->wide;
+    p->hop = (p->kh == 1 || p->dilation[0] % p->stride[0] == 0) && !p->in_place ? p->stride[0] : 1;
+    p->row_step = p->stride[0] / p->hop;
+}
+
+/* ---- cuts ---- */
+static double dvti_cv_strip_size(const dvti_cv *p, int64_t channels, int64_t rows) {
+    return (double)channels * (double)p->pitch * (double)dvti_cv_tall(p, rows);
+}
+
+static void dvti_cv_strip_cut(dvti_cv *p) {
+    p->tall = dvti_cv_tall(p, p->rows);
+    p->plane = (p->in_place ? p->h : p->tall) * p->pitch;
+}
+
+/* Blocks of rows whose strips stay near; or small pictures together, so that they fill a panel. */
+static void dvti_cv_cut_blocks(dvti_cv *p, int64_t channels) {
+    double size;
+    p->rows = p->oh;
+    p->images = 1;
+    while (!p->in_place && p->rows > 1 && p->rows * p->ow > 2 * DVTI_CV_COLS &&
+           dvti_cv_strip_size(p, channels, p->rows) > DVTI_CV_NEAR)
+        p->rows = (p->rows + 1) / 2;
+    size = dvti_cv_strip_size(p, channels, p->rows);
+    if (p->rows == p->oh && p->pixels < 4 * DVTI_CV_COLS)
+        p->images =
+            DVTI_MAX(1, DVTI_MIN(4 * DVTI_CV_COLS / p->pixels,
+                                 DVTI_MIN((p->n + 1) / 2, (int64_t)(2 * DVTI_CV_NEAR / size))));
+}
+
+static int64_t dvti_cv_count_blocks(dvti_cv *p) {
+    p->image_blocks = dvti_cv_cuts(p->n, p->images);
+    p->row_blocks = dvti_cv_cuts(p->oh, p->rows);
+    return p->image_blocks * p->row_blocks;
+}
+
+/* Groups that a task takes one after the other. */
+static void dvti_cv_cut_groups(dvti_cv *p, int64_t others) {
+    double each = dvti_cv_terms(p) / ((double)others * (double)p->groups);
+    int64_t most = p->groups * others / (2 * DVTI_CV_TASKS);
+    p->span = DVTI_MAX(1, DVTI_MIN((int64_t)(DVTI_CV_TASK / each), DVTI_MIN(most, p->groups)));
+    p->group_blocks = dvti_cv_cuts(p->groups, p->span);
+    p->tasks = others * p->group_blocks;
+}
+
+static void dvti_cv_cut_forward(dvti_cv *p) {
+    int64_t tasks;
+    p->ins = p->cg;
+    p->in_blocks = 1;
+    p->outs = DVTI_MIN(p->og, 4 * DVTI_CV_COLS);
+    dvti_cv_cut_blocks(p, p->cg);
+    for (;;) {
+        p->out_blocks = dvti_cv_cuts(p->og, p->outs);
+        tasks = dvti_cv_count_blocks(p) * p->out_blocks;
+        if (tasks * p->groups >= DVTI_CV_TASKS)
+            break;
+        if (p->rows > 1 && p->images == 1 && p->rows * p->ow >= 4 * DVTI_CV_COLS)
+            p->rows = (p->rows + 1) / 2;
+        else if (p->outs >= 64)
+            p->outs = (p->outs + 1) / 2;
+        else if (p->images > 1)
+            p->images = (p->images + 1) / 2;
+        else
+            break;
+    }
+    dvti_cv_strip_cut(p);
+    dvti_cv_cut_groups(p, tasks);
+}
+
+static void dvti_cv_cut_data(dvti_cv *p) {
+    int64_t tile = DVTI_MAX(1, DVTI_CV_TILE / p->kernel), tasks;
+    p->rows = p->oh;
+    p->images = 1;
+    p->outs = p->og;
+    p->out_blocks = 1;
+    dvti_cv_strip_cut(p);
+    p->ins = DVTI_MAX(DVTI_MIN(p->cg, DVTI_CV_NEAR / p->plane), 1);
+    for (;;) {
+        p->in_blocks = dvti_cv_cuts(p->cg, p->ins);
+        tasks = dvti_cv_count_blocks(p) * p->in_blocks;
+        if (tasks * p->groups >= DVTI_CV_TASKS || p->ins <= tile)
+            break;
+        p->ins = (p->ins + 1) / 2;
+    }
+    dvti_cv_cut_groups(p, tasks);
+}
+
+/* A task sums some pictures; with few tiles of dw, several tasks share one, and their sums are added in the end. */
+static void dvti_cv_cut_weights(dvti_cv *p) {
+    int64_t tiles;
+    p->ins = DVTI_MIN(p->cg, DVTI_MAX(1, DVTI_CV_TILE / p->kernel));
+    p->in_blocks = dvti_cv_cuts(p->cg, p->ins);
+    p->outs = DVTI_MIN(p->og, 2 * DVTI_CV_COLS);
+    p->out_blocks = dvti_cv_cuts(p->og, p->outs);
+    dvti_cv_cut_blocks(p, p->ins);
+    dvti_cv_count_blocks(p);
+    dvti_cv_strip_cut(p);
+    tiles = p->in_blocks * p->out_blocks;
+    p->parts = DVTI_MAX(1, DVTI_MIN(p->n, DVTI_CV_TASKS / DVTI_MIN(tiles * p->groups, 8)));
+    dvti_cv_cut_groups(p, tiles * p->parts);
+}
+
+/* ---- memory ---- */
+static int64_t dvti_cv_take(int64_t *at, int64_t elements, int64_t size) {
+    int64_t here = *at;
+    *at += (elements * size + 63) / 64 * 64;
+    return here;
+}
+
+static void dvti_cv_layout(dvti_cv *p) {
+    const int64_t f = (int64_t)sizeof(float), cols = DVTI_CV_COLS;
+    const bool half = p->dtype != DVT_F32;
+    const dvti_op op = p->launch->op;
+    int64_t strip = p->images * p->ins * p->plane, deep = DVTI_MIN(p->taps, DVTI_CV_DEPTH);
+    dvti_cv_take(&p->shared, p->taps, (int64_t)sizeof(int64_t));
+    p->weight_row = op == DVTI_OP_conv2d_data ? dvti_cv_up(p->og) : p->taps;
+    p->weight_at = p->shared;
+    if (op == DVTI_OP_conv2d_data)
+        dvti_cv_take(&p->shared, p->groups * p->taps * p->weight_row, f);
+    else if (op == DVTI_OP_conv2d && half)
+        dvti_cv_take(&p->shared, p->o * p->taps + 16, f);
+    p->bias_at = dvti_cv_take(&p->shared, half ? p->o + 16 : 0, f);
+    p->partial_at = dvti_cv_take(&p->shared, p->parts * p->o * p->taps, f);
+    if (!p->in_place && !p->pointwise)
+        dvti_cv_take(&p->area, strip + DVTI_CONV_SLACK, f);
+    p->panel_at = p->area;
+    if (op == DVTI_OP_conv2d) {
+        dvti_cv_take(&p->area, deep * (cols + DVTI_CONV_SLACK), f);
+        p->sums_at = dvti_cv_take(&p->area, p->outs * cols, f);
+    } else if (op == DVTI_OP_conv2d_data) {
+        int64_t tile = DVTI_MAX(1, DVTI_CV_TILE / p->kernel) * p->kernel;
+        dvti_cv_take(&p->area, p->og * cols, f);
+        p->sums_at = dvti_cv_take(&p->area, p->pointwise ? 0 : tile * cols, f);
+    } else {
+        deep = DVTI_MIN(DVTI_CV_DEPTH, p->images * p->rows * p->ow);
+        dvti_cv_take(&p->area, deep * dvti_cv_cuts(p->outs, cols) * cols, f);
+        p->panel_row = dvti_cv_up(deep) + 16;
+        p->other_at =
+            dvti_cv_take(&p->area, p->ins * p->kernel * p->panel_row + DVTI_CONV_SLACK, f);
+        p->sums_at = dvti_cv_take(&p->area, p->depthwise ? p->taps * 16 : 0, f);
+    }
+}
+
+DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch) {
+    dvti_cv_shape(p, launch);
+    if (!dvti_cv_takes(p))
+        return false;
+    dvti_cv_strip_shape(p);
+    if (launch->op == DVTI_OP_conv2d)
+        dvti_cv_cut_forward(p);
+    else if (launch->op == DVTI_OP_conv2d_data)
+        dvti_cv_cut_data(p);
+    else
+        dvti_cv_cut_weights(p);
+    dvti_cv_layout(p);
+    return true;
+}
+
+#undef DVTI_CV_NEAR
+#undef DVTI_CV_MOST
+#undef DVTI_CV_TASKS
+#undef DVTI_CV_TILE
+#undef DVTI_CV_KERNEL
+#undef DVTI_CV_TASK
+/* ==== end src/3_cpu/cpu_conv_plan.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 35 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/cpu_conv_strip.c ==== */
+/* Strips (cpu_conv.h): their geometry, and how pictures get into them and out of them. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/cpu_conv_strip.c"
+#endif
+
+DVTI_FN void dvti_cv_table(const dvti_cv *p, int64_t *at) {
+    int64_t channel, i, j, k = 0;
+    for (channel = 0; channel < p->cg; channel++)
+        for (i = 0; i < p->kh; i++)
+            for (j = 0; j < p->kw; j++) {
+                int64_t column = j * p->dilation[1];
+                int64_t phase = p->in_place ? 0 : column % p->stride[1];
+                at[k++] = channel * p->plane + i * p->dilation[0] / p->hop * p->pitch +
+                          phase * p->wide + (column - phase) / (p->in_place ? 1 : p->stride[1]);
+            }
+}
+
+DVTI_FN dvti_cv_block dvti_cv_block_of(const dvti_cv *p, int64_t first, int64_t end, int64_t i) {
+    dvti_cv_block block;
+    block.image = first + i / p->row_blocks * p->images;
+    block.images = DVTI_MIN(p->images, end - block.image);
+    block.row = i % p->row_blocks * p->rows;
+    block.rows = DVTI_MIN(p->rows, p->oh - block.row);
+    block.columns = block.images * block.rows * p->ow;
+    block.strip = NULL;
+    block.image_step = 0;
+    return block;
+}
+
+/* The elements of a strip's row that are in the picture, in one phase. Element q is column q * stride + phase - padding. */
+static void dvti_cv_inside(const dvti_cv *p, int64_t phase, int64_t *first, int64_t *count) {
+    int64_t stride = p->stride[1], left = p->padding[1] - phase, end = p->w + left;
+    *first = left > 0 ? (left + stride - 1) / stride : 0;
+    end = DVTI_MIN(end > 0 ? (end + stride - 1) / stride : 0, p->wide);
+    *count = DVTI_MAX(end - *first, 0);
+}
+
+/* The rows of a strip that are in the picture: from `first` to before `end`. Row 0 is the picture's row `top`. */
+static int64_t dvti_cv_rows_inside(const dvti_cv *p, int64_t top, int64_t *first, int64_t *end) {
+    *first = top < 0 ? (-top + p->hop - 1) / p->hop : 0;
+    *end = top < p->h ? DVTI_MIN((p->h - top + p->hop - 1) / p->hop, p->tall) : 0;
+    return *first < *end;
+}
+
+static void dvti_cv_load(const dvti_cv *p, float *plane, const char *picture, int64_t top) {
+    int64_t first, end, row, phase, q, count;
+    if (!dvti_cv_rows_inside(p, top, &first, &end))
+        return;
+    if (p->stride[1] == 1) {
+        dvti_cv_inside(p, 0, &q, &count);
+        if (count > 0)
+            p->by->copy(plane + first * p->pitch + q, p->pitch,
+                        picture + (top + first * p->hop) * p->w * p->size, p->dtype, p->hop * p->w,
+                        end - first, count);
+        return;
+    }
+    for (phase = 0; phase < p->phases; phase++) {
+        dvti_cv_inside(p, phase, &q, &count);
+        for (row = first; count > 0 && row < end; row++)
+            dvti_load_row_f32(
+                picture + ((top + row * p->hop) * p->w + q * p->stride[1] + phase - p->padding[1]) *
+                              p->size,
+                p->dtype, p->stride[1], count, plane + row * p->pitch + phase * p->wide + q);
+    }
+}
+
+DVTI_FN void dvti_cv_enter(const dvti_cv *p, dvti_cv_block *block, int64_t channel,
+                           int64_t channels, float *memory) {
+    const char *x = (const char *)p->launch->in[0].data;
+    int64_t top = block->row * p->stride[0] - p->padding[0], image, i;
+    if (p->in_place) {
+        block->image_step = p->c * p->plane;
+        block->strip = (float *)(void *)(uintptr_t)(const void *)x +
+                       block->image * block->image_step + channel * p->plane + top * p->pitch;
+        return;
+    }
+    block->image_step = channels * p->plane;
+    block->strip = memory;
+    memset(memory, 0,
+           (size_t)(block->images * block->image_step + DVTI_CONV_SLACK) * sizeof *memory);
+    for (image = 0; image < block->images; image++)
+        for (i = 0; i < channels; i++)
+            dvti_cv_load(p, memory + image * block->image_step + i * p->plane,
+                         x + ((block->image + image) * p->c + channel + i) * p->h * p->w * p->size,
+                         top);
+}
+
+static void dvti_cv_store(const dvti_cv *p, const float *plane, char *picture) {
+    int64_t first, end, row, phase, q, count;
+    memset(picture, 0, (size_t)(p->h * p->w * p->size));
+    if (!dvti_cv_rows_inside(p, -p->padding[0], &first, &end))
+        return;
+    for (phase = 0; phase < p->phases; phase++) {
+        dvti_cv_inside(p, phase, &q, &count);
+        for (row = first; count > 0 && row < end; row++)
+            dvti_store_row_f32(picture + ((row * p->hop - p->padding[0]) * p->w + q * p->stride[1] +
+                                          phase - p->padding[1]) *
+                                             p->size,
+                               p->dtype, p->stride[1], count,
+                               plane + row * p->pitch + phase * p->wide + q);
+    }
+}
+
+DVTI_FN void dvti_cv_leave(const dvti_cv *p, const dvti_cv_block *block, int64_t channel,
+                           int64_t channels) {
+    char *dx = (char *)p->launch->out[0].data;
+    int64_t i;
+    for (i = 0; i < channels; i++)
+        dvti_cv_store(p, block->strip + i * p->plane,
+                      dx + (block->image * p->c + channel + i) * p->h * p->w * p->size);
+}
+
+DVTI_FN dvti_cv_run dvti_cv_run_at(const dvti_cv *p, const dvti_cv_block *block, int64_t column,
+                                   int64_t most) {
+    /* Rows that follow each other without a gap are one. */
+    bool whole = p->pitch == p->ow && p->row_step == 1;
+    int64_t length = whole ? block->rows * p->ow : p->ow, rows = whole ? 1 : block->rows;
+    int64_t row = column / length;
+    dvti_cv_run run;
+    column %= length;
+    run.image = row / rows;
+    run.start = run.image * block->image_step + row % rows * p->row_step * p->pitch + column;
+    run.count = DVTI_MIN(length - column, most);
+    return run;
+}
+/* ==== end src/3_cpu/cpu_conv_strip.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 36 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/cpu_matmul.c ==== */
+/* Matrix products by the kernels of a tier (dvt_simd_gemm.h): what is packed, how the work is cut, and who does it. Factors stay where
+   they are, in any layout, unless reading them again and again from there would cost more than packing. None of these
+   choices changes a bit of a result, but one: a product with a vector whose other factor lies along k sums in another order. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/cpu_matmul.c"
 #endif
@@ -7781,7 +8777,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_PIECE
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
+#line 37 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_optimizer.c ==== */
 /* Optimiser steps by a tier's loops, where weights, gradients and state are float32. Centered RMSProp, whose variance is a small difference,
@@ -7843,7 +8839,7 @@ DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *sim
 }
 /* ==== end src/3_cpu/cpu_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_pool.c ==== */
 /* Pooling by a tier's loops: float32 planes, windows of any size whose step along a row is 1 or 2; gradients where windows of 2 x 2 lie side by
@@ -7935,7 +8931,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 }
 /* ==== end src/3_cpu/cpu_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
 /* Reductions of floats of up to 32 bits by a tier's loops: sum, mean, norm, min, max, argmin, argmax. As in ref/ref_reduce.c, chunks of a result
@@ -8251,7 +9247,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_ROWS
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
 /* softmax and log_softmax by a tier's loop, one row at a time. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
@@ -8323,7 +9319,7 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
 #undef DVTI_SOFTMAX_COPY
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_transpose.c ==== */
 /* Copies across the order of memory: rows that become columns. A strip of 64 columns is done in blocks of 16 x 16, so that four cache lines
@@ -8445,7 +9441,7 @@ DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_TURN_STRIP
 /* ==== end src/3_cpu/cpu_transpose.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -8505,7 +9501,7 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
         dvti_ref_random(launch);
         break;
     case DVTI_K_CONV2D:
-        dvti_ref_conv2d(launch);
+        dvti_cpu_conv2d(launch);
         break;
     case DVTI_K_POOL2D:
         dvti_ref_pool2d(launch);
@@ -8536,7 +9532,7 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
     case DVTI_K_RANDOM:
         return dvti_ref_random_workspace(launch);
     case DVTI_K_CONV2D:
-        return dvti_ref_conv2d_workspace(launch, dvti_cpu_threads(device));
+        return dvti_cpu_conv2d_workspace(launch, dvti_cpu_threads(device));
     default:
         return 0;
     }
@@ -8633,7 +9629,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -9113,7 +10109,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -9240,7 +10236,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -9977,7 +10973,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -10136,7 +11132,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -10586,7 +11582,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -10672,7 +11668,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -11497,7 +12493,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -11714,7 +12710,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -11930,7 +12926,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -12022,7 +13018,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -12378,7 +13374,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -12729,7 +13725,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -13175,7 +14171,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -13256,7 +14252,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* Angles of any size, brought into an eighth of a turn exactly (Payne and Hanek): what the tiers' sine, cosine and tangent call for lanes
@@ -13313,7 +14309,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, float *rest, float *low, int32_t
 }
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -13464,7 +14460,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -15832,6 +16828,110 @@ static const dvti_simd_gemm G(kernels) = {
 #ifdef DEVTENSOR_LINES
 #line 7 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/conv.inl ==== */
+/* Convolutions: the kernels that dvt_simd_conv.h describes. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/conv.inl"
+#endif
+static void V(conv_gather)(float *dst, int64_t dst_k, const float *src, const int64_t *at,
+                           int64_t taps, int64_t count) {
+    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const V(p_first_type) first = V(p_first)(count - whole);
+    int64_t k, i;
+    for (k = 0; k < taps; k++, dst += dst_k) {
+        const float *from = src + at[k];
+        for (i = 0; i < whole; i += DVTI_PART_F)
+            V(p_store)(dst + i, V(p_load)(from + i));
+        V(p_store)(dst + whole, V(p_load_first)(from + whole, first));
+    }
+}
+
+static void V(conv_scatter)(float *dst, const int64_t *at, const float *src, int64_t src_k,
+                            int64_t taps, int64_t channels, int64_t count) {
+    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const V(p_first_type) first = V(p_first)(count - whole);
+    int64_t tap, channel, i;
+    for (tap = 0; tap < taps; tap++)
+        for (channel = 0; channel < channels; channel++) {
+            const int64_t k = channel * taps + tap;
+            const float *from = src + k * src_k;
+            float *to = dst + at[k];
+            for (i = 0; i < whole; i += DVTI_PART_F)
+                V(p_store)(to + i, V(p_add)(V(p_load)(to + i), V(p_load)(from + i)));
+            V(p_store)
+            (to + whole, V(p_add)(V(p_load)(to + whole), V(p_load_first)(from + whole, first)));
+        }
+}
+
+/* `vectors` of sums of one row; of the last one, n lanes exist. */
+DVTI_INLINE void V(conv_filter_piece)(const int vectors, const dvti_conv_plane *p,
+                                      const float *src, float *y, const float *w, float start,
+                                      int64_t n) {
+    V(f) sum[4], factor;
+    int64_t k;
+    int j;
+    DVTI_UNROLL for (j = 0; j < vectors; j++) sum[j] = V(set)(start);
+    for (k = 0; k < p->taps; k++) {
+        const float *from = src + p->at[k];
+        factor = V(set)(w[k]);
+        DVTI_UNROLL for (j = 0; j < vectors; j++) sum[j] =
+            V(fma)(factor, n < 16 ? V(load_n)(from + 16 * j, n) : V(load)(from + 16 * j), sum[j]);
+    }
+    DVTI_UNROLL for (j = 0; j < vectors; j++) if (n < 16) V(store_n)(y + 16 * j, n, sum[j]);
+    else V(store)(y + 16 * j, sum[j]);
+}
+
+static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, float start) {
+    int64_t r, j;
+    for (r = 0; r < p->rows; r++) {
+        const float *src = p->src + r * p->src_row;
+        float *to = y + r * p->y_row;
+        for (j = 0; p->cols - j >= 64; j += 64)
+            V(conv_filter_piece)(4, p, src + j, to + j, w, start, 16);
+        for (; p->cols - j >= 16; j += 16)
+            V(conv_filter_piece)(1, p, src + j, to + j, w, start, 16);
+        if (j < p->cols)
+            V(conv_filter_piece)(1, p, src + j, to + j, w, start, p->cols - j);
+    }
+}
+
+/* Some taps, whose sums stay in registers. */
+DVTI_INLINE void V(conv_correlate_taps)(const int taps, const dvti_conv_plane *p,
+                                        const int64_t *at, const float *y, float *sums) {
+    V(f) sum[4], factor;
+    int64_t r, j;
+    int k;
+    DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] = V(load)(sums + 16 * k);
+    for (r = 0; r < p->rows; r++) {
+        const float *src = p->src + r * p->src_row, *row = y + r * p->y_row;
+        for (j = 0; p->cols - j >= 16; j += 16) {
+            factor = V(load)(row + j);
+            DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] =
+                V(fma)(factor, V(load)(src + at[k] + j), sum[k]);
+        }
+        if (j < p->cols) {
+            factor = V(load_n)(row + j, p->cols - j);
+            DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] =
+                V(fma)(factor, V(load_n)(src + at[k] + j, p->cols - j), sum[k]);
+        }
+    }
+    DVTI_UNROLL for (k = 0; k < taps; k++) V(store)(sums + 16 * k, sum[k]);
+}
+
+static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, float *sums) {
+    int64_t k = 0;
+    for (; p->taps - k >= 4; k += 4)
+        V(conv_correlate_taps)(4, p, p->at + k, y, sums + 16 * k);
+    for (; k < p->taps; k++)
+        V(conv_correlate_taps)(1, p, p->at + k, y, sums + 16 * k);
+}
+
+static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), V(conv_filter),
+                                               V(conv_correlate)};
+/* ==== end src/3_cpu/simd/conv.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
    those in double: as fast as float alone, and the error does not grow with the length. Squares are double at once, because they overflow. */
@@ -16089,7 +17189,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps in float, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c. */
@@ -16183,7 +17283,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -16382,7 +17482,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -16440,7 +17540,7 @@ static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
 }
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -16471,7 +17571,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -16650,12 +17750,12 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/simd/tier_avx2.c"
@@ -16711,7 +17811,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -19078,6 +20178,110 @@ static const dvti_simd_gemm G(kernels) = {
 #ifdef DEVTENSOR_LINES
 #line 7 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/conv.inl ==== */
+/* Convolutions: the kernels that dvt_simd_conv.h describes. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/conv.inl"
+#endif
+static void V(conv_gather)(float *dst, int64_t dst_k, const float *src, const int64_t *at,
+                           int64_t taps, int64_t count) {
+    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const V(p_first_type) first = V(p_first)(count - whole);
+    int64_t k, i;
+    for (k = 0; k < taps; k++, dst += dst_k) {
+        const float *from = src + at[k];
+        for (i = 0; i < whole; i += DVTI_PART_F)
+            V(p_store)(dst + i, V(p_load)(from + i));
+        V(p_store)(dst + whole, V(p_load_first)(from + whole, first));
+    }
+}
+
+static void V(conv_scatter)(float *dst, const int64_t *at, const float *src, int64_t src_k,
+                            int64_t taps, int64_t channels, int64_t count) {
+    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const V(p_first_type) first = V(p_first)(count - whole);
+    int64_t tap, channel, i;
+    for (tap = 0; tap < taps; tap++)
+        for (channel = 0; channel < channels; channel++) {
+            const int64_t k = channel * taps + tap;
+            const float *from = src + k * src_k;
+            float *to = dst + at[k];
+            for (i = 0; i < whole; i += DVTI_PART_F)
+                V(p_store)(to + i, V(p_add)(V(p_load)(to + i), V(p_load)(from + i)));
+            V(p_store)
+            (to + whole, V(p_add)(V(p_load)(to + whole), V(p_load_first)(from + whole, first)));
+        }
+}
+
+/* `vectors` of sums of one row; of the last one, n lanes exist. */
+DVTI_INLINE void V(conv_filter_piece)(const int vectors, const dvti_conv_plane *p,
+                                      const float *src, float *y, const float *w, float start,
+                                      int64_t n) {
+    V(f) sum[4], factor;
+    int64_t k;
+    int j;
+    DVTI_UNROLL for (j = 0; j < vectors; j++) sum[j] = V(set)(start);
+    for (k = 0; k < p->taps; k++) {
+        const float *from = src + p->at[k];
+        factor = V(set)(w[k]);
+        DVTI_UNROLL for (j = 0; j < vectors; j++) sum[j] =
+            V(fma)(factor, n < 16 ? V(load_n)(from + 16 * j, n) : V(load)(from + 16 * j), sum[j]);
+    }
+    DVTI_UNROLL for (j = 0; j < vectors; j++) if (n < 16) V(store_n)(y + 16 * j, n, sum[j]);
+    else V(store)(y + 16 * j, sum[j]);
+}
+
+static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, float start) {
+    int64_t r, j;
+    for (r = 0; r < p->rows; r++) {
+        const float *src = p->src + r * p->src_row;
+        float *to = y + r * p->y_row;
+        for (j = 0; p->cols - j >= 64; j += 64)
+            V(conv_filter_piece)(4, p, src + j, to + j, w, start, 16);
+        for (; p->cols - j >= 16; j += 16)
+            V(conv_filter_piece)(1, p, src + j, to + j, w, start, 16);
+        if (j < p->cols)
+            V(conv_filter_piece)(1, p, src + j, to + j, w, start, p->cols - j);
+    }
+}
+
+/* Some taps, whose sums stay in registers. */
+DVTI_INLINE void V(conv_correlate_taps)(const int taps, const dvti_conv_plane *p,
+                                        const int64_t *at, const float *y, float *sums) {
+    V(f) sum[4], factor;
+    int64_t r, j;
+    int k;
+    DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] = V(load)(sums + 16 * k);
+    for (r = 0; r < p->rows; r++) {
+        const float *src = p->src + r * p->src_row, *row = y + r * p->y_row;
+        for (j = 0; p->cols - j >= 16; j += 16) {
+            factor = V(load)(row + j);
+            DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] =
+                V(fma)(factor, V(load)(src + at[k] + j), sum[k]);
+        }
+        if (j < p->cols) {
+            factor = V(load_n)(row + j, p->cols - j);
+            DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] =
+                V(fma)(factor, V(load_n)(src + at[k] + j, p->cols - j), sum[k]);
+        }
+    }
+    DVTI_UNROLL for (k = 0; k < taps; k++) V(store)(sums + 16 * k, sum[k]);
+}
+
+static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, float *sums) {
+    int64_t k = 0;
+    for (; p->taps - k >= 4; k += 4)
+        V(conv_correlate_taps)(4, p, p->at + k, y, sums + 16 * k);
+    for (; k < p->taps; k++)
+        V(conv_correlate_taps)(1, p, p->at + k, y, sums + 16 * k);
+}
+
+static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), V(conv_filter),
+                                               V(conv_correlate)};
+/* ==== end src/3_cpu/simd/conv.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
    those in double: as fast as float alone, and the error does not grow with the length. Squares are double at once, because they overflow. */
@@ -19335,7 +20539,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps in float, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c. */
@@ -19429,7 +20633,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -19628,7 +20832,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -19686,7 +20890,7 @@ static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
 }
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -19717,7 +20921,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -19896,12 +21100,12 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 17 "src/3_cpu/simd/tier_avx512.c"
@@ -19957,7 +21161,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -22498,6 +23702,110 @@ static const dvti_simd_gemm G(kernels) = {
 #ifdef DEVTENSOR_LINES
 #line 7 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/conv.inl ==== */
+/* Convolutions: the kernels that dvt_simd_conv.h describes. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/conv.inl"
+#endif
+static void V(conv_gather)(float *dst, int64_t dst_k, const float *src, const int64_t *at,
+                           int64_t taps, int64_t count) {
+    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const V(p_first_type) first = V(p_first)(count - whole);
+    int64_t k, i;
+    for (k = 0; k < taps; k++, dst += dst_k) {
+        const float *from = src + at[k];
+        for (i = 0; i < whole; i += DVTI_PART_F)
+            V(p_store)(dst + i, V(p_load)(from + i));
+        V(p_store)(dst + whole, V(p_load_first)(from + whole, first));
+    }
+}
+
+static void V(conv_scatter)(float *dst, const int64_t *at, const float *src, int64_t src_k,
+                            int64_t taps, int64_t channels, int64_t count) {
+    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const V(p_first_type) first = V(p_first)(count - whole);
+    int64_t tap, channel, i;
+    for (tap = 0; tap < taps; tap++)
+        for (channel = 0; channel < channels; channel++) {
+            const int64_t k = channel * taps + tap;
+            const float *from = src + k * src_k;
+            float *to = dst + at[k];
+            for (i = 0; i < whole; i += DVTI_PART_F)
+                V(p_store)(to + i, V(p_add)(V(p_load)(to + i), V(p_load)(from + i)));
+            V(p_store)
+            (to + whole, V(p_add)(V(p_load)(to + whole), V(p_load_first)(from + whole, first)));
+        }
+}
+
+/* `vectors` of sums of one row; of the last one, n lanes exist. */
+DVTI_INLINE void V(conv_filter_piece)(const int vectors, const dvti_conv_plane *p,
+                                      const float *src, float *y, const float *w, float start,
+                                      int64_t n) {
+    V(f) sum[4], factor;
+    int64_t k;
+    int j;
+    DVTI_UNROLL for (j = 0; j < vectors; j++) sum[j] = V(set)(start);
+    for (k = 0; k < p->taps; k++) {
+        const float *from = src + p->at[k];
+        factor = V(set)(w[k]);
+        DVTI_UNROLL for (j = 0; j < vectors; j++) sum[j] =
+            V(fma)(factor, n < 16 ? V(load_n)(from + 16 * j, n) : V(load)(from + 16 * j), sum[j]);
+    }
+    DVTI_UNROLL for (j = 0; j < vectors; j++) if (n < 16) V(store_n)(y + 16 * j, n, sum[j]);
+    else V(store)(y + 16 * j, sum[j]);
+}
+
+static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, float start) {
+    int64_t r, j;
+    for (r = 0; r < p->rows; r++) {
+        const float *src = p->src + r * p->src_row;
+        float *to = y + r * p->y_row;
+        for (j = 0; p->cols - j >= 64; j += 64)
+            V(conv_filter_piece)(4, p, src + j, to + j, w, start, 16);
+        for (; p->cols - j >= 16; j += 16)
+            V(conv_filter_piece)(1, p, src + j, to + j, w, start, 16);
+        if (j < p->cols)
+            V(conv_filter_piece)(1, p, src + j, to + j, w, start, p->cols - j);
+    }
+}
+
+/* Some taps, whose sums stay in registers. */
+DVTI_INLINE void V(conv_correlate_taps)(const int taps, const dvti_conv_plane *p,
+                                        const int64_t *at, const float *y, float *sums) {
+    V(f) sum[4], factor;
+    int64_t r, j;
+    int k;
+    DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] = V(load)(sums + 16 * k);
+    for (r = 0; r < p->rows; r++) {
+        const float *src = p->src + r * p->src_row, *row = y + r * p->y_row;
+        for (j = 0; p->cols - j >= 16; j += 16) {
+            factor = V(load)(row + j);
+            DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] =
+                V(fma)(factor, V(load)(src + at[k] + j), sum[k]);
+        }
+        if (j < p->cols) {
+            factor = V(load_n)(row + j, p->cols - j);
+            DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] =
+                V(fma)(factor, V(load_n)(src + at[k] + j, p->cols - j), sum[k]);
+        }
+    }
+    DVTI_UNROLL for (k = 0; k < taps; k++) V(store)(sums + 16 * k, sum[k]);
+}
+
+static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, float *sums) {
+    int64_t k = 0;
+    for (; p->taps - k >= 4; k += 4)
+        V(conv_correlate_taps)(4, p, p->at + k, y, sums + 16 * k);
+    for (; k < p->taps; k++)
+        V(conv_correlate_taps)(1, p, p->at + k, y, sums + 16 * k);
+}
+
+static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), V(conv_filter),
+                                               V(conv_correlate)};
+/* ==== end src/3_cpu/simd/conv.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
    those in double: as fast as float alone, and the error does not grow with the length. Squares are double at once, because they overflow. */
@@ -22755,7 +24063,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps in float, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c. */
@@ -22849,7 +24157,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -23048,7 +24356,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -23106,7 +24414,7 @@ static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
 }
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -23137,7 +24445,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -23316,12 +24624,12 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 20 "src/3_cpu/simd/tier_plain.c"
@@ -23378,7 +24686,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -23392,7 +24700,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -23461,7 +24769,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -24171,7 +25479,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -24390,7 +25698,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -24536,7 +25844,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -24601,7 +25909,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -25081,7 +26389,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -25244,7 +26552,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -25435,7 +26743,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -25470,7 +26778,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -25681,7 +26989,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -25957,7 +27265,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -26178,7 +27486,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -26397,7 +27705,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -26478,7 +27786,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -26792,7 +28100,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -30979,7 +32287,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -31110,7 +32418,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -31343,7 +32651,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -31426,7 +32734,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -31491,7 +32799,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -31562,7 +32870,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -31885,7 +33193,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -31920,7 +33228,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -32288,7 +33596,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -32323,7 +33631,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -32496,7 +33804,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -32838,7 +34146,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -32892,7 +34200,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -32952,7 +34260,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -33092,7 +34400,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -33264,7 +34572,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -33438,7 +34746,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -33552,7 +34860,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -33612,7 +34920,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -33799,7 +35107,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -33899,7 +35207,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -33912,7 +35220,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -34155,7 +35463,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -34304,7 +35612,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -34594,7 +35902,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -34759,7 +36067,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -34995,7 +36303,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -35092,7 +36400,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -35295,7 +36603,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -35563,7 +36871,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -36005,7 +37313,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -36216,7 +37524,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -36438,7 +37746,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -36645,7 +37953,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -36825,7 +38133,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -37024,7 +38332,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -37240,7 +38548,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -37601,7 +38909,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -37880,7 +39188,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -38253,7 +39561,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -38500,7 +39808,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -38564,7 +39872,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -38738,7 +40046,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -38775,7 +40083,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -38819,7 +40127,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -38858,7 +40166,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -39009,7 +40317,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -39061,7 +40369,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -39075,7 +40383,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -39363,7 +40671,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -39729,7 +41037,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -40066,7 +41374,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -40246,7 +41554,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -40407,7 +41715,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -40827,7 +42135,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -41179,7 +42487,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -41594,7 +42902,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -42062,7 +43370,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -42338,7 +43646,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -42876,7 +44184,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -43154,7 +44462,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -43355,7 +44663,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -43751,7 +45059,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -43996,7 +45304,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -44229,7 +45537,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -44481,7 +45789,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -44679,7 +45987,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -45079,7 +46387,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -45146,7 +46454,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -45550,7 +46858,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -45782,7 +47090,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -45951,7 +47259,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -46148,7 +47456,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -46336,7 +47644,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -46575,7 +47883,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -46705,7 +48013,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -47085,7 +48393,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -47347,7 +48655,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -47782,7 +49090,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -47971,7 +49279,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -48135,7 +49443,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -48383,7 +49691,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -48686,7 +49994,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -48824,7 +50132,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -48885,7 +50193,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -49161,7 +50469,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -49386,7 +50694,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -49399,7 +50707,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -49768,7 +51076,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

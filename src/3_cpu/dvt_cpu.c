@@ -53,7 +53,7 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
         dvti_ref_random(launch);
         break;
     case DVTI_K_CONV2D:
-        dvti_ref_conv2d(launch);
+        dvti_cpu_conv2d(launch);
         break;
     case DVTI_K_POOL2D:
         dvti_ref_pool2d(launch);
@@ -84,7 +84,7 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
     case DVTI_K_RANDOM:
         return dvti_ref_random_workspace(launch);
     case DVTI_K_CONV2D:
-        return dvti_ref_conv2d_workspace(launch, dvti_cpu_threads(device));
+        return dvti_cpu_conv2d_workspace(launch, dvti_cpu_threads(device));
     default:
         return 0;
     }

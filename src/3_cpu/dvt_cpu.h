@@ -32,6 +32,8 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
 /* By the best tier's kernels, or by the reference. */
 DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads);
+DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads);
 
 /* One element of a view, converted; the plain way that every family may use. `at` counts elements from view.data. */
 DVTI_FN double dvti_load_f64(const void *data, dvt_dtype dtype, int64_t at);

@@ -7,6 +7,7 @@
 #ifndef DVTI_SIMD_H
 #define DVTI_SIMD_H
 #include "3_cpu/dvt_cpu.h"
+#include "3_cpu/simd/dvt_simd_conv.h"
 #include "3_cpu/simd/dvt_simd_gemm.h"
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -107,6 +108,7 @@ typedef struct dvti_simd {
     dvti_fold (*fold)(dvti_op op);
     dvti_update_fn (*step)(dvti_op op, int states);
     const dvti_simd_gemm *gemm_f32, *gemm_f64;
+    const dvti_simd_conv *conv;
     /* Groups first..end-1, of four elements each, of uniform, normal or bernoulli from Philox into float32. */
     void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end);
     /* n > 0 elements; y may be x. */

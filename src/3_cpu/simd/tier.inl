@@ -5,6 +5,7 @@
 #include "3_cpu/simd/powers.inl"
 #include "3_cpu/simd/elementwise.inl"
 #include "3_cpu/simd/gemm.inl"
+#include "3_cpu/simd/conv.inl"
 #include "3_cpu/simd/reduce.inl"
 #include "3_cpu/simd/optimizer.inl"
 #include "3_cpu/simd/random.inl"
@@ -14,4 +15,4 @@
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};

@@ -1,0 +1,463 @@
+/* Convolutions by the kernels of a tier (cpu_conv.h): the three operations, and who does them. */
+#include "3_cpu/cpu_conv.h"
+
+static const float dvti_cv_zero = 0;
+
+/* The windows from `column` on through `taps` taps: one row of dst for each tap. */
+static void dvti_cv_gather(const dvti_cv *p, const dvti_cv_block *block, int64_t column,
+                           int64_t count, int64_t taps, int64_t first, float *dst, int64_t dst_k) {
+    while (count > 0) {
+        dvti_cv_run run = dvti_cv_run_at(p, block, column, count);
+        p->kernels->gather(dst, dst_k, block->strip + run.start, p->at + first, taps, run.count);
+        dst += run.count;
+        column += run.count;
+        count -= run.count;
+    }
+}
+
+static float *dvti_cv_floats(void *area, int64_t at) {
+    return (float *)(void *)((char *)area + at);
+}
+
+/* Groups of a task, and the task's number without them. */
+static int64_t dvti_cv_groups(const dvti_cv *p, int64_t task, int64_t *group, int64_t *end) {
+    *group = task % p->group_blocks * p->span;
+    *end = DVTI_MIN(*group + p->span, p->groups);
+    return task / p->group_blocks;
+}
+
+/* ---- forward ---- */
+/* Channels o.. of a block's result. */
+typedef struct dvti_cv_tile {
+    const dvti_cv *p;
+    const dvti_cv_block *block;
+    void *area;
+    int64_t o, outs;
+    int64_t terms[DVTI_CV_DEPTH]; /* dvti_product.b_k */
+} dvti_cv_tile;
+
+/* The element of y where channel o of a block's column stands. */
+static int64_t dvti_cv_pixel(const dvti_cv *p, const dvti_cv_block *block, int64_t o,
+                             int64_t column) {
+    int64_t each = block->rows * p->ow, image = block->image + column / each;
+    return (image * p->o + o) * p->pixels + block->row * p->ow + column % each;
+}
+
+static dvti_product dvti_cv_weights_of(const dvti_cv_tile *t) {
+    const dvti_cv *p = t->p;
+    dvti_product q;
+    memset(&q, 0, sizeof q);
+    q.rows = t->outs;
+    q.depth = p->taps;
+    q.a = p->weight + t->o * p->taps;
+    q.a_row = p->taps;
+    q.a_k = 1;
+    q.b_panel = p->by->width;
+    q.start = p->bias ? p->bias + t->o : &dvti_cv_zero;
+    q.start_row = p->bias ? 1 : 0;
+    return q;
+}
+
+/* Few channels do not pay for a copy of the patches. */
+static void dvti_cv_forward_direct(const dvti_cv_tile *t) {
+    const dvti_cv *p = t->p;
+    dvti_product q = dvti_cv_weights_of(t);
+    int64_t column = 0;
+    q.c_row = p->pixels;
+    q.b_k = p->at;
+    while (column < t->block->columns) {
+        dvti_cv_run run = dvti_cv_run_at(p, t->block, column, t->block->columns - column);
+        q.cols = run.count;
+        q.b = t->block->strip + run.start;
+        q.c = (float *)p->launch->out[0].data + dvti_cv_pixel(p, t->block, t->o, column);
+        p->by->multiply(&q);
+        column += run.count;
+    }
+}
+
+/* Sums of some columns, `row` elements apart, to where they belong. */
+static void dvti_cv_put(const dvti_cv_tile *t, int64_t column, int64_t cols, const float *sums,
+                        int64_t row) {
+    const dvti_cv *p = t->p;
+    char *y = (char *)p->launch->out[0].data;
+    int64_t each = t->block->rows * p->ow, count, o;
+    for (; cols > 0; cols -= count, column += count, sums += count) {
+        count = DVTI_MIN(cols, each - column % each);
+        for (o = 0; o < t->outs; o++)
+            dvti_store_row_f32(y + dvti_cv_pixel(p, t->block, t->o + o, column) * p->size, p->dtype,
+                               1, count, sums + o * row);
+    }
+}
+
+static void dvti_cv_forward_panel(const dvti_cv_tile *t, int64_t column, int64_t cols) {
+    const dvti_cv *p = t->p;
+    float *panel = dvti_cv_floats(t->area, p->panel_at),
+          *sums = dvti_cv_floats(t->area, p->sums_at);
+    int64_t each = t->block->rows * p->ow, k, steps = (p->taps + DVTI_CV_DEPTH - 1) / DVTI_CV_DEPTH;
+    bool plain = p->dtype == DVT_F32 && column / each == (column + cols - 1) / each;
+    dvti_product q = dvti_cv_weights_of(t);
+    const float *a = (const float *)q.a;
+    q.cols = cols;
+    q.b = panel;
+    q.b_k = t->terms;
+    q.c = plain ? (float *)p->launch->out[0].data + dvti_cv_pixel(p, t->block, t->o, column) : sums;
+    q.c_row = plain ? p->pixels : DVTI_CV_COLS;
+    for (k = 0; k < p->taps; k += q.depth) {
+        q.depth = DVTI_MIN((p->taps + steps - 1) / steps, p->taps - k);
+        dvti_cv_gather(p, t->block, column, cols, q.depth, k, panel, p->panel_row);
+        q.a = a + k;
+        p->by->multiply(&q);
+        q.start = NULL;
+    }
+    if (!plain)
+        dvti_cv_put(t, column, cols, sums, DVTI_CV_COLS);
+}
+
+static void dvti_cv_forward_depthwise(const dvti_cv *p, const dvti_cv_block *block, int64_t o) {
+    dvti_conv_plane plane;
+    int64_t image;
+    plane.src_row = p->row_step * p->pitch;
+    plane.at = p->at;
+    plane.taps = p->taps;
+    plane.rows = block->rows;
+    plane.cols = plane.y_row = p->ow;
+    for (image = 0; image < block->images; image++) {
+        plane.src = block->strip + image * block->image_step;
+        p->kernels->filter(&plane,
+                           (float *)p->launch->out[0].data +
+                               dvti_cv_pixel(p, block, o, image * block->rows * p->ow),
+                           p->weight + o * p->taps, p->bias ? p->bias[o] : 0);
+    }
+}
+
+static void dvti_cv_forward(void *user, int64_t task, void *area) {
+    const dvti_cv *p = (const dvti_cv *)user;
+    int64_t group, end, column, k;
+    dvti_cv_block block;
+    dvti_cv_tile t;
+    task = dvti_cv_groups(p, task, &group, &end);
+    block = dvti_cv_block_of(p, 0, p->n, task / p->out_blocks);
+    t.p = p;
+    t.block = &block;
+    t.area = area;
+    for (k = 0; k < DVTI_CV_DEPTH; k++)
+        t.terms[k] = k * p->panel_row;
+    for (; group < end; group++) {
+        t.o = task % p->out_blocks * p->outs;
+        t.outs = DVTI_MIN(p->outs, p->og - t.o);
+        t.o += group * p->og;
+        dvti_cv_enter(p, &block, group * p->cg, p->cg, (float *)area);
+        if (p->depthwise)
+            dvti_cv_forward_depthwise(p, &block, t.o);
+        else if (p->direct)
+            dvti_cv_forward_direct(&t);
+        else
+            for (column = 0; column < block.columns; column += p->by->width)
+                dvti_cv_forward_panel(&t, column, DVTI_MIN(p->by->width, block.columns - column));
+    }
+}
+
+/* ---- gradient to data ---- */
+/* Columns of one picture, and channels of dx that the caller owns. */
+static void dvti_cv_data_panel(const dvti_cv *p, const dvti_cv_block *block, int64_t group,
+                               int64_t channel, int64_t channels, int64_t column, void *area) {
+    const int64_t width = p->by->width, cols = DVTI_MIN(DVTI_CV_COLS, p->pixels - column);
+    const int64_t tile = p->pointwise ? channels : DVTI_MAX(1, DVTI_CV_COLS * 2 / p->kernel);
+    float *panel = dvti_cv_floats(area, p->panel_at), *sums = dvti_cv_floats(area, p->sums_at);
+    const char *dy = (const char *)p->launch->in[0].data +
+                     ((block->image * p->o + group * p->og) * p->pixels + column) * p->size;
+    int64_t terms[DVTI_CV_DEPTH], c, k, j;
+    dvti_product q;
+    memset(&q, 0, sizeof q);
+    for (j = 0; j < cols; j += width)
+        p->by->copy(panel + j * p->og, width, dy + j * p->size, p->dtype, p->pixels, p->og,
+                    DVTI_MIN(width, cols - j));
+    for (k = 0; k < DVTI_MIN(p->og, DVTI_CV_DEPTH); k++)
+        terms[k] = k * width;
+    q.cols = cols;
+    q.a_row = p->weight_row;
+    q.a_k = 1;
+    q.b_k = terms;
+    q.b_panel = p->og * width;
+    for (c = 0; c < channels; c += tile) {
+        int64_t count = DVTI_MIN(tile, channels - c), done, start;
+        const float *w = p->weight + (group * p->taps + (channel + c) * p->kernel) * p->weight_row;
+        int64_t at = (block->image * p->c + group * p->cg + channel + c) * p->pixels + column;
+        q.rows = count * p->kernel;
+        q.c = p->pointwise ? (float *)p->launch->out[0].data + at : sums;
+        q.c_row = p->pointwise ? p->pixels : DVTI_CV_COLS;
+        q.start = &dvti_cv_zero;
+        for (k = 0; k < p->og; k += DVTI_CV_DEPTH) {
+            q.depth = DVTI_MIN(DVTI_CV_DEPTH, p->og - k);
+            q.a = w + k;
+            q.b = panel + k * width;
+            p->by->multiply(&q);
+            q.start = NULL;
+        }
+        for (done = 0; !p->pointwise && done < cols; done += start) {
+            dvti_cv_run run = dvti_cv_run_at(p, block, column + done, cols - done);
+            p->kernels->scatter(block->strip + c * p->plane + run.start, p->at, sums + done,
+                                DVTI_CV_COLS, p->kernel, count, run.count);
+            start = run.count;
+        }
+    }
+}
+
+static void dvti_cv_data(void *user, int64_t task, void *area) {
+    const dvti_cv *p = (const dvti_cv *)user;
+    int64_t group, end, column, channel, channels;
+    dvti_cv_block block;
+    task = dvti_cv_groups(p, task, &group, &end);
+    block = dvti_cv_block_of(p, 0, p->n, task / p->in_blocks);
+    block.strip = (float *)area;
+    channel = task % p->in_blocks * p->ins;
+    channels = DVTI_MIN(p->ins, p->cg - channel);
+    for (; group < end; group++) {
+        if (!p->pointwise)
+            memset(block.strip, 0,
+                   (size_t)(channels * p->plane + DVTI_CONV_SLACK) * sizeof *block.strip);
+        for (column = 0; column < p->pixels; column += DVTI_CV_COLS)
+            dvti_cv_data_panel(p, &block, group, channel, channels, column, area);
+        if (!p->pointwise)
+            dvti_cv_leave(p, &block, group * p->cg + channel, channels);
+    }
+}
+
+/* ---- gradient to weights ---- */
+typedef struct dvti_cv_sums {
+    const dvti_cv *p;
+    void *area;
+    float *to; /* of the first tap and channel: [tap][channel of the group] */
+    int64_t group, channel, channels, o, outs;
+    bool first;
+} dvti_cv_sums;
+
+/* Some columns of a block: their patches beside each other, dy transposed, and the product of the two. */
+static void dvti_cv_weights_step(dvti_cv_sums *s, const dvti_cv_block *block, int64_t column,
+                                 int64_t count) {
+    const dvti_cv *p = s->p;
+    const int64_t width = p->by->width, each = block->rows * p->ow;
+    float *panel = dvti_cv_floats(s->area, p->panel_at);
+    float *patches = dvti_cv_floats(s->area, p->other_at);
+    int64_t terms[DVTI_CV_DEPTH], k, o;
+    dvti_product q;
+    memset(&q, 0, sizeof q);
+    q.rows = s->channels * p->kernel;
+    q.cols = s->outs;
+    q.depth = count;
+    dvti_cv_gather(p, block, column, count, q.rows, 0, patches, p->panel_row);
+    for (k = 0; k < count; k++)
+        terms[k] = k * width;
+    for (o = 0; o < s->outs; o += width)
+        for (k = 0; k < count;) {
+            int64_t run = DVTI_MIN(count - k, each - (column + k) % each);
+            int64_t at = dvti_cv_pixel(p, block, s->group * p->og + s->o + o, column + k);
+            p->by->turn(panel + o * count + k * width, width,
+                        (const char *)p->launch->in[1].data + at * p->size, p->dtype, p->pixels,
+                        run, DVTI_MIN(width, s->outs - o));
+            k += run;
+        }
+    q.a = patches;
+    q.a_row = p->panel_row;
+    q.a_k = 1;
+    q.b = panel;
+    q.b_k = terms;
+    q.b_panel = count * width;
+    q.c = s->to;
+    q.c_row = p->og;
+    q.start = s->first ? &dvti_cv_zero : NULL;
+    p->by->multiply(&q);
+    s->first = false;
+}
+
+static void dvti_cv_weights_depthwise(dvti_cv_sums *s, const dvti_cv_block *block) {
+    const dvti_cv *p = s->p;
+    dvti_conv_plane plane;
+    int64_t image;
+    plane.src_row = p->row_step * p->pitch;
+    plane.at = p->at;
+    plane.taps = p->taps;
+    plane.rows = block->rows;
+    plane.cols = plane.y_row = p->ow;
+    for (image = 0; image < block->images; image++) {
+        plane.src = block->strip + image * block->image_step;
+        p->kernels->correlate(&plane,
+                              (const float *)p->launch->in[1].data +
+                                  dvti_cv_pixel(p, block, s->group, image * block->rows * p->ow),
+                              dvti_cv_floats(s->area, p->sums_at));
+    }
+}
+
+/* The lanes of each tap in halves: an order of its own, which no cut changes. */
+static void dvti_cv_fold(const dvti_cv_sums *s) {
+    float *lane = dvti_cv_floats(s->area, s->p->sums_at);
+    int64_t k;
+    int half, i;
+    for (k = 0; k < s->p->taps; k++, lane += 16) {
+        for (half = 8; half; half /= 2)
+            for (i = 0; i < half; i++)
+                lane[i] += lane[i + half];
+        s->to[k] = lane[0];
+    }
+}
+
+static void dvti_cv_weights_part(dvti_cv_sums *s, int64_t first, int64_t end) {
+    const dvti_cv *p = s->p;
+    int64_t blocks = (end - first + p->images - 1) / p->images * p->row_blocks, i, column;
+    s->first = true;
+    if (p->depthwise)
+        memset(dvti_cv_floats(s->area, p->sums_at), 0, (size_t)(p->taps * 16) * sizeof(float));
+    for (i = 0; i < blocks; i++) {
+        dvti_cv_block block = dvti_cv_block_of(p, first, end, i);
+        dvti_cv_enter(p, &block, s->group * p->cg + s->channel, s->channels, (float *)s->area);
+        if (p->depthwise)
+            dvti_cv_weights_depthwise(s, &block);
+        else
+            for (column = 0; column < block.columns; column += DVTI_CV_DEPTH)
+                dvti_cv_weights_step(s, &block, column,
+                                     DVTI_MIN(DVTI_CV_DEPTH, block.columns - column));
+    }
+    if (p->depthwise)
+        dvti_cv_fold(s);
+}
+
+static void dvti_cv_weights(void *user, int64_t task, void *area) {
+    const dvti_cv *p = (const dvti_cv *)user;
+    int64_t end, part, tile;
+    dvti_cv_sums s;
+    s.p = p;
+    s.area = area;
+    task = dvti_cv_groups(p, task, &s.group, &end);
+    part = task % p->parts;
+    tile = task / p->parts;
+    s.channel = tile / p->out_blocks * p->ins;
+    s.channels = DVTI_MIN(p->ins, p->cg - s.channel);
+    s.o = tile % p->out_blocks * p->outs;
+    s.outs = DVTI_MIN(p->outs, p->og - s.o);
+    for (; s.group < end; s.group++) {
+        s.to = p->partial + (part * p->groups + s.group) * p->taps * p->og +
+               s.channel * p->kernel * p->og + s.o;
+        dvti_cv_weights_part(&s, p->n * part / p->parts, p->n * (part + 1) / p->parts);
+    }
+}
+
+/* dw's rows of the channels begin..end: the parts added in their order. */
+static void dvti_cv_add_parts(void *user, int64_t begin, int64_t end) {
+    const dvti_cv *p = (const dvti_cv *)user;
+    const int64_t all = p->o * p->taps;
+    char *dw = (char *)p->launch->out[0].data;
+    float row[64];
+    int64_t tap, o, k, part;
+    for (tap = 0; tap < p->taps; tap += 64)
+        for (o = begin; o < end; o++) {
+            const float *from = p->partial + (o / p->og * p->taps + tap) * p->og + o % p->og;
+            int64_t count = DVTI_MIN(64, p->taps - tap);
+            for (k = 0; k < count; k++) {
+                row[k] = from[k * p->og];
+                for (part = 1; part < p->parts; part++)
+                    row[k] += from[part * all + k * p->og];
+            }
+            dvti_store_row_f32(dw + (o * p->taps + tap) * p->size, p->dtype, 1, count, row);
+        }
+}
+
+/* ---- weights and bias as the kernels want them ---- */
+typedef struct dvti_cv_pack {
+    const dvti_cv *p;
+    float *to;
+} dvti_cv_pack;
+
+static void dvti_cv_widen(void *user, int64_t begin, int64_t end) {
+    const dvti_cv_pack *job = (const dvti_cv_pack *)user;
+    const dvti_view *w = &job->p->launch->in[1];
+    int64_t n = DVTI_MIN(end * 64, job->p->o * job->p->taps) - begin * 64;
+    job->p->by->copy(job->to + begin * 64, 0, (const char *)w->data + begin * 64 * job->p->size,
+                     w->dtype, 0, 1, n);
+}
+
+/* [group][tap][channel out] */
+static void dvti_cv_turn(void *user, int64_t begin, int64_t end) {
+    const dvti_cv_pack *job = (const dvti_cv_pack *)user;
+    const dvti_cv *p = job->p;
+    int64_t group, tap, taps, at;
+    for (at = begin; at < end; at += taps) {
+        group = at / p->taps;
+        tap = at % p->taps;
+        taps = DVTI_MIN(p->taps - tap, end - at);
+        p->by->turn(job->to + at * p->weight_row, p->weight_row,
+                    (const char *)p->launch->in[1].data + (group * p->og * p->taps + tap) * p->size,
+                    p->dtype, p->taps, taps, p->og);
+    }
+}
+
+static void dvti_cv_prepare(dvti_cv *p, char *workspace) {
+    const dvti_launch *launch = p->launch;
+    dvti_cv_pack job;
+    int64_t *at = (int64_t *)(void *)workspace;
+    dvti_cv_table(p, at);
+    p->at = at;
+    p->partial = dvti_cv_floats(workspace, p->partial_at);
+    job.p = p;
+    job.to = dvti_cv_floats(workspace, p->weight_at);
+    p->weight = job.to;
+    if (launch->op == DVTI_OP_conv2d_weight)
+        return;
+    if (launch->op == DVTI_OP_conv2d_data)
+        dvti_parallel_for(p->groups * p->taps, (double)p->og * 0.5, dvti_cv_turn, &job);
+    else if (p->dtype != DVT_F32)
+        dvti_parallel_for((p->o * p->taps + 63) / 64, 10, dvti_cv_widen, &job);
+    else
+        p->weight = (const float *)launch->in[1].data;
+    if (launch->n_in < 3)
+        return;
+    p->bias = (const float *)launch->in[2].data;
+    if (p->dtype != DVT_F32) {
+        float *bias = dvti_cv_floats(workspace, p->bias_at);
+        dvti_load_row_f32(launch->in[2].data, p->dtype, 1, p->o, bias);
+        p->bias = bias;
+    }
+}
+
+/* ---- the family ---- */
+DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads) {
+    dvti_cv p;
+    if (!dvti_simd_now() || !dvti_cv_plan(&p, launch))
+        return dvti_ref_conv2d_workspace(launch, threads);
+    return p.shared + p.area * dvti_task_areas(p.tasks, dvti_cv_terms(&p), threads);
+}
+
+static void dvti_cv_run_all(dvti_cv *p, const dvti_simd *simd) {
+    const dvti_launch *launch = p->launch;
+    char *workspace = (char *)launch->workspace;
+    double terms = dvti_cv_terms(p);
+    int64_t areas = p->area ? (launch->workspace_bytes - p->shared) / p->area
+                            : dvti_task_areas(p->tasks, terms, dvti_parallel_width());
+    p->by = simd->gemm_f32;
+    p->kernels = simd->conv;
+    if (launch->op != DVTI_OP_conv2d_weight)
+        p->panel_row = p->by->width + DVTI_CONV_SLACK;
+    dvti_cv_prepare(p, workspace);
+    dvti_run_tasks(p->tasks, terms, workspace + p->shared, areas, p->area,
+                   launch->op == DVTI_OP_conv2d        ? dvti_cv_forward
+                   : launch->op == DVTI_OP_conv2d_data ? dvti_cv_data
+                                                       : dvti_cv_weights,
+                   p);
+    if (launch->op == DVTI_OP_conv2d_weight)
+        dvti_parallel_for(p->o, (double)(p->parts * p->taps), dvti_cv_add_parts, p);
+}
+
+/* dvt_set_cpu_isa may have been called since the workspace was made; then who can, does. */
+DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
+    const dvti_simd *simd = dvti_simd_now(), *tier[4];
+    dvti_cv p;
+    if (dvti_cv_plan(&p, launch)) {
+        if (!simd && launch->workspace_bytes < dvti_ref_conv2d_workspace(launch, 1) &&
+            dvti_simd_tiers(tier))
+            simd = tier[0];
+        if (simd && launch->workspace_bytes >= p.shared + p.area) {
+            dvti_cv_run_all(&p, simd);
+            return;
+        }
+    }
+    dvti_ref_conv2d(launch);
+}

@@ -1,0 +1,81 @@
+/* Convolutions by the kernels of a tier: what its files share.
+
+   A *strip* is a picture, or some rows of it, as float32 with its padding, and with the columns sorted by their remainder modulo the
+   stride. So windows that are neighbours in a row of the result look at neighbours in memory, whatever tap they look through, and
+   nothing lies outside. Then all three operations are matrix products with the patches, a panel at a time and never stored whole:
+
+     forward   y (outs x columns) = w (outs x taps) * patches (taps x columns)
+     weights   dw transposed (taps x outs) = patches (taps x columns) * dy transposed (columns x outs)
+     data      the patches' gradient (taps x columns) = w transposed (taps x outs) * dy (outs x columns), added to a strip
+
+   A picture that needs none of this is its own strip. Columns are the windows of some pictures in a row, or of some rows of one
+   picture: a *block*. Cuts depend on shapes alone, and results do not depend on cuts, but for dw's: its partial sums are cut by shape
+   too. */
+#ifndef DVTI_CPU_CONV_H
+#define DVTI_CPU_CONV_H
+#include "3_cpu/simd/dvt_simd.h"
+
+#define DVTI_CV_DEPTH 384 /* terms of a step */
+#define DVTI_CV_COLS                                                                               \
+    64 /* columns of a panel: the widest tier's, and what data sums at once on every tier */
+
+typedef struct dvti_cv {
+    const dvti_launch *launch;
+    const dvti_simd_gemm *by;
+    const dvti_simd_conv *kernels;
+    dvt_dtype dtype;
+    int64_t size; /* bytes of an element */
+    int64_t n, c, h, w, o, kh, kw, oh, ow, groups;
+    int64_t stride[2], padding[2], dilation[2];
+    int64_t cg, og, kernel, taps, pixels; /* channels per group; kh * kw; cg * kernel; oh * ow */
+    bool in_place;                        /* x is its own strip */
+    bool pointwise;                       /* data: the product is the result */
+    bool depthwise;                       /* one channel makes one: its own kernels */
+    bool direct;                          /* forward: products read the strip itself */
+    /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */
+    int64_t phases, wide, pitch, hop, row_step;
+    int64_t tall, plane; /* of a block's strip: rows, and elements from one channel to the next */
+    /* Cuts. A task takes a block or a part of the pictures, some groups, some channels in and some out. */
+    int64_t images, rows, image_blocks, row_blocks;
+    int64_t span, group_blocks, ins, in_blocks, outs, out_blocks, parts, tasks;
+    /* Elements from one row of packed weights to the next, and of a packed panel. */
+    int64_t weight_row, panel_row;
+    /* In bytes: the shared part of the workspace, and inside a task's area. */
+    int64_t weight_at, bias_at, partial_at, shared;
+    int64_t panel_at, other_at, sums_at, area;
+    const int64_t *at;
+    const float *weight, *bias;
+    float *partial;
+} dvti_cv;
+
+/* Columns of a task; `strip` is the corner of the first window. */
+typedef struct dvti_cv_block {
+    int64_t image, images, row, rows, columns;
+    float *strip;
+    int64_t image_step; /* elements of the strip from one picture to the next */
+} dvti_cv_block;
+
+/* Windows side by side: the strip's elements for the first one start at `start`. */
+typedef struct dvti_cv_run {
+    int64_t image, start, count;
+} dvti_cv_run;
+
+/* False: the reference does it. */
+DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch);
+DVTI_FN double dvti_cv_terms(const dvti_cv *p);
+
+/* Where taps look. */
+DVTI_FN void dvti_cv_table(const dvti_cv *p, int64_t *at);
+/* Number i of the blocks that some pictures make. */
+DVTI_FN dvti_cv_block dvti_cv_block_of(const dvti_cv *p, int64_t first, int64_t end, int64_t i);
+/* The strip of `channels` channels of x from `channel` on; fills `memory` unless x is its own. */
+DVTI_FN void dvti_cv_enter(const dvti_cv *p, dvti_cv_block *block, int64_t channel,
+                           int64_t channels, float *memory);
+/* Adds up to dx, once: the strip of one whole picture. */
+DVTI_FN void dvti_cv_leave(const dvti_cv *p, const dvti_cv_block *block, int64_t channel,
+                           int64_t channels);
+/* The windows from `column` on that lie side by side, `most` at most. */
+DVTI_FN dvti_cv_run dvti_cv_run_at(const dvti_cv *p, const dvti_cv_block *block, int64_t column,
+                                   int64_t most);
+
+#endif

@@ -1,0 +1,296 @@
+/* Convolutions by tiers, forward and both gradients: near the sums in float64 (within what rounding can do), the same bits on all tiers
+   and for any number of threads, and no byte touched outside of the operands. */
+#include "tiers.h"
+
+typedef struct shape {
+    int64_t n, c, h, w, o, kh, kw, stride[2], padding[2], dilation[2], groups;
+} shape;
+
+static uint32_t seed = 1;
+
+static uint32_t draw(uint32_t below) {
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % below;
+}
+
+static int64_t extent(const shape *s, int axis) {
+    int64_t x = axis ? s->w : s->h, k = axis ? s->kw : s->kh;
+    return (x + 2 * s->padding[axis] - (k - 1) * s->dilation[axis] - 1) / s->stride[axis] + 1;
+}
+
+static dvti_view view_of(dvt_dtype dtype, int64_t a, int64_t b, int64_t c, int64_t d) {
+    const int64_t dim[4] = {a, b, c, d};
+    int64_t stride = 1;
+    dvti_view view;
+    int i;
+    memset(&view, 0, sizeof view);
+    view.dtype = dtype;
+    view.ndim = 4;
+    for (i = 3; i >= 0; i--) {
+        view.dim[i] = dim[i];
+        view.stride[i] = stride;
+        stride *= dim[i];
+    }
+    return view;
+}
+
+/* The launch without its memory. */
+static dvti_launch launch_of(const shape *s, dvti_op op, dvt_dtype dtype, bool bias) {
+    dvti_view x = view_of(dtype, s->n, s->c, s->h, s->w);
+    dvti_view w = view_of(dtype, s->o, s->c / s->groups, s->kh, s->kw);
+    dvti_view y = view_of(dtype, s->n, s->o, extent(s, 0), extent(s, 1));
+    dvti_launch launch;
+    int i;
+    memset(&launch, 0, sizeof launch);
+    launch.kernel = DVTI_K_CONV2D;
+    launch.op = op;
+    launch.n_in = op == DVTI_OP_conv2d && bias ? 3 : 2;
+    launch.n_out = 1;
+    launch.in[0] = op == DVTI_OP_conv2d_data ? y : x;
+    launch.in[1] = op == DVTI_OP_conv2d_weight ? y : w;
+    launch.in[2] = view_of(dtype, 1, 1, 1, s->o);
+    launch.in[2].ndim = 1;
+    launch.in[2].dim[0] = s->o;
+    launch.in[2].stride[0] = 1;
+    launch.out[0] = op == DVTI_OP_conv2d_data ? x : op == DVTI_OP_conv2d_weight ? w : y;
+    for (i = 0; i < 2; i++) {
+        launch.i[i] = s->stride[i];
+        launch.i[2 + i] = s->padding[i];
+        launch.i[4 + i] = s->dilation[i];
+    }
+    launch.i[6] = s->groups;
+    return launch;
+}
+
+static dvti_device *cpu_device(void) {
+    static dvti_device device;
+    device.ctx = dvt_cpu();
+    return &device;
+}
+
+/* The workspace ends at a guard as well. */
+static void run(dvti_launch *launch, const char *isa) {
+    guard memory;
+    CHECK(dvt_set_cpu_isa(isa) == DVT_OK);
+    launch->workspace_bytes = dvti_cpu_workspace(cpu_device(), launch);
+    memory = guard_new((size_t)launch->workspace_bytes + 1);
+    launch->workspace = guard_end(memory, (size_t)((launch->workspace_bytes + 63) / 64 * 64));
+    dvti_cpu_run(launch);
+    guard_free(memory);
+    CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+}
+
+/* The result in float64 by the reference, of the operands or of their absolute values. */
+static double *oracle(const dvti_launch *of, const shape *s, bool absolute) {
+    dvti_launch launch = launch_of(s, of->op, DVT_F64, of->n_in == 3);
+    double *memory[4];
+    int k;
+    for (k = 0; k < 4; k++) {
+        dvti_view *view = k < launch.n_in ? &launch.in[k] : &launch.out[0];
+        int64_t n = dvti_view_size(view), i;
+        memory[k] = NULL;
+        if (k >= launch.n_in && k != 3)
+            continue;
+        memory[k] = (double *)malloc((size_t)(n + 1) * sizeof(double));
+        view->data = memory[k];
+        for (i = 0; k < 3 && i < n; i++) {
+            double v = dvti_load_f64(of->in[k].data, of->in[k].dtype, i);
+            memory[k][i] = absolute ? fabs(v) : v;
+        }
+    }
+    run(&launch, "reference");
+    for (k = 0; k < 3; k++)
+        free(memory[k]);
+    return memory[3];
+}
+
+static double epsilon_of(dvt_dtype dtype) {
+    return dtype == DVT_F16 ? 0x1p-11 : dtype == DVT_BF16 ? 0x1p-8 : 0;
+}
+
+/* Sums of `terms` terms in float32, rounded to the dtype once. */
+static void check_values(const dvti_launch *launch, const shape *s, const char *tier,
+                         const double *expected, const double *size) {
+    int64_t n = dvti_view_size(&launch->out[0]), i;
+    double terms = launch->op == DVTI_OP_conv2d ? (double)(s->c / s->groups * s->kh * s->kw)
+                   : launch->op == DVTI_OP_conv2d_data
+                       ? (double)(s->o / s->groups * s->kh * s->kw)
+                       : (double)(s->n * extent(s, 0) * extent(s, 1));
+    for (i = 0; i < n; i++) {
+        double got = dvti_load_f64(launch->out[0].data, launch->out[0].dtype, i);
+        double bound = size[i] * (terms + 2) * 0x1p-24 +
+                       fabs(expected[i]) * epsilon_of(launch->out[0].dtype) * 1.01 + 1e-7;
+        if (!(fabs(got - expected[i]) <= bound)) {
+            dvt_test_check(false, __FILE__, __LINE__,
+                           "%s op %d dtype %d: x (%d, %d, %d, %d) w (%d, ., %d, %d) stride %d %d "
+                           "padding %d %d dilation %d %d groups %d: element %d is %.9g, expected "
+                           "%.9g within %.2g",
+                           tier, (int)launch->op, (int)launch->out[0].dtype, (int)s->n, (int)s->c,
+                           (int)s->h, (int)s->w, (int)s->o, (int)s->kh, (int)s->kw,
+                           (int)s->stride[0], (int)s->stride[1], (int)s->padding[0],
+                           (int)s->padding[1], (int)s->dilation[0], (int)s->dilation[1],
+                           (int)s->groups, (int)i, got, expected[i], bound);
+            return;
+        }
+    }
+}
+
+static void check_op(const shape *s, dvti_op op, dvt_dtype dtype, bool at_end, const int *threads) {
+    dvti_launch launch = launch_of(s, op, dtype, draw(2) != 0);
+    int64_t size = dvt_dtype_size(dtype), i, out_bytes = 0;
+    double *expected, *sizes;
+    char *first = NULL;
+    guard memory[4];
+    int k;
+    for (k = 0; k < 4; k++) {
+        dvti_view *view = k < 3 ? &launch.in[k] : &launch.out[0];
+        int64_t n = dvti_view_size(view);
+        memory[k] = guard_new((size_t)(n * size) + 1);
+        view->data = at_end ? guard_end(memory[k], (size_t)(n * size)) : guard_start(memory[k]);
+        for (i = 0; k < 3 && i < n; i++)
+            dvti_store_f64(view->data, dtype, i, ((int)draw(2001) - 1000) / 512.);
+        out_bytes = n * size;
+    }
+    expected = oracle(&launch, s, false);
+    sizes = oracle(&launch, s, true);
+    first = (char *)malloc((size_t)out_bytes + 1);
+    for (k = 0; threads[k]; k++) {
+        CHECK(dvt_set_num_threads(threads[k]) == DVT_OK);
+        FOR_EACH_TIER({
+            bool is_first = k == 0 && tier == tiers_of_this_machine[0];
+            memset(launch.out[0].data, 0xff, (size_t)out_bytes);
+            run(&launch, tier->name);
+            if (is_first) {
+                memcpy(first, launch.out[0].data, (size_t)out_bytes);
+                check_values(&launch, s, tier->name, expected, sizes);
+            } else if (memcmp(first, launch.out[0].data, (size_t)out_bytes) != 0) {
+                dvt_test_check(false, __FILE__, __LINE__, "%s, %d threads: other bits (op %d)",
+                               tier->name, threads[k], (int)op);
+                check_values(&launch, s, tier->name, expected, sizes);
+            }
+        });
+    }
+    free(first);
+    free(expected);
+    free(sizes);
+    for (k = 0; k < 4; k++)
+        guard_free(memory[k]);
+    CHECK(dvt_set_num_threads(0) == DVT_OK);
+}
+
+static void check_shape(const shape *s, dvt_dtype dtype, const int *threads) {
+    static const dvti_op ops[] = {DVTI_OP_conv2d, DVTI_OP_conv2d_data, DVTI_OP_conv2d_weight};
+    int k;
+    for (k = 0; k < 3; k++)
+        check_op(s, ops[k], dtype, draw(2) != 0, threads);
+}
+
+static const int one_thread[] = {1, 0}, some_threads[] = {1, 2, 8, 0};
+
+DVT_TEST(convolutions_of_every_width) {
+    shape s = {2, 3, 5, 1, 7, 3, 1, {1, 1}, {1, 0}, {1, 1}, 1};
+    for (s.w = 1; s.w <= 40; s.w++)
+        for (s.kw = 1; s.kw <= 4; s.kw += 3) {
+            s.padding[1] = s.w % 3;
+            s.stride[1] = 1 + s.w % 2;
+            s.o = 1 + s.w % 13;
+            if (s.w + 2 * s.padding[1] >= s.kw)
+                check_shape(&s, DVT_F32, one_thread);
+        }
+}
+
+DVT_TEST(convolutions_at_random) {
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F32, DVT_F16, DVT_BF16};
+    int i, axis;
+    for (i = 0; i < 150; i++) {
+        shape s;
+        s.groups = 1 + (i % 4 == 3) * (1 + draw(3));
+        s.n = 1 + draw(4);
+        s.c = s.groups * (1 + draw(3));
+        s.o = s.groups * (1 + draw(5));
+        s.kh = 1 + draw(4);
+        s.kw = 1 + draw(4);
+        for (axis = 0; axis < 2; axis++) {
+            s.stride[axis] = 1 + draw(3);
+            s.padding[axis] = draw(4);
+            s.dilation[axis] = 1 + draw(3);
+        }
+        s.h = 1 + draw(14);
+        s.w = 1 + draw(30);
+        if (extent(&s, 0) > 0 && extent(&s, 1) > 0 &&
+            s.h + 2 * s.padding[0] > (s.kh - 1) * s.dilation[0] &&
+            s.w + 2 * s.padding[1] > (s.kw - 1) * s.dilation[1])
+            check_shape(&s, dtypes[draw(4)], i % 10 ? one_thread : some_threads);
+    }
+}
+
+/* One for every way that the work is cut: rows and pictures of a block, steps of k, tiles of channels, parts of the batch, groups. */
+DVT_TEST(convolutions_that_are_cut) {
+    static const shape shapes[] = {
+        {9, 1, 28, 28, 20, 5, 5, {1, 1}, {0, 0}, {1, 1}, 1},   /* LeNet */
+        {9, 20, 12, 12, 50, 5, 5, {1, 1}, {0, 0}, {1, 1}, 1},  /* a picture is a panel */
+        {5, 64, 7, 7, 70, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},    /* pictures share a panel */
+        {1, 130, 9, 9, 65, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},   /* steps of k, few tasks */
+        {1, 3, 67, 65, 33, 7, 7, {2, 2}, {3, 3}, {1, 1}, 1},   /* phases of columns */
+        {2, 40, 10, 33, 300, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1}, /* the picture is the matrix */
+        {2, 40, 11, 33, 20, 1, 1, {2, 2}, {0, 0}, {1, 1}, 1},  /* some rows and columns only */
+        {2, 34, 15, 33, 34, 3, 3, {2, 2}, {1, 1}, {1, 1}, 34}, /* depthwise */
+        {3, 600, 1, 1, 410, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1},  /* one window for each picture */
+        {2, 60, 130, 60, 6, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},  /* blocks of rows */
+        {2,
+         4,
+         3,
+         3,
+         5,
+         9,
+         9,
+         {1, 1},
+         {4, 4},
+         {1, 1},
+         1}, /* the kernel is larger than the picture */
+        {2, 2, 40, 40, 3, 33, 33, {1, 1}, {0, 0}, {1, 1}, 1},  /* a kernel for the reference */
+        {1, 1, 5, 6, 1, 1, 2, {9, 70}, {90, 900}, {1, 3}, 1}}; /* mostly padding */
+    size_t i;
+    for (i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        check_shape(&shapes[i], DVT_F32, some_threads);
+        if (i % 2 == 0)
+            check_shape(&shapes[i], DVT_BF16, one_thread);
+    }
+}
+
+/* A workspace that was made for another tier, or for none, will do. */
+DVT_TEST(convolutions_when_the_tier_changes) {
+    static const shape s = {4, 6, 9, 9, 8, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1};
+    const char *names[2] = {"reference", NULL};
+    dvti_launch launch = launch_of(&s, DVTI_OP_conv2d, DVT_F32, false);
+    float *memory[3], *result[2];
+    int k, i;
+    for (k = 0; k < 3; k++) {
+        dvti_view *view = k < 2 ? &launch.in[k] : &launch.out[0];
+        int64_t n = dvti_view_size(view);
+        memory[k] = (float *)malloc((size_t)n * sizeof(float));
+        view->data = memory[k];
+        for (i = 0; i < n; i++)
+            memory[k][i] =
+                (float)((int)draw(17) - 8); /* whole numbers: every order adds them exactly */
+    }
+    for (k = 0; k < 2; k++) {
+        size_t bytes = (size_t)dvti_view_size(&launch.out[0]) * sizeof(float);
+        CHECK(dvt_set_cpu_isa(names[k]) == DVT_OK);
+        launch.workspace_bytes = dvti_cpu_workspace(cpu_device(), &launch);
+        launch.workspace = malloc((size_t)launch.workspace_bytes);
+        CHECK(dvt_set_cpu_isa(names[!k]) == DVT_OK);
+        memset(launch.out[0].data, 0xff, bytes);
+        dvti_cpu_run(&launch);
+        result[k] = (float *)malloc(bytes);
+        memcpy(result[k], launch.out[0].data, bytes);
+        free(launch.workspace);
+        if (k)
+            CHECK(memcmp(result[0], result[1], bytes) == 0);
+    }
+    CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+    for (k = 0; k < 3; k++)
+        free(memory[k]);
+    free(result[0]);
+    free(result[1]);
+}
