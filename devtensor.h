@@ -5239,6 +5239,8 @@ DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape s
 DVTI_FN dvti_view dvti_view_of(const dvt_array *x);
 /* x repeated to `shape` by strides of 0. x must broadcast to it. */
 DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape);
+/* The same into a view that is all zeros, without copying it. */
+DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape);
 /* One reference fewer to what recorded an array. Defined in 4_ops/dvt_tape.c, the room that knows nodes. */
 DVTI_FN void dvti_node_release(struct dvti_node *node);
 /* "float32 (2, 3) on gpu(0) made at main.c:42": for messages. */
@@ -5420,15 +5422,22 @@ DVTI_FN dvti_view dvti_view_of(const dvt_array *x) {
     return view;
 }
 
-DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape) {
-    dvti_view view = dvti_view_of(x);
-    int lead = shape.ndim - x->shape.ndim, i;
-    for (i = shape.ndim - 1; i >= 0; i--) {
-        bool repeats = i < lead || (x->shape.dim[i - lead] == 1 && shape.dim[i] != 1);
-        view.stride[i] = repeats ? 0 : x->stride[i - lead];
-        view.dim[i] = shape.dim[i];
+DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape) {
+    int lead = shape->ndim - x->shape.ndim, i;
+    view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
+    view->dtype = x->dtype;
+    view->ndim = shape->ndim;
+    for (i = 0; i < shape->ndim; i++) {
+        bool repeats = i < lead || (x->shape.dim[i - lead] == 1 && shape->dim[i] != 1);
+        view->dim[i] = shape->dim[i];
+        view->stride[i] = repeats ? 0 : x->stride[i - lead];
     }
-    view.ndim = shape.ndim;
+}
+
+DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape) {
+    dvti_view view;
+    memset(&view, 0, sizeof view);
+    dvti_view_broadcast_into(&view, x, &shape);
     return view;
 }
 
@@ -7407,6 +7416,9 @@ typedef struct dvti_simd {
     dvti_pooling_fn (*pool)(dvti_op op);
     /* n elements of float16 or, brain, bfloat16. */
     void (*widen_half)(const uint16_t *x, bool brain, int64_t n, float *to);
+    /* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
+    bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
+    bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);
 } dvti_simd;
 
 /* NULL: the reference computes. */
@@ -7416,6 +7428,7 @@ DVTI_FN const dvti_simd *dvti_simd_now(void);
 DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
 
 /* Whole launches by a tier's kernels. False: not one that they are made for, nothing is done. */
+DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
 DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd);
@@ -8371,6 +8384,125 @@ DVTI_FN dvti_cv_run dvti_cv_run_at(const dvti_cv *p, const dvti_cv_block *block,
 #ifdef DEVTENSOR_LINES
 #line 36 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cpu/cpu_elementwise.c ==== */
+/* Elementwise launches in float32 on the arrays themselves: by runs, along which every operand either stands in one piece or is one element.
+   Rows and columns that are broadcast are read where they are. Other launches go by blocks (ref/ref_elementwise.c), which use the same
+   loops. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/cpu_elementwise.c"
+#endif
+
+#define DVTI_RUN_LEAST 32 /* shorter runs cost more to find than a block to fill */
+
+typedef struct dvti_runs {
+    dvti_loop loop; /* but for the operands' places */
+    dvti_loop_fn run;
+    int n_in;
+    float scalar;
+    dvti_view in[3], out;
+} dvti_runs;
+
+static bool dvti_is_run(const dvti_view *view, int64_t size, bool input) {
+    int last = view->ndim - 1;
+    return view->dtype == DVT_F32 &&
+           (view->stride[last] == 1 || (input && view->stride[last] == 0)) &&
+           (view->dim[last] >= DVTI_RUN_LEAST || view->dim[last] == size);
+}
+
+static int64_t dvti_run_left(const dvti_view *view, const dvti_cursor *cursor) {
+    return view->dim[view->ndim - 1] - cursor->index[view->ndim - 1];
+}
+
+static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
+    const dvti_runs *runs = (const dvti_runs *)user;
+    dvti_loop loop = runs->loop;
+    dvti_cursor at[3], to = dvti_cursor_at(&runs->out, begin);
+    int k;
+    for (k = 0; k < runs->n_in; k++)
+        at[k] = dvti_cursor_at(&runs->in[k], begin);
+    for (; begin < end; begin += loop.n) {
+        loop.n = DVTI_MIN(end - begin, dvti_run_left(&runs->out, &to));
+        loop.out = (float *)runs->out.data + to.at;
+        for (k = 0; k < runs->n_in; k++) {
+            loop.in[k] = (const float *)runs->in[k].data + at[k].at;
+            loop.n = DVTI_MIN(loop.n, dvti_run_left(&runs->in[k], &at[k]));
+        }
+        runs->run(&loop);
+        dvti_cursor_advance(&to, &runs->out, loop.n);
+        for (k = 0; k < runs->n_in; k++)
+            dvti_cursor_advance(&at[k], &runs->in[k], loop.n);
+    }
+}
+
+/* Nanoseconds of an element: quick loops wait for memory. */
+static double dvti_runs_cost(dvti_op op) {
+    switch (op) {
+#define DVTI_COST_SAME 0.15
+#define DVTI_COST_NOBOOL 0.15
+#define DVTI_COST_BOOL 0.15
+#define DVTI_COST_FLOAT 0.5
+#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_COST_##rule;
+        DVTI_UNARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+#undef DVTI_COST_SAME
+#undef DVTI_COST_NOBOOL
+#undef DVTI_COST_BOOL
+#undef DVTI_COST_FLOAT
+    case DVTI_OP_pow:
+    case DVTI_OP_atan2:
+    case DVTI_OP_mod:
+    case DVTI_OP_floor_div:
+        return 1.2;
+    default:
+        return 0.15;
+    }
+}
+
+DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd) {
+    dvti_runs runs;
+    int64_t size = dvti_view_size(&launch->out[0]);
+    int k;
+    if (launch->compute != DVTI_F32 || launch->out[0].dtype != DVT_F32 || size == 0)
+        return false;
+    runs.run = simd->loop_f32(launch->op);
+    if (!runs.run)
+        return false;
+    runs.n_in = launch->n_in;
+    runs.out = launch->out[0];
+    dvti_merge_axes(&runs.out);
+    if (!dvti_is_run(&runs.out, size, false))
+        return false;
+    for (k = 0; k < runs.n_in; k++) {
+        dvti_view *in = &runs.in[k];
+        if (k == (int)launch->i[0] - 1) {
+            runs.scalar = (float)launch->f[0];
+            in->data = &runs.scalar;
+            in->dtype = DVT_F32;
+            in->ndim = 1;
+            in->dim[0] = size;
+            in->stride[0] = 0;
+        } else {
+            *in = launch->in[k];
+            dvti_merge_axes(in);
+        }
+        if (!dvti_is_run(in, size, true))
+            return false;
+        runs.loop.step[k] = (int)in->stride[in->ndim - 1];
+    }
+    runs.loop.op = launch->op;
+    runs.loop.low = launch->f[1];
+    runs.loop.high = launch->f[2];
+    dvti_parallel_for(size, dvti_runs_cost(launch->op), dvti_runs_range, &runs);
+    return true;
+}
+
+#undef DVTI_RUN_LEAST
+/* ==== end src/3_cpu/cpu_elementwise.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 37 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cpu/cpu_matmul.c ==== */
 /* Matrix products by the kernels of a tier (dvt_simd_gemm.h): what is packed, how the work is cut, and who does it. Factors stay where
    they are, in any layout, unless reading them again and again from there would cost more than packing. None of these
@@ -8777,7 +8909,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_PIECE
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_optimizer.c ==== */
 /* Optimiser steps by a tier's loops, where weights, gradients and state are float32. Centered RMSProp, whose variance is a small difference,
@@ -8839,7 +8971,7 @@ DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *sim
 }
 /* ==== end src/3_cpu/cpu_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_pool.c ==== */
 /* Pooling by a tier's loops: float32 planes, windows of any size whose step along a row is 1 or 2; gradients where windows of 2 x 2 lie side by
@@ -8931,7 +9063,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 }
 /* ==== end src/3_cpu/cpu_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
 /* Reductions of floats of up to 32 bits by a tier's loops: sum, mean, norm, min, max, argmin, argmax. As in ref/ref_reduce.c, chunks of a result
@@ -9247,7 +9379,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_ROWS
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
 /* softmax and log_softmax by a tier's loop, one row at a time. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
@@ -9319,7 +9451,7 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
 #undef DVTI_SOFTMAX_COPY
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_transpose.c ==== */
 /* Copies across the order of memory: rows that become columns. A strip of 64 columns is done in blocks of 16 x 16, so that four cache lines
@@ -9441,7 +9573,7 @@ DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_TURN_STRIP
 /* ==== end src/3_cpu/cpu_transpose.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -9465,7 +9597,7 @@ static bool dvti_cpu_run_fast(const dvti_launch *launch) {
     case DVTI_K_SOFTMAX:
         return dvti_fast_softmax(launch, simd);
     case DVTI_K_ELEMENTWISE:
-        return dvti_fast_transpose(launch, simd);
+        return dvti_fast_transpose(launch, simd) || dvti_fast_elementwise(launch, simd);
     default:
         return false;
     }
@@ -9629,7 +9761,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -10109,7 +10241,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -10162,6 +10294,9 @@ DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64
 
 static void dvti_load_row(const void *src, dvt_dtype dtype, int64_t step, int64_t n,
                           dvti_class compute, void *dst) {
+    const dvti_simd *simd = compute == DVTI_F32 && step == 1 ? dvti_simd_now() : NULL;
+    if (simd && simd->load_row(src, dtype, n, (float *)dst))
+        return;
     if (compute == DVTI_F32)
         dvti_load_row_f32(src, dtype, step, n, (float *)dst);
     else if (compute == DVTI_F64)
@@ -10172,6 +10307,9 @@ static void dvti_load_row(const void *src, dvt_dtype dtype, int64_t step, int64_
 
 static void dvti_store_row(void *dst, dvt_dtype dtype, int64_t step, int64_t n, dvti_class compute,
                            const void *src) {
+    const dvti_simd *simd = compute == DVTI_F32 && step == 1 ? dvti_simd_now() : NULL;
+    if (simd && simd->store_row(dst, dtype, n, (const float *)src))
+        return;
     if (compute == DVTI_F32)
         dvti_store_row_f32(dst, dtype, step, n, (const float *)src);
     else if (compute == DVTI_F64)
@@ -10236,7 +10374,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -10973,7 +11111,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -11132,7 +11270,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -11548,8 +11686,8 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
     plan.out = launch->out[0];
     plan.low = launch->f[1];
     plan.high = launch->f[2];
-    plan.low_int = dvti_ew_bound(plan.low, plan.out.dtype);
-    plan.high_int = dvti_ew_bound(plan.high, plan.out.dtype);
+    plan.low_int = plan.op == DVTI_OP_clip ? dvti_ew_bound(plan.low, plan.out.dtype) : 0;
+    plan.high_int = plan.op == DVTI_OP_clip ? dvti_ew_bound(plan.high, plan.out.dtype) : 0;
     plan.f = launch->f[0];
     plan.i = launch->i[1];
     for (k = 0; k < plan.n_in; k++) {
@@ -11582,7 +11720,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -11668,7 +11806,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -12493,7 +12631,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -12710,7 +12848,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -12926,7 +13064,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -13018,7 +13156,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -13374,7 +13512,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -13725,7 +13863,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -14171,7 +14309,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -14252,7 +14390,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* Angles of any size, brought into an eighth of a turn exactly (Payne and Hanek): what the tiers' sine, cosine and tangent call for lanes
@@ -14309,7 +14447,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, float *rest, float *low, int32_t
 }
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -14460,7 +14598,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -16054,6 +16192,96 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #ifdef DEVTENSOR_LINES
 #line 6 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/rows.inl ==== */
+/* Rows of the smaller dtypes to floats and back, as ref_element.c does it. What the vocabulary has no word for is left to the compiler, in
+   loops of 16 that it vectorises. False: a dtype that is left to the reference. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/rows.inl"
+#endif
+#define DVTI_LANES(value)                                                                          \
+    for (k = 0; k < 16; k++)                                                                       \
+        value;
+
+static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) {
+    const int64_t size = dvt_dtype_size(dtype);
+    const char *from = (const char *)src;
+    char few[16 * 4] = {0};
+    int32_t lane[16];
+    int k;
+    if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
+        dtype != DVT_I8 && dtype != DVT_BOOL)
+        return false;
+    for (; n > 0; n -= 16, from += 16 * size, to += 16) {
+        const char *p = from;
+        V(f) value;
+        if (n < 16) {
+            memcpy(few, from, (size_t)(n * size));
+            p = few;
+        }
+        if (dtype == DVT_F16)
+            value = V(load_f16)((const uint16_t *)(const void *)p);
+        else if (dtype == DVT_BF16)
+            value = V(load_bf16)((const uint16_t *)(const void *)p);
+        else if (dtype == DVT_I32)
+            value = V(to_f)(V(iload)((const int32_t *)(const void *)p));
+        else {
+            if (dtype == DVT_I8)
+                DVTI_LANES(lane[k] = ((const signed char *)p)[k])
+            else
+                DVTI_LANES(lane[k] = ((const unsigned char *)p)[k])
+            value = V(to_f)(V(iload)(lane));
+            if (dtype == DVT_BOOL)
+                value = V(truth)(V(nonzero)(value));
+        }
+        if (n < 16)
+            V(store_n)(to, n, value);
+        else
+            V(store)(to, value);
+    }
+    return true;
+}
+
+/* Without the fraction, within the bounds; NaN is 0. The largest int32 has no float. */
+DVTI_INLINE V(i) V(whole)(V(f) a, float low, float high) {
+    V(i) whole = V(to_i)(V(trunc)(V(select)(V(unord)(a, a), V(zero)(), V(within)(a, low, high))));
+    return high > 255 ? V(iselect)(V(ge)(a, V(set)(high)), V(iset)(INT32_MAX), whole) : whole;
+}
+
+static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from) {
+    const int64_t size = dvt_dtype_size(dtype);
+    char *to = (char *)dst, few[16 * 4];
+    int32_t lane[16];
+    int k;
+    if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
+        dtype != DVT_I8 && dtype != DVT_BOOL)
+        return false;
+    for (; n > 0; n -= 16, from += 16, to += 16 * size) {
+        const V(f) a = n < 16 ? V(load_n)(from, n) : V(load)(from);
+        char *p = n < 16 ? few : to;
+        if (dtype == DVT_F16)
+            V(store_f16)((uint16_t *)(void *)p, a);
+        else if (dtype == DVT_BF16)
+            V(store_bf16)((uint16_t *)(void *)p, a);
+        else if (dtype == DVT_I32)
+            V(istore)((int32_t *)(void *)p, V(whole)(a, -2147483648.f, 2147483648.f));
+        else {
+            if (dtype == DVT_BOOL)
+                V(istore)(lane, V(iselect)(V(nonzero)(a), V(iset)(1), V(iset)(0)));
+            else
+                V(istore)(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
+            DVTI_LANES(p[k] = (char)lane[k])
+        }
+        if (n < 16)
+            memcpy(to, few, (size_t)(n * size));
+    }
+    return true;
+}
+
+#undef DVTI_LANES
+/* ==== end src/3_cpu/simd/rows.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
 #ifdef DEVTENSOR_LINES
@@ -16826,7 +17054,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 8 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -16930,7 +17158,7 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
                                                V(conv_correlate)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -17189,7 +17417,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps in float, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c. */
@@ -17283,7 +17511,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -17482,7 +17710,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -17540,7 +17768,7 @@ static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
 }
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -17571,7 +17799,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -17750,12 +17978,13 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/tier.inl"
+#line 15 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool),
+    V(widen_half),     V(load_row),      V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/simd/tier_avx2.c"
@@ -17811,7 +18040,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -19404,6 +19633,96 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #ifdef DEVTENSOR_LINES
 #line 6 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/rows.inl ==== */
+/* Rows of the smaller dtypes to floats and back, as ref_element.c does it. What the vocabulary has no word for is left to the compiler, in
+   loops of 16 that it vectorises. False: a dtype that is left to the reference. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/rows.inl"
+#endif
+#define DVTI_LANES(value)                                                                          \
+    for (k = 0; k < 16; k++)                                                                       \
+        value;
+
+static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) {
+    const int64_t size = dvt_dtype_size(dtype);
+    const char *from = (const char *)src;
+    char few[16 * 4] = {0};
+    int32_t lane[16];
+    int k;
+    if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
+        dtype != DVT_I8 && dtype != DVT_BOOL)
+        return false;
+    for (; n > 0; n -= 16, from += 16 * size, to += 16) {
+        const char *p = from;
+        V(f) value;
+        if (n < 16) {
+            memcpy(few, from, (size_t)(n * size));
+            p = few;
+        }
+        if (dtype == DVT_F16)
+            value = V(load_f16)((const uint16_t *)(const void *)p);
+        else if (dtype == DVT_BF16)
+            value = V(load_bf16)((const uint16_t *)(const void *)p);
+        else if (dtype == DVT_I32)
+            value = V(to_f)(V(iload)((const int32_t *)(const void *)p));
+        else {
+            if (dtype == DVT_I8)
+                DVTI_LANES(lane[k] = ((const signed char *)p)[k])
+            else
+                DVTI_LANES(lane[k] = ((const unsigned char *)p)[k])
+            value = V(to_f)(V(iload)(lane));
+            if (dtype == DVT_BOOL)
+                value = V(truth)(V(nonzero)(value));
+        }
+        if (n < 16)
+            V(store_n)(to, n, value);
+        else
+            V(store)(to, value);
+    }
+    return true;
+}
+
+/* Without the fraction, within the bounds; NaN is 0. The largest int32 has no float. */
+DVTI_INLINE V(i) V(whole)(V(f) a, float low, float high) {
+    V(i) whole = V(to_i)(V(trunc)(V(select)(V(unord)(a, a), V(zero)(), V(within)(a, low, high))));
+    return high > 255 ? V(iselect)(V(ge)(a, V(set)(high)), V(iset)(INT32_MAX), whole) : whole;
+}
+
+static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from) {
+    const int64_t size = dvt_dtype_size(dtype);
+    char *to = (char *)dst, few[16 * 4];
+    int32_t lane[16];
+    int k;
+    if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
+        dtype != DVT_I8 && dtype != DVT_BOOL)
+        return false;
+    for (; n > 0; n -= 16, from += 16, to += 16 * size) {
+        const V(f) a = n < 16 ? V(load_n)(from, n) : V(load)(from);
+        char *p = n < 16 ? few : to;
+        if (dtype == DVT_F16)
+            V(store_f16)((uint16_t *)(void *)p, a);
+        else if (dtype == DVT_BF16)
+            V(store_bf16)((uint16_t *)(void *)p, a);
+        else if (dtype == DVT_I32)
+            V(istore)((int32_t *)(void *)p, V(whole)(a, -2147483648.f, 2147483648.f));
+        else {
+            if (dtype == DVT_BOOL)
+                V(istore)(lane, V(iselect)(V(nonzero)(a), V(iset)(1), V(iset)(0)));
+            else
+                V(istore)(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
+            DVTI_LANES(p[k] = (char)lane[k])
+        }
+        if (n < 16)
+            memcpy(to, few, (size_t)(n * size));
+    }
+    return true;
+}
+
+#undef DVTI_LANES
+/* ==== end src/3_cpu/simd/rows.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
 #ifdef DEVTENSOR_LINES
@@ -20176,7 +20495,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 8 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -20280,7 +20599,7 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
                                                V(conv_correlate)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -20539,7 +20858,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps in float, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c. */
@@ -20633,7 +20952,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -20832,7 +21151,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -20890,7 +21209,7 @@ static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
 }
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -20921,7 +21240,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -21100,12 +21419,13 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/tier.inl"
+#line 15 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool),
+    V(widen_half),     V(load_row),      V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 17 "src/3_cpu/simd/tier_avx512.c"
@@ -21161,7 +21481,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -22928,6 +23248,96 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #ifdef DEVTENSOR_LINES
 #line 6 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/rows.inl ==== */
+/* Rows of the smaller dtypes to floats and back, as ref_element.c does it. What the vocabulary has no word for is left to the compiler, in
+   loops of 16 that it vectorises. False: a dtype that is left to the reference. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/rows.inl"
+#endif
+#define DVTI_LANES(value)                                                                          \
+    for (k = 0; k < 16; k++)                                                                       \
+        value;
+
+static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) {
+    const int64_t size = dvt_dtype_size(dtype);
+    const char *from = (const char *)src;
+    char few[16 * 4] = {0};
+    int32_t lane[16];
+    int k;
+    if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
+        dtype != DVT_I8 && dtype != DVT_BOOL)
+        return false;
+    for (; n > 0; n -= 16, from += 16 * size, to += 16) {
+        const char *p = from;
+        V(f) value;
+        if (n < 16) {
+            memcpy(few, from, (size_t)(n * size));
+            p = few;
+        }
+        if (dtype == DVT_F16)
+            value = V(load_f16)((const uint16_t *)(const void *)p);
+        else if (dtype == DVT_BF16)
+            value = V(load_bf16)((const uint16_t *)(const void *)p);
+        else if (dtype == DVT_I32)
+            value = V(to_f)(V(iload)((const int32_t *)(const void *)p));
+        else {
+            if (dtype == DVT_I8)
+                DVTI_LANES(lane[k] = ((const signed char *)p)[k])
+            else
+                DVTI_LANES(lane[k] = ((const unsigned char *)p)[k])
+            value = V(to_f)(V(iload)(lane));
+            if (dtype == DVT_BOOL)
+                value = V(truth)(V(nonzero)(value));
+        }
+        if (n < 16)
+            V(store_n)(to, n, value);
+        else
+            V(store)(to, value);
+    }
+    return true;
+}
+
+/* Without the fraction, within the bounds; NaN is 0. The largest int32 has no float. */
+DVTI_INLINE V(i) V(whole)(V(f) a, float low, float high) {
+    V(i) whole = V(to_i)(V(trunc)(V(select)(V(unord)(a, a), V(zero)(), V(within)(a, low, high))));
+    return high > 255 ? V(iselect)(V(ge)(a, V(set)(high)), V(iset)(INT32_MAX), whole) : whole;
+}
+
+static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from) {
+    const int64_t size = dvt_dtype_size(dtype);
+    char *to = (char *)dst, few[16 * 4];
+    int32_t lane[16];
+    int k;
+    if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
+        dtype != DVT_I8 && dtype != DVT_BOOL)
+        return false;
+    for (; n > 0; n -= 16, from += 16, to += 16 * size) {
+        const V(f) a = n < 16 ? V(load_n)(from, n) : V(load)(from);
+        char *p = n < 16 ? few : to;
+        if (dtype == DVT_F16)
+            V(store_f16)((uint16_t *)(void *)p, a);
+        else if (dtype == DVT_BF16)
+            V(store_bf16)((uint16_t *)(void *)p, a);
+        else if (dtype == DVT_I32)
+            V(istore)((int32_t *)(void *)p, V(whole)(a, -2147483648.f, 2147483648.f));
+        else {
+            if (dtype == DVT_BOOL)
+                V(istore)(lane, V(iselect)(V(nonzero)(a), V(iset)(1), V(iset)(0)));
+            else
+                V(istore)(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
+            DVTI_LANES(p[k] = (char)lane[k])
+        }
+        if (n < 16)
+            memcpy(to, few, (size_t)(n * size));
+    }
+    return true;
+}
+
+#undef DVTI_LANES
+/* ==== end src/3_cpu/simd/rows.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
 #ifdef DEVTENSOR_LINES
@@ -23700,7 +24110,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 8 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -23804,7 +24214,7 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
                                                V(conv_correlate)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -24063,7 +24473,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps in float, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c. */
@@ -24157,7 +24567,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -24356,7 +24766,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -24414,7 +24824,7 @@ static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
 }
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -24445,7 +24855,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -24624,12 +25034,13 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/tier.inl"
+#line 15 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool),
+    V(widen_half),     V(load_row),      V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 20 "src/3_cpu/simd/tier_plain.c"
@@ -24686,7 +25097,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -24700,7 +25111,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -24769,7 +25180,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -25479,7 +25890,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -25698,7 +26109,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -25844,7 +26255,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -25909,7 +26320,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -26389,7 +26800,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -26552,7 +26963,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -26743,7 +27154,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -26778,7 +27189,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -26989,7 +27400,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -27265,7 +27676,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -27486,7 +27897,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -27705,7 +28116,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -27786,7 +28197,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -28100,7 +28511,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
@@ -32287,7 +32698,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -32418,7 +32829,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -32651,7 +33062,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -32734,7 +33145,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -32799,7 +33210,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -32870,7 +33281,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -33193,7 +33604,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -33228,7 +33639,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -33596,7 +34007,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -33631,7 +34042,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -33804,7 +34215,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -34146,7 +34557,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -34200,7 +34611,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -34260,7 +34671,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -34400,7 +34811,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -34572,7 +34983,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -34746,7 +35157,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -34860,7 +35271,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -34920,7 +35331,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -35107,7 +35518,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -35207,7 +35618,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -35220,7 +35631,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -35463,7 +35874,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -35612,7 +36023,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -35902,7 +36313,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -36067,7 +36478,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -36303,7 +36714,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -36400,7 +36811,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -36603,7 +37014,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -36707,8 +37118,8 @@ static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int 
     if (!out && !(out = dvti_array_new(launch->name, shape, dtype, in[0]->storage->ctx)))
         return NULL;
     for (k = 0; k < n; k++)
-        launch->in[first + k] = dvti_view_broadcast(in[k], shape);
-    launch->out[0] = dvti_view_of(out);
+        dvti_view_broadcast_into(&launch->in[first + k], in[k], &shape);
+    dvti_view_broadcast_into(&launch->out[0], out, &shape);
     launch->n_out = 1;
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, launch) != DVT_OK)
         return NULL;
@@ -36871,7 +37282,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -37313,7 +37724,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -37524,7 +37935,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -37746,7 +38157,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -37953,7 +38364,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -38133,7 +38544,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -38332,7 +38743,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -38548,7 +38959,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -38909,7 +39320,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -39188,7 +39599,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -39561,7 +39972,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -39808,7 +40219,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -39872,7 +40283,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -40046,7 +40457,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -40083,7 +40494,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -40127,7 +40538,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -40166,7 +40577,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -40317,7 +40728,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -40369,7 +40780,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -40383,7 +40794,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -40671,7 +41082,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -41037,7 +41448,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -41374,7 +41785,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -41554,7 +41965,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -41715,7 +42126,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -42135,7 +42546,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -42487,7 +42898,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -42902,7 +43313,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -43370,7 +43781,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -43646,7 +44057,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -44184,7 +44595,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -44462,7 +44873,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -44663,7 +45074,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -45059,7 +45470,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -45304,7 +45715,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -45537,7 +45948,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -45789,7 +46200,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -45987,7 +46398,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -46387,7 +46798,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -46454,7 +46865,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -46858,7 +47269,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -47090,7 +47501,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -47259,7 +47670,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -47456,7 +47867,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -47644,7 +48055,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -47883,7 +48294,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -48013,7 +48424,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -48393,7 +48804,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -48655,7 +49066,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -49090,7 +49501,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -49279,7 +49690,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -49443,7 +49854,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -49691,7 +50102,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -49994,7 +50405,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -50132,7 +50543,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -50193,7 +50604,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -50469,7 +50880,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -50694,7 +51105,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -50707,7 +51118,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -51076,7 +51487,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -113,15 +113,22 @@ DVTI_FN dvti_view dvti_view_of(const dvt_array *x) {
     return view;
 }
 
-DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape) {
-    dvti_view view = dvti_view_of(x);
-    int lead = shape.ndim - x->shape.ndim, i;
-    for (i = shape.ndim - 1; i >= 0; i--) {
-        bool repeats = i < lead || (x->shape.dim[i - lead] == 1 && shape.dim[i] != 1);
-        view.stride[i] = repeats ? 0 : x->stride[i - lead];
-        view.dim[i] = shape.dim[i];
+DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape) {
+    int lead = shape->ndim - x->shape.ndim, i;
+    view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
+    view->dtype = x->dtype;
+    view->ndim = shape->ndim;
+    for (i = 0; i < shape->ndim; i++) {
+        bool repeats = i < lead || (x->shape.dim[i - lead] == 1 && shape->dim[i] != 1);
+        view->dim[i] = shape->dim[i];
+        view->stride[i] = repeats ? 0 : x->stride[i - lead];
     }
-    view.ndim = shape.ndim;
+}
+
+DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape) {
+    dvti_view view;
+    memset(&view, 0, sizeof view);
+    dvti_view_broadcast_into(&view, x, &shape);
     return view;
 }
 

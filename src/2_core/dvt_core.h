@@ -106,6 +106,8 @@ DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape s
 DVTI_FN dvti_view dvti_view_of(const dvt_array *x);
 /* x repeated to `shape` by strides of 0. x must broadcast to it. */
 DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape);
+/* The same into a view that is all zeros, without copying it. */
+DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape);
 /* One reference fewer to what recorded an array. Defined in 4_ops/dvt_tape.c, the room that knows nodes. */
 DVTI_FN void dvti_node_release(struct dvti_node *node);
 /* "float32 (2, 3) on gpu(0) made at main.c:42": for messages. */

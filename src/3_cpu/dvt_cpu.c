@@ -17,7 +17,7 @@ static bool dvti_cpu_run_fast(const dvti_launch *launch) {
     case DVTI_K_SOFTMAX:
         return dvti_fast_softmax(launch, simd);
     case DVTI_K_ELEMENTWISE:
-        return dvti_fast_transpose(launch, simd);
+        return dvti_fast_transpose(launch, simd) || dvti_fast_elementwise(launch, simd);
     default:
         return false;
     }

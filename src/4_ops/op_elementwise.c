@@ -97,8 +97,8 @@ static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int 
     if (!out && !(out = dvti_array_new(launch->name, shape, dtype, in[0]->storage->ctx)))
         return NULL;
     for (k = 0; k < n; k++)
-        launch->in[first + k] = dvti_view_broadcast(in[k], shape);
-    launch->out[0] = dvti_view_of(out);
+        dvti_view_broadcast_into(&launch->in[first + k], in[k], &shape);
+    dvti_view_broadcast_into(&launch->out[0], out, &shape);
     launch->n_out = 1;
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, launch) != DVT_OK)
         return NULL;

@@ -25,7 +25,7 @@
     M(asin, asin, 2)                                                                               \
     M(acos, acos, 1.5)                                                                             \
     M(atan, atan, 1.5)                                                                             \
-    M(erf, erf, 1.1)                                                                               \
+    M(erf, erf, 1.2)                                                                               \
     M(gelu, gelu_f64, 4.5)
 
 static inline double sigmoid_f64(double x) {

@@ -1,6 +1,6 @@
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
    block by block see neither dtypes nor strides. */
-#include "3_cpu/dvt_cpu.h"
+#include "3_cpu/simd/dvt_simd.h"
 
 static const int dvti_class_size[] = {4, 8, 8};
 static const dvt_dtype dvti_class_dtype[] = {DVT_F32, DVT_F64, DVT_I64};
@@ -46,6 +46,9 @@ DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64
 
 static void dvti_load_row(const void *src, dvt_dtype dtype, int64_t step, int64_t n,
                           dvti_class compute, void *dst) {
+    const dvti_simd *simd = compute == DVTI_F32 && step == 1 ? dvti_simd_now() : NULL;
+    if (simd && simd->load_row(src, dtype, n, (float *)dst))
+        return;
     if (compute == DVTI_F32)
         dvti_load_row_f32(src, dtype, step, n, (float *)dst);
     else if (compute == DVTI_F64)
@@ -56,6 +59,9 @@ static void dvti_load_row(const void *src, dvt_dtype dtype, int64_t step, int64_
 
 static void dvti_store_row(void *dst, dvt_dtype dtype, int64_t step, int64_t n, dvti_class compute,
                            const void *src) {
+    const dvti_simd *simd = compute == DVTI_F32 && step == 1 ? dvti_simd_now() : NULL;
+    if (simd && simd->store_row(dst, dtype, n, (const float *)src))
+        return;
     if (compute == DVTI_F32)
         dvti_store_row_f32(dst, dtype, step, n, (const float *)src);
     else if (compute == DVTI_F64)

@@ -409,8 +409,8 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
     plan.out = launch->out[0];
     plan.low = launch->f[1];
     plan.high = launch->f[2];
-    plan.low_int = dvti_ew_bound(plan.low, plan.out.dtype);
-    plan.high_int = dvti_ew_bound(plan.high, plan.out.dtype);
+    plan.low_int = plan.op == DVTI_OP_clip ? dvti_ew_bound(plan.low, plan.out.dtype) : 0;
+    plan.high_int = plan.op == DVTI_OP_clip ? dvti_ew_bound(plan.high, plan.out.dtype) : 0;
     plan.f = launch->f[0];
     plan.i = launch->i[1];
     for (k = 0; k < plan.n_in; k++) {

@@ -118,6 +118,9 @@ typedef struct dvti_simd {
     dvti_pooling_fn (*pool)(dvti_op op);
     /* n elements of float16 or, brain, bfloat16. */
     void (*widen_half)(const uint16_t *x, bool brain, int64_t n, float *to);
+    /* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
+    bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
+    bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);
 } dvti_simd;
 
 /* NULL: the reference computes. */
@@ -127,6 +130,7 @@ DVTI_FN const dvti_simd *dvti_simd_now(void);
 DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
 
 /* Whole launches by a tier's kernels. False: not one that they are made for, nothing is done. */
+DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
 DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd);

@@ -4,6 +4,7 @@
 #include "3_cpu/simd/angles.inl"
 #include "3_cpu/simd/powers.inl"
 #include "3_cpu/simd/elementwise.inl"
+#include "3_cpu/simd/rows.inl"
 #include "3_cpu/simd/gemm.inl"
 #include "3_cpu/simd/conv.inl"
 #include "3_cpu/simd/reduce.inl"
@@ -15,4 +16,5 @@
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(widen_half)};
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool),
+    V(widen_half),     V(load_row),      V(store_row)};

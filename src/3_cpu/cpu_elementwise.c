@@ -1,0 +1,112 @@
+/* Elementwise launches in float32 on the arrays themselves: by runs, along which every operand either stands in one piece or is one element.
+   Rows and columns that are broadcast are read where they are. Other launches go by blocks (ref/ref_elementwise.c), which use the same
+   loops. */
+#include "3_cpu/simd/dvt_simd.h"
+
+#define DVTI_RUN_LEAST 32 /* shorter runs cost more to find than a block to fill */
+
+typedef struct dvti_runs {
+    dvti_loop loop; /* but for the operands' places */
+    dvti_loop_fn run;
+    int n_in;
+    float scalar;
+    dvti_view in[3], out;
+} dvti_runs;
+
+static bool dvti_is_run(const dvti_view *view, int64_t size, bool input) {
+    int last = view->ndim - 1;
+    return view->dtype == DVT_F32 &&
+           (view->stride[last] == 1 || (input && view->stride[last] == 0)) &&
+           (view->dim[last] >= DVTI_RUN_LEAST || view->dim[last] == size);
+}
+
+static int64_t dvti_run_left(const dvti_view *view, const dvti_cursor *cursor) {
+    return view->dim[view->ndim - 1] - cursor->index[view->ndim - 1];
+}
+
+static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
+    const dvti_runs *runs = (const dvti_runs *)user;
+    dvti_loop loop = runs->loop;
+    dvti_cursor at[3], to = dvti_cursor_at(&runs->out, begin);
+    int k;
+    for (k = 0; k < runs->n_in; k++)
+        at[k] = dvti_cursor_at(&runs->in[k], begin);
+    for (; begin < end; begin += loop.n) {
+        loop.n = DVTI_MIN(end - begin, dvti_run_left(&runs->out, &to));
+        loop.out = (float *)runs->out.data + to.at;
+        for (k = 0; k < runs->n_in; k++) {
+            loop.in[k] = (const float *)runs->in[k].data + at[k].at;
+            loop.n = DVTI_MIN(loop.n, dvti_run_left(&runs->in[k], &at[k]));
+        }
+        runs->run(&loop);
+        dvti_cursor_advance(&to, &runs->out, loop.n);
+        for (k = 0; k < runs->n_in; k++)
+            dvti_cursor_advance(&at[k], &runs->in[k], loop.n);
+    }
+}
+
+/* Nanoseconds of an element: quick loops wait for memory. */
+static double dvti_runs_cost(dvti_op op) {
+    switch (op) {
+#define DVTI_COST_SAME 0.15
+#define DVTI_COST_NOBOOL 0.15
+#define DVTI_COST_BOOL 0.15
+#define DVTI_COST_FLOAT 0.5
+#define DVTI_ROW(name, rule, f, i, grad, lo, hi, doc)                                              \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_COST_##rule;
+        DVTI_UNARY_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+#undef DVTI_COST_SAME
+#undef DVTI_COST_NOBOOL
+#undef DVTI_COST_BOOL
+#undef DVTI_COST_FLOAT
+    case DVTI_OP_pow:
+    case DVTI_OP_atan2:
+    case DVTI_OP_mod:
+    case DVTI_OP_floor_div:
+        return 1.2;
+    default:
+        return 0.15;
+    }
+}
+
+DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd) {
+    dvti_runs runs;
+    int64_t size = dvti_view_size(&launch->out[0]);
+    int k;
+    if (launch->compute != DVTI_F32 || launch->out[0].dtype != DVT_F32 || size == 0)
+        return false;
+    runs.run = simd->loop_f32(launch->op);
+    if (!runs.run)
+        return false;
+    runs.n_in = launch->n_in;
+    runs.out = launch->out[0];
+    dvti_merge_axes(&runs.out);
+    if (!dvti_is_run(&runs.out, size, false))
+        return false;
+    for (k = 0; k < runs.n_in; k++) {
+        dvti_view *in = &runs.in[k];
+        if (k == (int)launch->i[0] - 1) {
+            runs.scalar = (float)launch->f[0];
+            in->data = &runs.scalar;
+            in->dtype = DVT_F32;
+            in->ndim = 1;
+            in->dim[0] = size;
+            in->stride[0] = 0;
+        } else {
+            *in = launch->in[k];
+            dvti_merge_axes(in);
+        }
+        if (!dvti_is_run(in, size, true))
+            return false;
+        runs.loop.step[k] = (int)in->stride[in->ndim - 1];
+    }
+    runs.loop.op = launch->op;
+    runs.loop.low = launch->f[1];
+    runs.loop.high = launch->f[2];
+    dvti_parallel_for(size, dvti_runs_cost(launch->op), dvti_runs_range, &runs);
+    return true;
+}
+
+#undef DVTI_RUN_LEAST

@@ -1,0 +1,82 @@
+/* Rows of the smaller dtypes to floats and back, as ref_element.c does it. What the vocabulary has no word for is left to the compiler, in
+   loops of 16 that it vectorises. False: a dtype that is left to the reference. */
+#define DVTI_LANES(value)                                                                          \
+    for (k = 0; k < 16; k++)                                                                       \
+        value;
+
+static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) {
+    const int64_t size = dvt_dtype_size(dtype);
+    const char *from = (const char *)src;
+    char few[16 * 4] = {0};
+    int32_t lane[16];
+    int k;
+    if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
+        dtype != DVT_I8 && dtype != DVT_BOOL)
+        return false;
+    for (; n > 0; n -= 16, from += 16 * size, to += 16) {
+        const char *p = from;
+        V(f) value;
+        if (n < 16) {
+            memcpy(few, from, (size_t)(n * size));
+            p = few;
+        }
+        if (dtype == DVT_F16)
+            value = V(load_f16)((const uint16_t *)(const void *)p);
+        else if (dtype == DVT_BF16)
+            value = V(load_bf16)((const uint16_t *)(const void *)p);
+        else if (dtype == DVT_I32)
+            value = V(to_f)(V(iload)((const int32_t *)(const void *)p));
+        else {
+            if (dtype == DVT_I8)
+                DVTI_LANES(lane[k] = ((const signed char *)p)[k])
+            else
+                DVTI_LANES(lane[k] = ((const unsigned char *)p)[k])
+            value = V(to_f)(V(iload)(lane));
+            if (dtype == DVT_BOOL)
+                value = V(truth)(V(nonzero)(value));
+        }
+        if (n < 16)
+            V(store_n)(to, n, value);
+        else
+            V(store)(to, value);
+    }
+    return true;
+}
+
+/* Without the fraction, within the bounds; NaN is 0. The largest int32 has no float. */
+DVTI_INLINE V(i) V(whole)(V(f) a, float low, float high) {
+    V(i) whole = V(to_i)(V(trunc)(V(select)(V(unord)(a, a), V(zero)(), V(within)(a, low, high))));
+    return high > 255 ? V(iselect)(V(ge)(a, V(set)(high)), V(iset)(INT32_MAX), whole) : whole;
+}
+
+static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from) {
+    const int64_t size = dvt_dtype_size(dtype);
+    char *to = (char *)dst, few[16 * 4];
+    int32_t lane[16];
+    int k;
+    if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
+        dtype != DVT_I8 && dtype != DVT_BOOL)
+        return false;
+    for (; n > 0; n -= 16, from += 16, to += 16 * size) {
+        const V(f) a = n < 16 ? V(load_n)(from, n) : V(load)(from);
+        char *p = n < 16 ? few : to;
+        if (dtype == DVT_F16)
+            V(store_f16)((uint16_t *)(void *)p, a);
+        else if (dtype == DVT_BF16)
+            V(store_bf16)((uint16_t *)(void *)p, a);
+        else if (dtype == DVT_I32)
+            V(istore)((int32_t *)(void *)p, V(whole)(a, -2147483648.f, 2147483648.f));
+        else {
+            if (dtype == DVT_BOOL)
+                V(istore)(lane, V(iselect)(V(nonzero)(a), V(iset)(1), V(iset)(0)));
+            else
+                V(istore)(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
+            DVTI_LANES(p[k] = (char)lane[k])
+        }
+        if (n < 16)
+            memcpy(to, few, (size_t)(n * size));
+    }
+    return true;
+}
+
+#undef DVTI_LANES

@@ -1,0 +1,146 @@
+/* Rows of other dtypes to floats and back, on every tier as the reference does it; and launches whose operands are broadcast. */
+#include "tiers.h"
+
+enum { ALL = 65536 };
+
+static const dvt_dtype row_dtypes[] = {DVT_F16, DVT_BF16, DVT_I32, DVT_U8, DVT_I8, DVT_BOOL};
+
+static void check_row(const dvti_simd *tier, dvt_dtype dtype, const float *got,
+                      const float *expected, int n) {
+    int i, bad = -1;
+    for (i = 0; i < n; i++)
+        if (!same_bits_f32(got[i], expected[i]))
+            bad = i;
+    dvt_test_check(bad < 0, __FILE__, __LINE__, "%s, %s: element %d is %.9g, expected %.9g",
+                   tier->name, dvt_dtype_name(dtype), bad, bad < 0 ? 0 : (double)got[bad],
+                   bad < 0 ? 0 : (double)expected[bad]);
+}
+
+/* All bit patterns of the short dtypes; of int32 as many. */
+DVT_TEST(rows_of_other_dtypes_become_floats) {
+    static uint16_t bits[ALL];
+    static int32_t whole[ALL];
+    static float got[ALL], expected[ALL];
+    int i, d;
+    for (i = 0; i < ALL; i++) {
+        bits[i] = (uint16_t)i;
+        whole[i] = (int32_t)((uint32_t)i * 65521u);
+    }
+    for (d = 0; d < 6; d++) {
+        const dvt_dtype dtype = row_dtypes[d];
+        const void *from = dtype == DVT_I32 ? (const void *)whole : (const void *)bits;
+        dvti_load_row_f32(from, dtype, 1, ALL, expected);
+        FOR_EACH_TIER({
+            CHECK(tier->load_row(from, dtype, ALL, got));
+            check_row(tier, dtype, got, expected, ALL);
+        });
+    }
+}
+
+DVT_TEST(floats_become_rows_of_other_dtypes) {
+    static const float special[] = {
+        0.f,    -0.f,   0.5f,         -0.5f,          254.5f,   255.f,
+        256.f,  -129.f, 2147483648.f, -2147483648.f,  INFINITY, -INFINITY,
+        NAN,    1e-40f, 65519.f,      65520.f,        6e-8f,    2.9e-8f,
+        3.1e9f, -3e9f,  2147483520.f, 1.00048828125f, 127.9f,   -128.9f};
+    static float from[ALL];
+    static char got[ALL * 4], expected[ALL * 4];
+    int i, d;
+    for (i = 0; i < ALL; i++)
+        from[i] = i < 24  ? special[i]
+                  : i % 3 ? (float)dvt_test_random(-300, 300)
+                  : i % 2 ? (float)(exp2(dvt_test_random(-30, 40)) * dvt_test_random(-1, 1))
+                          : (float)dvt_test_random(-7e4, 7e4);
+    for (d = 0; d < 6; d++) {
+        const dvt_dtype dtype = row_dtypes[d];
+        const size_t bytes = (size_t)(ALL * dvt_dtype_size(dtype));
+        memset(expected, 0, sizeof expected);
+        dvti_store_row_f32(expected, dtype, 1, ALL, from);
+        FOR_EACH_TIER({
+            memset(got, 0, sizeof got);
+            CHECK(tier->store_row(got, dtype, ALL, from));
+            for (i = 0; i < (int)bytes && got[i] == expected[i]; i++) {
+            }
+            dvt_test_check(i == (int)bytes, __FILE__, __LINE__, "%s, %s: byte %d of %d differs",
+                           tier->name, dvt_dtype_name(dtype), i, (int)bytes);
+        });
+    }
+}
+
+/* Neither reads nor writes beyond the last element. */
+DVT_TEST(rows_stay_in_their_memory) {
+    guard small = guard_new(4 * 40), floats = guard_new(4 * 40);
+    int n, d;
+    for (n = 1; n <= 40; n++)
+        for (d = 0; d < 6; d++) {
+            const size_t bytes = (size_t)(n * dvt_dtype_size(row_dtypes[d]));
+            void *row = guard_end(small, bytes);
+            float *to = (float *)guard_end(floats, sizeof(float) * (size_t)n);
+            memset(row, 0, bytes);
+            FOR_EACH_TIER({
+                CHECK(tier->load_row(row, row_dtypes[d], n, to));
+                CHECK(tier->store_row(row, row_dtypes[d], n, to));
+            });
+        }
+    guard_free(small);
+    guard_free(floats);
+}
+
+static void broadcast_launch(dvti_launch *launch, const float *a, const float *b, float *out,
+                             const int64_t *dim, const int64_t *sa, const int64_t *sb) {
+    int i;
+    memset(launch, 0, sizeof *launch);
+    launch->kernel = DVTI_K_ELEMENTWISE;
+    launch->op = DVTI_OP_sub;
+    launch->compute = DVTI_F32;
+    launch->n_in = 2;
+    launch->n_out = 1;
+    launch->in[0].data = (void *)(uintptr_t)a;
+    launch->in[1].data = (void *)(uintptr_t)b;
+    launch->out[0].data = out;
+    for (i = 0; i < 3; i++) {
+        launch->in[0].dim[i] = launch->in[1].dim[i] = launch->out[0].dim[i] = dim[i];
+        launch->in[0].stride[i] = sa[i];
+        launch->in[1].stride[i] = sb[i];
+    }
+    launch->in[0].ndim = launch->in[1].ndim = launch->out[0].ndim = 3;
+    launch->in[0].dtype = launch->in[1].dtype = launch->out[0].dtype = DVT_F32;
+    launch->out[0].stride[2] = 1;
+    launch->out[0].stride[1] = dim[2];
+    launch->out[0].stride[0] = dim[1] * dim[2];
+}
+
+/* Every pattern of repeated axes, with runs that are long and short. */
+DVT_TEST(broadcast_operands_of_every_tier) {
+    static const int64_t dims[][3] = {{1, 3, 4},   {3, 5, 40}, {2, 33, 64},
+                                      {7, 1, 100}, {1, 1, 1},  {4, 50, 1}};
+    static float a[5000], b[5000], expected[5000], got[5000];
+    dvti_launch launch;
+    int s, pattern, axis, i;
+    for (i = 0; i < 5000; i++) {
+        a[i] = (float)dvt_test_random(-9, 9);
+        b[i] = (float)dvt_test_random(-9, 9);
+    }
+    for (s = 0; s < 6; s++)
+        for (pattern = 0; pattern < 64; pattern++) {
+            const int64_t *dim = dims[s], size = dim[0] * dim[1] * dim[2];
+            int64_t stride[2][3], next[2] = {1, 1};
+            for (axis = 2; axis >= 0; axis--)
+                for (i = 0; i < 2; i++) {
+                    const bool repeats = pattern >> (3 * i + axis) & 1;
+                    stride[i][axis] = repeats ? 0 : next[i];
+                    next[i] *= repeats ? 1 : dim[axis];
+                }
+            broadcast_launch(&launch, a, b, expected, dim, stride[0], stride[1]);
+            CHECK(dvt_set_cpu_isa("reference") == DVT_OK);
+            dvti_cpu_run(&launch);
+            launch.out[0].data = got;
+            FOR_EACH_TIER({
+                CHECK(dvt_set_cpu_isa(tier->name) == DVT_OK);
+                memset(got, 0, sizeof got);
+                dvti_cpu_run(&launch);
+                CHECK(memcmp(got, expected, sizeof(float) * (size_t)size) == 0);
+            });
+            CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+        }
+}
