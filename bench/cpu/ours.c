@@ -217,7 +217,7 @@ static const char *find_conv(const char *a, state *s, runner_case *c) {
     int64_t n = argument(a, "n", 1), ch = argument(a, "c", 1), h = argument(a, "h", 1);
     int64_t w = argument(a, "w", h), o = argument(a, "o", 1), k = argument(a, "k", 1);
     s->conv.stride[0] = (int)argument(a, "stride", 1);
-    s->conv.padding[0] = (int)argument(a, "pad", 0);
+    s->conv.padding[0] = s->conv.padding[1] = (int)argument(a, "pad", 0);
     s->backward = argument(a, "backward", 0) != 0;
     s->in[0] = input(DVT_SHAPE(n, ch, h, w), 1, -1, 1);
     s->in[1] = input(DVT_SHAPE(o, ch, k, k), 2, -1, 1);

@@ -86,6 +86,10 @@ static void dvti_cv_strip_shape(dvti_cv *p) {
     p->pointwise = !forth && p->dtype == DVT_F32 && p->kernel == 1 && !p->padding[0] &&
                    !p->padding[1] && p->stride[0] == 1 && p->stride[1] == 1;
     p->depthwise = forth && p->dtype == DVT_F32 && p->cg == 1 && p->og == 1;
+    /* Rows of windows that fill vectors: with few channels out, a copy of the patches costs more than the lanes that stay empty. LeNet's
+       first layer gains a sixth, with 6 channels a third. */
+    p->direct = p->launch->op == DVTI_OP_conv2d && p->dtype == DVT_F32 && p->og <= 40 &&
+                p->ow >= 16 && (p->ow % 16 == 0 || p->ow % 16 >= 8);
     p->phases = p->kw == 1 || p->dilation[1] % p->stride[1] == 0 ? 1 : p->stride[1];
     p->wide = dvti_cv_cuts(reach, p->stride[1]);
     p->pitch = p->in_place ? p->w : p->phases * p->wide;
@@ -214,14 +218,14 @@ static void dvti_cv_layout(dvti_cv *p) {
     if (!p->in_place && !p->pointwise)
         dvti_cv_take(&p->area, strip + DVTI_CONV_SLACK, f);
     p->panel_at = p->area;
-    if (op == DVTI_OP_conv2d) {
+    if (op == DVTI_OP_conv2d && !p->direct) {
         dvti_cv_take(&p->area, deep * (cols + DVTI_CONV_SLACK), f);
         p->sums_at = dvti_cv_take(&p->area, p->outs * cols, f);
     } else if (op == DVTI_OP_conv2d_data) {
         int64_t tile = DVTI_MAX(1, DVTI_CV_TILE / p->kernel) * p->kernel;
         dvti_cv_take(&p->area, p->og * cols, f);
         p->sums_at = dvti_cv_take(&p->area, p->pointwise ? 0 : tile * cols, f);
-    } else {
+    } else if (op == DVTI_OP_conv2d_weight) {
         deep = DVTI_MIN(DVTI_CV_DEPTH, p->images * p->rows * p->ow);
         dvti_cv_take(&p->area, deep * dvti_cv_cuts(p->outs, cols) * cols, f);
         p->panel_row = dvti_cv_up(deep) + 16;
