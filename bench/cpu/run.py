@@ -140,6 +140,18 @@ def machine():
     return f"{model}, {len(os.sched_getaffinity(0))} threads; {compiler}"
 
 
+def versions(python):
+    """Of the Python libraries and of Debian's packages."""
+    text = []
+    for package in ("torch", "numpy", "jax", "numexpr"):
+        found = subprocess.run([python, "-c", f"import importlib.metadata as m; print(m.version('{package}'))"], capture_output=True, text=True)
+        text += [f"{package} {found.stdout.strip()}"] if found.returncode == 0 else []
+    for package in ("libopenblas0-pthread", "libblis4-pthread", "libdnnl2", "libxsmm-dev"):
+        found = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True)
+        text += [f"{package} {found.stdout.strip()}"] if found.returncode == 0 and found.stdout.strip() else []
+    return ", ".join(text)
+
+
 def main():
     parse = argparse.ArgumentParser()
     parse.add_argument("--build", required=True)
@@ -154,9 +166,10 @@ def main():
     everybody = Participants(a.build, a.python)
     width = len(os.sched_getaffinity(0))
     text = [f"# cpu() beside other libraries, {datetime.date.today()}\n",
-            f"Machine: {machine()}. Command: `make bench-cpu{' SHORT=1' if a.short else ''}`. Medians of {samples} samples taken in turn; "
+            f"Machine: {machine()}. Command: `make bench-cpu{' SHORT=1' if a.short else ''}`. Peers: {versions(a.python)}. Medians of {samples} samples taken in turn; "
             "every result was compared with float64 in the same run. Larger is better; the column in bold is devtensor over the best peer.\n"]
     charts, all_off = {}, 0
+    summary = ["| | threads | rows | geometric mean | lowest |\n|---|---|---|---|---|"]
     with tempfile.TemporaryDirectory() as folder:
         for group in dict.fromkeys(r.group for r in rows):
             text.append(f"## {group}\n")
@@ -173,8 +186,11 @@ def main():
                     part, ratios = table(measured, threads)
                     text.append(part)
                     if ratios:
+                        summary.append(f"| {group} | {threads} | {len(ratios)} | **{statistics.geometric_mean(ratios):.2f}** | "
+                                       f"{min(ratios):.2f} |")
                         charts[f"{group}, {threads} thread{'s' if threads > 1 else ''}"] = measured
     everybody.end()
+    text.insert(2, "## Summary\n\n" + "\n".join(summary) + "\n")
     text += [f"{name} {why}.\n" for name, why in everybody.missing.items()]
     document = "\n".join(text)
     print(document)
@@ -183,6 +199,7 @@ def main():
         with open(stem + ".md", "w", encoding="utf-8") as file:
             file.write(document)
         bars(stem + ".svg", charts)
+        print(f"wrote {stem}.md and {stem}.svg")
     return 1 if all_off else 0
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the comparison wants, where it can, and runs it. Environment: BUILD, PYTHON; ROW, SHORT, THREADS, OUT as run.py has them.
-# What is missing in the end is left out of the table, which says so.
+# What is missing in the end is left out of the table, which says so. bench/cpu/readme.py TABLE README.md puts its summary into the README.
 : "${BUILD:=build/release}" "${PYTHON:=python3}"
 here=$(dirname "$0")
 command -v "$PYTHON" >/dev/null 2>&1 || { echo "the comparison needs Python 3; it is left out"; exit 0; }

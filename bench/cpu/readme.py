@@ -1,0 +1,30 @@
+"""Puts the summary of a table of run.py into the README, between its two markers: readme.py TABLE README."""
+import os
+import re
+import sys
+
+
+def main():
+    table, readme = sys.argv[1:]
+    with open(table, encoding="utf-8") as file:
+        text = file.read()
+    machine = re.search(r"^Machine: (.*?)\. Command: (`.*?`)", text, re.M)
+    summary = re.search(r"^## Summary\n\n(.*?)\n\n", text, re.M | re.S)
+    if not machine or not summary:
+        sys.exit(f"{table} has no machine or no summary: it was not written by run.py, or by a run that ended early")
+    relative = os.path.relpath(table, os.path.dirname(os.path.abspath(readme)))
+    part = (f"{machine[1]}, {os.path.basename(table)[:10]}: speed over the best peer of each row (above 1: devtensor is faster).\n\n"
+            f"{summary[1]}\n\nAll rows, peers and their versions: [{relative}]({relative}), drawn in "
+            f"[{relative[:-3]}.svg]({relative[:-3]}.svg). Command: {machine[2]}.")
+    with open(readme, encoding="utf-8") as file:
+        old = file.read()
+    begin, end = "<!-- bench-cpu: begin -->", "<!-- bench-cpu: end -->"
+    if begin not in old or end not in old:
+        sys.exit(f"{readme} has no markers {begin} and {end}")
+    new = old[:old.index(begin)] + begin + "\n" + part + "\n" + old[old.index(end):]
+    with open(readme, "w", encoding="utf-8") as file:
+        file.write(new)
+
+
+if __name__ == "__main__":
+    main()
