@@ -8464,6 +8464,41 @@ static double dvti_runs_cost(dvti_op op) {
     }
 }
 
+static bool dvti_is_plain(const dvti_view *view) {
+    int64_t stride = 1;
+    int i;
+    for (i = view->ndim - 1; i >= 0; i--) {
+        if (view->stride[i] != stride && view->dim[i] != 1)
+            return false;
+        stride *= view->dim[i];
+    }
+    return view->dtype == DVT_F32;
+}
+
+/* Small arrays in C order, the commonest of all: neither axes nor threads to think about. */
+static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, int64_t size) {
+    float scalar = (float)launch->f[0];
+    dvti_loop loop;
+    int k;
+    if ((double)size * dvti_runs_cost(launch->op) > DVTI_PARALLEL_NS ||
+        !dvti_is_plain(&launch->out[0]))
+        return false;
+    for (k = 0; k < launch->n_in; k++) {
+        bool repeated = k == (int)launch->i[0] - 1;
+        if (!repeated && !dvti_is_plain(&launch->in[k]))
+            return false;
+        loop.in[k] = repeated ? &scalar : launch->in[k].data;
+        loop.step[k] = !repeated;
+    }
+    loop.op = launch->op;
+    loop.out = launch->out[0].data;
+    loop.n = size;
+    loop.low = launch->f[1];
+    loop.high = launch->f[2];
+    run(&loop);
+    return true;
+}
+
 DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd) {
     dvti_runs runs;
     int64_t size = dvti_view_size(&launch->out[0]);
@@ -8473,6 +8508,8 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
     runs.run = simd->loop_f32(launch->op);
     if (!runs.run)
         return false;
+    if (dvti_small_elementwise(launch, runs.run, size))
+        return true;
     runs.n_in = launch->n_in;
     runs.out = launch->out[0];
     dvti_merge_axes(&runs.out);
