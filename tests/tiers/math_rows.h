@@ -7,7 +7,7 @@
 
 /* name, function of double, bound */
 #define MATH_TABLE(M)                                                                              \
-    M(exp, exp, 1)                                                                                 \
+    M(exp, exp, 0.8)                                                                               \
     M(exp2, exp2, 1)                                                                               \
     M(expm1, expm1, 1.5)                                                                           \
     M(log, log, 1)                                                                                 \

@@ -4,6 +4,10 @@
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
 #elif defined(__GNUC__)
+/* Its own headers leave registers undefined on purpose. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC optimize("O2,fp-contract=off")
 #pragma GCC target("avx2,fma,f16c")
@@ -23,5 +27,6 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #pragma clang attribute pop
 #elif defined(__GNUC__)
 #pragma GCC pop_options
+#pragma GCC diagnostic pop
 #endif
 #endif

@@ -6,6 +6,10 @@
     __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c"))),                   \
     apply_to = function)
 #elif defined(__GNUC__)
+/* Its own headers leave registers undefined on purpose. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC optimize("O2,fp-contract=off")
 #pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")
@@ -25,5 +29,6 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #pragma clang attribute pop
 #elif defined(__GNUC__)
 #pragma GCC pop_options
+#pragma GCC diagnostic pop
 #endif
 #endif
