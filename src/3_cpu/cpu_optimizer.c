@@ -22,16 +22,16 @@ static void dvti_update_range(void *user, int64_t begin, int64_t end) {
 
 static void dvti_update_constants(const dvti_launch *l, dvti_update *step) {
     bool adam = l->op == DVTI_OP_adam || l->op == DVTI_OP_adamw;
-    step->rate = (float)l->f[adam ? 7 : 0];
-    step->decay = (float)(l->op == DVTI_OP_adamw ? l->f[0] * l->f[1] : l->f[1]);
-    step->rescale = (float)l->f[2];
-    step->clip = l->f[3] > 0 ? (float)l->f[3] : INFINITY;
+    step->rate = l->f[adam ? 7 : 0];
+    step->decay = (l->op == DVTI_OP_adamw ? l->f[0] * l->f[1] : l->f[1]);
+    step->rescale = l->f[2];
+    step->clip = l->f[3] > 0 ? l->f[3] : INFINITY;
     step->flag = l->op == DVTI_OP_adamw || (l->op == DVTI_OP_sgd && l->i[0]);
-    step->c[0] = (float)l->f[4];
-    step->c[1] = (float)l->f[5];
-    step->c[2] = (float)(1 - l->f[4]);
-    step->c[3] = (float)(1 - l->f[5]);
-    step->c[4] = (float)l->f[6];
+    step->c[0] = l->f[4];
+    step->c[1] = l->f[5];
+    step->c[2] = (1 - l->f[4]);
+    step->c[3] = (1 - l->f[5]);
+    step->c[4] = l->f[6];
 }
 
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd) {
@@ -47,8 +47,8 @@ DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *sim
     dvti_update_constants(launch, &plan.step);
     plan.step.g = (const float *)launch->in[0].data;
     plan.step.w = (float *)launch->out[0].data;
-    for (k = 0; k < plan.states; k++)
-        plan.step.s[k] = (float *)launch->out[1 + k].data;
+    for (k = 0; k < 2; k++)
+        plan.step.s[k] = k < plan.states ? (float *)launch->out[1 + k].data : NULL;
     dvti_parallel_for(dvti_view_size(&launch->out[0]), 0.08 + 0.15 * plan.states, dvti_update_range,
                       &plan);
     return true;

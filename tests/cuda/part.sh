@@ -54,7 +54,8 @@ compile() { # what run.sh there says of both; by the toolkit's NVRTC, because th
     script "cuda/compile" env BUILD="$W/build" sh tests/cuda/compile/run.sh "$@"
 }
 
-card() { # the tests of one file; a card is fast enough for all of it
+card() { # the tests of one file, compared with cpu()'s reference loops; a card is fast enough for all of it
+    export DEVTENSOR_ISA=reference
     [ -z "$CARD" ] || export DVT_TEST_FULL=1
     script "cuda/test_card_$1.c" "$LIBRARY_BUILD/cuda/tests" "test_card_$1.c"
 }

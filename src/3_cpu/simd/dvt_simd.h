@@ -62,12 +62,13 @@ typedef struct dvti_fold {
                     int64_t *at);
 } dvti_fold;
 
-/* One step of n weights w with gradients g and state s, in place; clip may be infinite. What c and flag are, each step says. */
+/* One step of n weights w with gradients g and state s, in place; s[k] is NULL for state that there is none; clip may be infinite. What c
+   and flag are, each step says. */
 typedef struct dvti_update {
     const float *g;
-    float *w, *s[3];
+    float *w, *s[2];
     int64_t n;
-    float rate, decay, rescale, clip, c[5];
+    double rate, decay, rescale, clip, c[5];
     bool flag;
 } dvti_update;
 

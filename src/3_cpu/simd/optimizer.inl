@@ -1,4 +1,5 @@
-/* Optimiser steps in float, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c. */
+/* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
+   computed in double in that order, and rounded once per array: a step has the same bits on every device. */
 
 DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
     if (n >= 16)
@@ -7,70 +8,99 @@ DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
         V(store_n)(x, n, a);
 }
 
-/* The weight and up to two state values, read and written again around the statement; g is rescaled and clipped, NaN stays. */
-#define DVTI_STEP(name, states, ...)                                                               \
-    static void V(step_##name)(const dvti_update *step) {                                            \
-        const V(f) rescale = V(set)(step->rescale), clip = V(set)(step->clip);                     \
-        const V(f) rate = V(set)(step->rate), decay = V(set)(step->decay);                         \
-        const V(f) c0 = V(set)(step->c[0]), c1 = V(set)(step->c[1]), c2 = V(set)(step->c[2]);      \
-        const V(f) c3 = V(set)(step->c[3]), c4 = V(set)(step->c[4]);                               \
-        const bool flag = step->flag;                                                              \
-        int64_t at, n;                                                                             \
-        (void)c0, (void)c1, (void)c2, (void)c3, (void)c4, (void)flag;                              \
+/* Eight elements: the gradient, the weight, up to two values of state. */
+typedef struct V(step_half) {
+    V(d) g, w, s[2];
+} V(step_half);
+
+DVTI_INLINE V(d) V(step_gradient)(const dvti_update *step, V(d) g) {
+    const V(d) clip = V(dset)(step->clip);
+    g = V(dmul)(V(dset)(step->rescale), g);
+    return V(dmax)(V(dneg)(clip), V(dmin)(clip, g)); /* NaN stays */
+}
+
+DVTI_INLINE V(d) V(step_decayed)(const dvti_update *step, const V(step_half) * e) {
+    return V(dadd)(e->g, V(dmul)(V(dset)(step->decay), e->w));
+}
+
+/* c[0] momentum; flag: Nesterov */
+DVTI_INLINE void V(half_sgd)(const dvti_update *step, V(step_half) * e) {
+    const V(d) momentum = V(dset)(step->c[0]);
+    V(d) change = V(dmul)(V(dset)(-step->rate), V(step_decayed)(step, e));
+    if (!step->s[0]) {
+        e->w = V(dadd)(e->w, change);
+        return;
+    }
+    e->s[0] = V(dadd)(V(dmul)(momentum, e->s[0]), change);
+    change = step->flag ? V(dadd)(V(dmul)(momentum, e->s[0]), change) : e->s[0];
+    e->w = V(dadd)(e->w, change);
+}
+
+/* c[0] beta1, c[1] beta2, c[2] and c[3] one less them, c[4] epsilon; rate is the corrected one. flag: AdamW, whose decay has the
+   plain rate as a factor already. */
+DVTI_INLINE void V(half_adam)(const dvti_update *step, V(step_half) * e) {
+    V(d) h = step->flag ? e->g : V(step_decayed)(step, e), change;
+    e->s[0] = V(dadd)(V(dmul)(V(dset)(step->c[0]), e->s[0]), V(dmul)(V(dset)(step->c[2]), h));
+    e->s[1] = V(dadd)(V(dmul)(V(dset)(step->c[1]), e->s[1]),
+                      V(dmul)(V(dmul)(V(dset)(step->c[3]), h), h));
+    change = V(ddiv)(V(dmul)(V(dset)(step->rate), e->s[0]),
+                     V(dadd)(V(dsqrt)(e->s[1]), V(dset)(step->c[4])));
+    if (step->flag)
+        change = V(dadd)(change, V(dmul)(V(dset)(step->decay), e->w));
+    e->w = V(dsub)(e->w, change);
+}
+
+/* c[0] rho, c[2] one less it, c[4] epsilon */
+DVTI_INLINE void V(half_rmsprop)(const dvti_update *step, V(step_half) * e) {
+    V(d) h = V(step_decayed)(step, e);
+    e->s[0] = V(dadd)(V(dmul)(V(dset)(step->c[0]), e->s[0]),
+                      V(dmul)(V(dmul)(V(dset)(step->c[2]), h), h));
+    e->w = V(dsub)(e->w, V(ddiv)(V(dmul)(V(dset)(step->rate), h),
+                                 V(dsqrt)(V(dadd)(e->s[0], V(dset)(step->c[4])))));
+}
+
+DVTI_INLINE void V(half_adagrad)(const dvti_update *step, V(step_half) * e) {
+    V(d) change;
+    e->s[0] = V(dadd)(e->s[0], V(dmul)(e->g, e->g));
+    change = V(ddiv)(e->g, V(dsqrt)(V(dadd)(e->s[0], V(dset)(step->c[4]))));
+    change = V(dadd)(change, V(dmul)(V(dset)(step->decay), e->w));
+    e->w = V(dsub)(e->w, V(dmul)(V(dset)(step->rate), change));
+}
+
+#define DVTI_STEP(name)                                                                            \
+    static void V(step_##name)(const dvti_update *step) {                                          \
+        int64_t at;                                                                                \
         for (at = 0; at < step->n; at += 16) {                                                     \
-            V(f) g, w, s0 = rate, s1 = rate;                                                       \
-            n = step->n - at;                                                                      \
-            g = V(mul)(V(load_upto)(step->g + at, n), rescale);                                    \
-            g = V(max)(V(neg)(clip), V(min)(clip, g));                                             \
-            w = V(load_upto)(step->w + at, n);                                                     \
-            if (states > 0)                                                                        \
-                s0 = V(load_upto)(step->s[0] + at, n);                                             \
-            if (states > 1)                                                                        \
-                s1 = V(load_upto)(step->s[1] + at, n);                                             \
-            __VA_ARGS__                                                                            \
-            V(store_upto)(step->w + at, n, w);                                                     \
-            if (states > 0)                                                                        \
-                V(store_upto)(step->s[0] + at, n, s0);                                             \
-            if (states > 1)                                                                        \
-                V(store_upto)(step->s[1] + at, n, s1);                                             \
+            const int64_t n = step->n - at;                                                        \
+            V(f) g = V(load_upto)(step->g + at, n), w = V(load_upto)(step->w + at, n);             \
+            V(step_half) low, high;                                                                \
+            int k;                                                                                 \
+            low.g = V(step_gradient)(step, V(widen_low)(g));                                       \
+            high.g = V(step_gradient)(step, V(widen_high)(g));                                     \
+            low.w = V(widen_low)(w);                                                               \
+            high.w = V(widen_high)(w);                                                             \
+            for (k = 0; k < 2; k++) {                                                              \
+                V(f) s = step->s[k] ? V(load_upto)(step->s[k] + at, n) : V(zero)();                \
+                low.s[k] = V(widen_low)(s);                                                        \
+                high.s[k] = V(widen_high)(s);                                                      \
+            }                                                                                      \
+            V(half_##name)(step, &low);                                                            \
+            V(half_##name)(step, &high);                                                           \
+            V(store_upto)(step->w + at, n, V(narrow)(low.w, high.w));                              \
+            for (k = 0; k < 2; k++)                                                                \
+                if (step->s[k])                                                                    \
+                    V(store_upto)(step->s[k] + at, n, V(narrow)(low.s[k], high.s[k]));             \
         }                                                                                          \
     }
-
-DVTI_STEP(sgd, 0, { w = V(fnma)(rate, V(fma)(decay, w, g), w); })
-
-/* c0 momentum; flag: Nesterov */
-DVTI_STEP(momentum, 1, {
-    V(f) change = V(mul)(V(neg)(rate), V(fma)(decay, w, g));
-    s0 = V(fma)(c0, s0, change);
-    w = V(add)(w, flag ? V(fma)(c0, s0, change) : s0);
-})
-
-/* c0 beta1, c1 beta2, c2 and c3 one less them, c4 epsilon; rate is the corrected one. flag: AdamW, whose decay has the plain
-   rate as a factor already. */
-DVTI_STEP(adam, 2, {
-    V(f) h = flag ? g : V(fma)(decay, w, g), change;
-    s0 = V(fma)(c0, s0, V(mul)(c2, h));
-    s1 = V(fma)(c1, s1, V(mul)(V(mul)(c3, h), h));
-    change = V(div)(V(mul)(rate, s0), V(add)(V(sqrt)(s1), c4));
-    w = V(sub)(w, flag ? V(fma)(decay, w, change) : change);
-})
-
-/* c0 rho, c2 one less it, c4 epsilon */
-DVTI_STEP(rmsprop, 1, {
-    V(f) h = V(fma)(decay, w, g);
-    s0 = V(fma)(c0, s0, V(mul)(V(mul)(c2, h), h));
-    w = V(sub)(w, V(div)(V(mul)(rate, h), V(sqrt)(V(add)(s0, c4))));
-})
-
-DVTI_STEP(adagrad, 1, {
-    s0 = V(fma)(g, g, s0);
-    w = V(fnma)(rate, V(fma)(decay, w, V(div)(g, V(sqrt)(V(add)(s0, c4)))), w);
-})
+DVTI_STEP(sgd)
+DVTI_STEP(adam)
+DVTI_STEP(rmsprop)
+DVTI_STEP(adagrad)
 
 static dvti_update_fn V(step)(dvti_op op, int states) {
     switch ((int)op) {
     case DVTI_OP_sgd:
-        return states ? V(step_momentum) : V(step_sgd);
+        return V(step_sgd);
     case DVTI_OP_adam:
     case DVTI_OP_adamw:
         return V(step_adam);
