@@ -4863,8 +4863,9 @@ DVTI_FN void dvti_thread_join(dvti_thread thread) {
     U(erf, FLOAT, F(erf)(x), 0,                                                                    \
       dvt_mul(g, dvt_mul_scalar(dvt_exp(dvt_neg(dvt_square(x))), 1.12837916709551257390)), -2, 2,  \
       "error function")                                                                            \
-    U(gelu, FLOAT, C(0.5) * x * (C(1) + F(erf)(x * C(0.70710678118654752440))), 0,                 \
-      dvti_grad_gelu(g, x), -2, 2, "x times the normal distribution function of x")                \
+    U(gelu, FLOAT,                                                                                 \
+      x < -DVTI_LARGEST ? C(-0.0) : C(0.5) * x * (C(1) + F(erf)(x * C(0.70710678118654752440))),   \
+      0, dvti_grad_gelu(g, x), -2, 2, "x times the normal distribution function of x")             \
     U(isnan, BOOL, x != x, 0, dvti_no_gradient(g), -1, 1, "is NaN")                                \
     U(isinf, BOOL, F(fabs)(x) > DVTI_LARGEST, 0, dvti_no_gradient(g), -1, 1, "is infinite")        \
     U(isfinite, BOOL, F(fabs)(x) <= DVTI_LARGEST, 1, dvti_no_gradient(g), -1, 1,                   \
@@ -7089,6 +7090,8 @@ DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_softmax(const dvti_launch *launch);
 DVTI_FN void dvti_ref_matmul(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_matmul_workspace(const dvti_launch *launch, int threads);
+/* One b for the whole batch, and a's matrices one below the other: that is one tall matrix. */
+DVTI_FN bool dvti_matmul_is_tall(const dvti_view *a, const dvti_view *b);
 DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_conv2d_workspace(const dvti_launch *launch, int threads);
 DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch);
@@ -7415,8 +7418,6 @@ typedef struct dvti_simd {
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
-    /* n elements of float16 or, brain, bfloat16. */
-    void (*widen_half)(const uint16_t *x, bool brain, int64_t n, float *to);
     /* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);
@@ -7642,14 +7643,21 @@ static void dvti_cv_forward_panel(const dvti_cv_tile *t, int64_t column, int64_t
         dvti_cv_put(t, column, cols, sums, DVTI_CV_COLS);
 }
 
-static void dvti_cv_forward_depthwise(const dvti_cv *p, const dvti_cv_block *block, int64_t o) {
+/* What the planes of a block's images have in common. */
+static dvti_conv_plane dvti_cv_plane(const dvti_cv *p, const dvti_cv_block *block) {
     dvti_conv_plane plane;
-    int64_t image;
+    plane.src = NULL;
     plane.src_row = p->row_step * p->pitch;
     plane.at = p->at;
     plane.taps = p->taps;
     plane.rows = block->rows;
     plane.cols = plane.y_row = p->ow;
+    return plane;
+}
+
+static void dvti_cv_forward_depthwise(const dvti_cv *p, const dvti_cv_block *block, int64_t o) {
+    dvti_conv_plane plane = dvti_cv_plane(p, block);
+    int64_t image;
     for (image = 0; image < block->images; image++) {
         plane.src = block->strip + image * block->image_step;
         p->kernels->filter(&plane,
@@ -7801,13 +7809,8 @@ static void dvti_cv_weights_step(dvti_cv_sums *s, const dvti_cv_block *block, in
 
 static void dvti_cv_weights_depthwise(dvti_cv_sums *s, const dvti_cv_block *block) {
     const dvti_cv *p = s->p;
-    dvti_conv_plane plane;
+    dvti_conv_plane plane = dvti_cv_plane(p, block);
     int64_t image;
-    plane.src_row = p->row_step * p->pitch;
-    plane.at = p->at;
-    plane.taps = p->taps;
-    plane.rows = block->rows;
-    plane.cols = plane.y_row = p->ow;
     for (image = 0; image < block->images; image++) {
         plane.src = block->strip + image * block->image_step;
         p->kernels->correlate(&plane,
@@ -8600,16 +8603,6 @@ static double dvti_mm_terms(const dvti_mm *p) {
 }
 
 /* ---- the plan, which is the same for all tiers: the workspace must do for whichever one computes ---- */
-/* One b for the whole batch, and a's matrices one below the other: that is one tall matrix. */
-static bool dvti_mm_is_tall(const dvti_view *a, const dvti_view *b) {
-    int i;
-    for (i = 0; i < a->ndim - 2; i++)
-        if ((b->stride[i] != 0 && b->dim[i] != 1) ||
-            a->stride[i] != a->stride[i + 1] * a->dim[i + 1])
-            return false;
-    return true;
-}
-
 static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
     const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
     int last = out->ndim - 1, i;
@@ -8624,7 +8617,7 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
     p->batch = 1;
     for (i = 0; i < last - 1; i++)
         p->batch *= out->dim[i];
-    if (p->batch > 1 && dvti_mm_is_tall(a, b)) {
+    if (p->batch > 1 && dvti_matmul_is_tall(a, b)) {
         p->n *= p->batch;
         p->batch = 1;
     }
@@ -9181,10 +9174,8 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t result, dvti_fo
 /* n positions of a merged view, as floats. */
 static void dvti_fold_load(const dvti_fold_plan *plan, const dvti_view *view, int64_t first,
                            int64_t n, float *to) {
-    if (view->ndim == 1 && view->stride[0] == 1 && view->dtype != DVT_F32)
-        plan->simd->widen_half((const uint16_t *)view->data + first, view->dtype == DVT_BF16, n,
-                               to);
-    else
+    const char *run = (const char *)view->data + first * dvt_dtype_size(view->dtype);
+    if (view->ndim != 1 || view->stride[0] != 1 || !plan->simd->load_row(run, view->dtype, n, to))
         dvti_load_block(view, first, n, DVTI_F32, to);
 }
 
@@ -12916,8 +12907,7 @@ static dvti_class dvti_matmul_class(dvt_dtype dtype) {
     return dtype == DVT_F64 ? DVTI_F64 : dvt_dtype_is_float(dtype) ? DVTI_F32 : DVTI_I64;
 }
 
-/* One b for the whole batch, and a's matrices one below the other: that is one tall matrix. */
-static bool dvti_matmul_is_tall(const dvti_view *a, const dvti_view *b) {
+DVTI_FN bool dvti_matmul_is_tall(const dvti_view *a, const dvti_view *b) {
     int i;
     for (i = 0; i < a->ndim - 2; i++)
         if ((b->stride[i] != 0 && b->dim[i] != 1) ||
@@ -17434,14 +17424,6 @@ static void V(fold_smallest_columns)(const float *x, int64_t step, int64_t rows,
     V(fold_extreme_columns)(x, step, rows, n, true, value, at);
 }
 
-/* ---- 16-bit floats, before they are reduced or anything else ---- */
-static void V(widen_half)(const uint16_t *x, bool brain, int64_t n, float *to) {
-    for (; n >= 16; n -= 16, x += 16, to += 16)
-        V(store)(to, brain ? V(load_bf16)(x) : V(load_f16)(x));
-    if (n)
-        V(store_n)(to, n, brain ? V(load_bf16_n)(x, n) : V(load_f16_n)(x, n));
-}
-
 static dvti_fold V(fold)(dvti_op op) {
     static const dvti_fold sum = {V(fold_sum), V(fold_sum_columns)};
     static const dvti_fold squares = {V(fold_squares), V(fold_square_columns)};
@@ -18065,7 +18047,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool),
-    V(widen_half),     V(load_row),      V(store_row)};
+    V(load_row),       V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 19 "src/3_cpu/simd/tier_avx2.c"
@@ -20915,14 +20897,6 @@ static void V(fold_smallest_columns)(const float *x, int64_t step, int64_t rows,
     V(fold_extreme_columns)(x, step, rows, n, true, value, at);
 }
 
-/* ---- 16-bit floats, before they are reduced or anything else ---- */
-static void V(widen_half)(const uint16_t *x, bool brain, int64_t n, float *to) {
-    for (; n >= 16; n -= 16, x += 16, to += 16)
-        V(store)(to, brain ? V(load_bf16)(x) : V(load_f16)(x));
-    if (n)
-        V(store_n)(to, n, brain ? V(load_bf16_n)(x, n) : V(load_f16_n)(x, n));
-}
-
 static dvti_fold V(fold)(dvti_op op) {
     static const dvti_fold sum = {V(fold_sum), V(fold_sum_columns)};
     static const dvti_fold squares = {V(fold_squares), V(fold_square_columns)};
@@ -21546,7 +21520,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool),
-    V(widen_half),     V(load_row),      V(store_row)};
+    V(load_row),       V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 21 "src/3_cpu/simd/tier_avx512.c"
@@ -24566,14 +24540,6 @@ static void V(fold_smallest_columns)(const float *x, int64_t step, int64_t rows,
     V(fold_extreme_columns)(x, step, rows, n, true, value, at);
 }
 
-/* ---- 16-bit floats, before they are reduced or anything else ---- */
-static void V(widen_half)(const uint16_t *x, bool brain, int64_t n, float *to) {
-    for (; n >= 16; n -= 16, x += 16, to += 16)
-        V(store)(to, brain ? V(load_bf16)(x) : V(load_f16)(x));
-    if (n)
-        V(store_n)(to, n, brain ? V(load_bf16_n)(x, n) : V(load_f16_n)(x, n));
-}
-
 static dvti_fold V(fold)(dvti_op op) {
     static const dvti_fold sum = {V(fold_sum), V(fold_sum_columns)};
     static const dvti_fold squares = {V(fold_squares), V(fold_square_columns)};
@@ -25197,7 +25163,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool),
-    V(widen_half),     V(load_row),      V(store_row)};
+    V(load_row),       V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 20 "src/3_cpu/simd/tier_plain.c"

@@ -113,14 +113,21 @@ static void dvti_cv_forward_panel(const dvti_cv_tile *t, int64_t column, int64_t
         dvti_cv_put(t, column, cols, sums, DVTI_CV_COLS);
 }
 
-static void dvti_cv_forward_depthwise(const dvti_cv *p, const dvti_cv_block *block, int64_t o) {
+/* What the planes of a block's images have in common. */
+static dvti_conv_plane dvti_cv_plane(const dvti_cv *p, const dvti_cv_block *block) {
     dvti_conv_plane plane;
-    int64_t image;
+    plane.src = NULL;
     plane.src_row = p->row_step * p->pitch;
     plane.at = p->at;
     plane.taps = p->taps;
     plane.rows = block->rows;
     plane.cols = plane.y_row = p->ow;
+    return plane;
+}
+
+static void dvti_cv_forward_depthwise(const dvti_cv *p, const dvti_cv_block *block, int64_t o) {
+    dvti_conv_plane plane = dvti_cv_plane(p, block);
+    int64_t image;
     for (image = 0; image < block->images; image++) {
         plane.src = block->strip + image * block->image_step;
         p->kernels->filter(&plane,
@@ -272,13 +279,8 @@ static void dvti_cv_weights_step(dvti_cv_sums *s, const dvti_cv_block *block, in
 
 static void dvti_cv_weights_depthwise(dvti_cv_sums *s, const dvti_cv_block *block) {
     const dvti_cv *p = s->p;
-    dvti_conv_plane plane;
+    dvti_conv_plane plane = dvti_cv_plane(p, block);
     int64_t image;
-    plane.src_row = p->row_step * p->pitch;
-    plane.at = p->at;
-    plane.taps = p->taps;
-    plane.rows = block->rows;
-    plane.cols = plane.y_row = p->ow;
     for (image = 0; image < block->images; image++) {
         plane.src = block->strip + image * block->image_step;
         p->kernels->correlate(&plane,

@@ -50,16 +50,6 @@ static double dvti_mm_terms(const dvti_mm *p) {
 }
 
 /* ---- the plan, which is the same for all tiers: the workspace must do for whichever one computes ---- */
-/* One b for the whole batch, and a's matrices one below the other: that is one tall matrix. */
-static bool dvti_mm_is_tall(const dvti_view *a, const dvti_view *b) {
-    int i;
-    for (i = 0; i < a->ndim - 2; i++)
-        if ((b->stride[i] != 0 && b->dim[i] != 1) ||
-            a->stride[i] != a->stride[i + 1] * a->dim[i + 1])
-            return false;
-    return true;
-}
-
 static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
     const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
     int last = out->ndim - 1, i;
@@ -74,7 +64,7 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
     p->batch = 1;
     for (i = 0; i < last - 1; i++)
         p->batch *= out->dim[i];
-    if (p->batch > 1 && dvti_mm_is_tall(a, b)) {
+    if (p->batch > 1 && dvti_matmul_is_tall(a, b)) {
         p->n *= p->batch;
         p->batch = 1;
     }

@@ -69,10 +69,8 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t result, dvti_fo
 /* n positions of a merged view, as floats. */
 static void dvti_fold_load(const dvti_fold_plan *plan, const dvti_view *view, int64_t first,
                            int64_t n, float *to) {
-    if (view->ndim == 1 && view->stride[0] == 1 && view->dtype != DVT_F32)
-        plan->simd->widen_half((const uint16_t *)view->data + first, view->dtype == DVT_BF16, n,
-                               to);
-    else
+    const char *run = (const char *)view->data + first * dvt_dtype_size(view->dtype);
+    if (view->ndim != 1 || view->stride[0] != 1 || !plan->simd->load_row(run, view->dtype, n, to))
         dvti_load_block(view, first, n, DVTI_F32, to);
 }
 

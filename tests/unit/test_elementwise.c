@@ -185,6 +185,25 @@ DVT_TEST(unary_small_floats_round_once) {
             }
 }
 
+/* x times 0 would be NaN at minus infinity, where the limit is -0. */
+DVT_TEST(gelu_at_infinity) {
+    static const double values[] = {-INFINITY, INFINITY, NAN, -3e38};
+    static const dvt_dtype dtypes[] = {DVT_F16, DVT_BF16, DVT_F32, DVT_F64};
+    int isa, d;
+    for (isa = 0; isa < 2; isa++)
+        for (d = 0; d < LENGTH(dtypes); d++)
+            DVT_SCOPE {
+                double *y;
+                CHECK(dvt_set_cpu_isa(isa ? "reference" : NULL) == DVT_OK);
+                y = dvt_test_values(dvt_gelu(dvt_astype(
+                    dvt_from_host(values, DVT_SHAPE(4), DVT_F64, dvt_cpu()), dtypes[d], false)));
+                CHECK(y && y[0] == 0 && signbit(y[0]) && y[1] == INFINITY && y[2] != y[2]);
+                CHECK(y && y[3] == 0 && signbit(y[3]));
+                free(y);
+            }
+    CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+}
+
 DVT_TEST(unary_null_and_devices) {
     int r;
     dvt_set_virtual_gpus(1, 0);

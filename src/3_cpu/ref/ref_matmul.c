@@ -19,8 +19,7 @@ static dvti_class dvti_matmul_class(dvt_dtype dtype) {
     return dtype == DVT_F64 ? DVTI_F64 : dvt_dtype_is_float(dtype) ? DVTI_F32 : DVTI_I64;
 }
 
-/* One b for the whole batch, and a's matrices one below the other: that is one tall matrix. */
-static bool dvti_matmul_is_tall(const dvti_view *a, const dvti_view *b) {
+DVTI_FN bool dvti_matmul_is_tall(const dvti_view *a, const dvti_view *b) {
     int i;
     for (i = 0; i < a->ndim - 2; i++)
         if ((b->stride[i] != 0 && b->dim[i] != 1) ||

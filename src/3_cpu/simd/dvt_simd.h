@@ -117,8 +117,6 @@ typedef struct dvti_simd {
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
-    /* n elements of float16 or, brain, bfloat16. */
-    void (*widen_half)(const uint16_t *x, bool brain, int64_t n, float *to);
     /* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);

@@ -217,14 +217,6 @@ static void V(fold_smallest_columns)(const float *x, int64_t step, int64_t rows,
     V(fold_extreme_columns)(x, step, rows, n, true, value, at);
 }
 
-/* ---- 16-bit floats, before they are reduced or anything else ---- */
-static void V(widen_half)(const uint16_t *x, bool brain, int64_t n, float *to) {
-    for (; n >= 16; n -= 16, x += 16, to += 16)
-        V(store)(to, brain ? V(load_bf16)(x) : V(load_f16)(x));
-    if (n)
-        V(store_n)(to, n, brain ? V(load_bf16_n)(x, n) : V(load_f16_n)(x, n));
-}
-
 static dvti_fold V(fold)(dvti_op op) {
     static const dvti_fold sum = {V(fold_sum), V(fold_sum_columns)};
     static const dvti_fold squares = {V(fold_squares), V(fold_square_columns)};
