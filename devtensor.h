@@ -5012,7 +5012,7 @@ typedef enum dvti_kernel {
        same strides, never overlap otherwise. */
     DVTI_K_ELEMENTWISE,
     /* op: sum, mean, prod, min, max, any, all, norm, logsumexp, argmin, argmax. in[0]'s first i[0] axes are kept, in order, and are
-       out[0]'s axes; the others are reduced. f[0]: the count, for mean. Sums in float64 or int64, in a fixed tree that the
+       out[0]'s axes, which is contiguous; the others are reduced. f[0]: the count, for mean. Sums in float64 or int64, in a fixed tree that the
        shape and the strides decide; four floats of up to 32 bits may meet in float32 before (squares never). Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf. */
     DVTI_K_REDUCE,
     /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape. */
@@ -7353,14 +7353,16 @@ typedef struct dvti_loop {
 
 typedef void (*dvti_loop_fn)(const dvti_loop *loop);
 
-/* Reduces float elements to sums, sums of squares or extremes. `at` of an extreme is where the first one stands; it may be NULL. */
+/* Reduces float elements to sums, products, extremes. `at` of an extreme is where the first one stands; it may be NULL. Each result is
+   formed in an order that n, or for columns the number of rows, decides. */
 typedef struct dvti_fold {
-    /* n > 0 elements in one run. */
-    void (*row)(const float *x, int64_t n, double *value, int64_t *at);
-    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart: sums are added to value, extremes replace it. value and at
-       have room for DVTI_BLOCK. */
-    void (*columns)(const float *x, int64_t step, int64_t rows, int64_t n, double *value,
-                    int64_t *at);
+    /* One result for each of `rows` runs of n > 0 elements, `step` apart. */
+    void (*rows)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n, double *value,
+                 int64_t *at);
+    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart: sums are added to value, products multiply it, the others
+       replace it. value and at have room for DVTI_BLOCK. */
+    void (*columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                    double *value, int64_t *at);
 } dvti_fold;
 
 /* One step of n weights w with gradients g and state s, in place; s[k] is NULL for state that there is none; clip may be infinite. What c
@@ -7382,6 +7384,18 @@ typedef void (*dvti_update_fn)(const dvti_update *step);
 #else
 #define DVTI_UNROLL
 #endif
+
+/* The number of the lowest bit that is 1; there is one. */
+static inline int dvti_lowest_bit(uint32_t bits) {
+#if defined(__GNUC__) || defined(__clang__)
+    return __builtin_ctz(bits);
+#else
+    int k = 0;
+    for (; !(bits & 1); bits >>= 1)
+        k++;
+    return k;
+#endif
+}
 
 #if defined(__GNUC__) || defined(__clang__)
 #define DVTI_PREFETCH(p) __builtin_prefetch(p)
@@ -7413,8 +7427,9 @@ typedef struct dvti_simd {
     const dvti_simd_conv *conv;
     /* Groups first..end-1, of four elements each, of uniform, normal or bernoulli from Philox into float32. */
     void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end);
-    /* n > 0 elements; y may be x. */
-    void (*softmax)(const float *x, float *y, int64_t n, bool logarithm);
+    /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
+    void (*softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
+                    int64_t n, bool logarithm);
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
@@ -9101,10 +9116,10 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 #line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
-/* Reductions of floats of up to 32 bits by a tier's loops: sum, mean, norm, min, max, argmin, argmax. As in ref/ref_reduce.c, chunks of a result
-   are cut by the shape alone and combined as a balanced tree, so the bits do not depend on the number of threads; where kept positions
-   lie closer in memory than reduced ones, neighbouring results are formed side by side. What lies neither way, and 16-bit floats, go
-   through blocks in the first-level cache. */
+/* Reductions of floats of up to 32 bits by a tier's loops. As in ref/ref_reduce.c, chunks of a result are cut by the shape alone and combined
+   as a balanced tree, so the bits do not depend on the number of threads; where kept positions lie closer in memory than reduced ones,
+   neighbouring results are formed side by side. What lies neither way, and 16-bit floats, go through blocks in the first-level
+   cache. Many short rows are one call of the tier's loop. */
 #ifdef DEVTENSOR_LINES
 #line 5 "src/3_cpu/cpu_reduce.c"
 #endif
@@ -9113,6 +9128,8 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 #define DVTI_FOLD_COLUMN_CHUNK 1024 /* the same for neighbouring results */
 #define DVTI_FOLD_RUN 32            /* shorter runs in memory are gathered into blocks */
 #define DVTI_FOLD_ROWS 8            /* rows of a block of columns */
+#define DVTI_FOLD_ITEM 8192         /* elements of a work item of short rows */
+#define DVTI_FOLD_GATHER 2048       /* elements of such rows that are gathered at a time */
 
 typedef struct dvti_folded {
     double f;
@@ -9121,12 +9138,12 @@ typedef struct dvti_folded {
 
 typedef struct dvti_fold_plan {
     const dvti_launch *launch;
-    const dvti_simd *simd;
     dvti_fold fold;
-    bool arg, extreme, smallest;
+    bool arg, smallest;
     bool plain; /* the reduced elements of a result are one run of floats */
-    dvti_view kept, reduced, out;
+    dvti_view kept, reduced, whole, out;
     int64_t n_kept, n_reduced, chunk, n_chunks;
+    bool columns;
     int64_t tile, across,
         n_tiles; /* results per work item, items per row of kept positions, in all */
 } dvti_fold_plan;
@@ -9141,11 +9158,29 @@ static bool dvti_fold_prefers(const dvti_fold_plan *plan, dvti_folded b, dvti_fo
     return plan->smallest ? b.f < a.f : b.f > a.f;
 }
 
+/* log(exp(a) + exp(b)) */
+static double dvti_log_add(double a, double b) {
+    double most = a > b ? a : b, least = a > b ? b : a;
+    return a != a || b != b ? a + b : most - most == 0 ? most + log1p(exp(least - most)) : most;
+}
+
 static void dvti_fold_combine(const dvti_fold_plan *plan, dvti_folded *a, dvti_folded b) {
-    if (!plan->extreme)
+    switch ((int)plan->launch->op) {
+    case DVTI_OP_sum:
+    case DVTI_OP_mean:
+    case DVTI_OP_norm:
         a->f += b.f;
-    else if (dvti_fold_prefers(plan, b, *a))
-        *a = b;
+        break;
+    case DVTI_OP_prod:
+        a->f *= b.f;
+        break;
+    case DVTI_OP_logsumexp:
+        a->f = dvti_log_add(a->f, b.f);
+        break;
+    default:
+        if (dvti_fold_prefers(plan, b, *a))
+            *a = b;
+    }
 }
 
 /* n > 0; the result is in p[0]. */
@@ -9156,29 +9191,26 @@ static void dvti_fold_tree(const dvti_fold_plan *plan, dvti_folded *p, int64_t n
             dvti_fold_combine(plan, &p[i], p[i + step]);
 }
 
-static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t result, dvti_folded p) {
-    const dvti_view *out = &plan->out;
-    int64_t at = out->ndim == 1 ? result * out->stride[0] : dvti_cursor_at(out, result).at;
+/* Up to DVTI_BLOCK results from number `first` on; f is overwritten. */
+static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t n, double *f,
+                             const int64_t *at) {
+    const dvti_view *out = &plan->out; /* contiguous */
+    void *to = (char *)out->data + first * dvt_dtype_size(out->dtype);
+    int64_t k;
     if (plan->arg) {
-        dvti_store_i64(out->data, out->dtype, at, p.at);
+        dvti_store_row_i64(to, out->dtype, 1, n, at);
         return;
     }
     if (plan->launch->op == DVTI_OP_mean)
-        p.f /= plan->launch->f[0];
+        for (k = 0; k < n; k++)
+            f[k] /= plan->launch->f[0];
     else if (plan->launch->op == DVTI_OP_norm)
-        p.f = sqrt(p.f);
-    dvti_store_f64(out->data, out->dtype, at, p.f);
+        for (k = 0; k < n; k++)
+            f[k] = sqrt(f[k]);
+    dvti_store_row_f64(to, out->dtype, 1, n, f);
 }
 
 /* ---- chunks ---- */
-/* n positions of a merged view, as floats. */
-static void dvti_fold_load(const dvti_fold_plan *plan, const dvti_view *view, int64_t first,
-                           int64_t n, float *to) {
-    const char *run = (const char *)view->data + first * dvt_dtype_size(view->dtype);
-    if (view->ndim != 1 || view->stride[0] != 1 || !plan->simd->load_row(run, view->dtype, n, to))
-        dvti_load_block(view, first, n, DVTI_F32, to);
-}
-
 /* Reduced positions begin..end of the result whose first element is element number `base`. */
 static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t base, int64_t begin,
                                   int64_t end) {
@@ -9203,10 +9235,10 @@ static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t base, int6
                 dvti_cursor_advance(&cursor, &row, n);
         } else {
             n = DVTI_MIN(end - at, DVTI_BLOCK);
-            dvti_fold_load(plan, &row, at, n, block);
+            dvti_load_block(&row, at, n, DVTI_F32, block);
         }
         one.at = 0;
-        plan->fold.row(x, n, &one.f, plan->arg ? &one.at : NULL);
+        plan->fold.rows(plan->launch->op, x, n, 1, n, &one.f, plan->arg ? &one.at : NULL);
         one.at += at;
         if (at == begin)
             all = one;
@@ -9222,8 +9254,8 @@ static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t base, int64
     if (!plan->plain)
         return dvti_fold_runs(plan, base, begin, end);
     one.at = 0;
-    plan->fold.row((const float *)plan->reduced.data + base + begin, end - begin, &one.f,
-                   plan->arg ? &one.at : NULL);
+    plan->fold.rows(plan->launch->op, (const float *)plan->reduced.data + base + begin, 0, 1,
+                    end - begin, &one.f, plan->arg ? &one.at : NULL);
     one.at += begin;
     return one;
 }
@@ -9236,23 +9268,29 @@ typedef struct dvti_fold_lanes {
 /* `rows` runs of n columns, the first of which is reduced position `at`. */
 static void dvti_fold_panel(const dvti_fold_plan *plan, const float *x, int64_t step, int64_t rows,
                             int64_t n, int64_t at, bool first, dvti_fold_lanes *to) {
+    const dvti_op op = plan->launch->op;
     dvti_fold_lanes some;
     dvti_folded a, b;
     int64_t j;
-    if (!plan->extreme) {
-        plan->fold.columns(x, step, rows, n, to->f, NULL);
+    if (first) { /* what sums and products begin with */
+        for (j = 0; j < DVTI_BLOCK; j++)
+            to->f[j] = op == DVTI_OP_prod;
+        plan->fold.columns(op, x, step, rows, n, to->f, plan->arg ? to->at : NULL);
+        for (j = 0; plan->arg && j < n; j++)
+            to->at[j] += at;
         return;
     }
-    plan->fold.columns(x, step, rows, n, some.f, plan->arg ? some.at : NULL);
+    if (op == DVTI_OP_sum || op == DVTI_OP_mean || op == DVTI_OP_norm || op == DVTI_OP_prod) {
+        plan->fold.columns(op, x, step, rows, n, to->f, NULL);
+        return;
+    }
+    plan->fold.columns(op, x, step, rows, n, some.f, plan->arg ? some.at : NULL);
     for (j = 0; j < n; j++) {
         a.f = to->f[j];
         a.at = plan->arg ? to->at[j] : 0;
         b.f = some.f[j];
         b.at = at + (plan->arg ? some.at[j] : 0);
-        if (first)
-            a = b;
-        else
-            dvti_fold_combine(plan, &a, b);
+        dvti_fold_combine(plan, &a, b);
         to->f[j] = a.f;
         to->at[j] = a.at;
     }
@@ -9270,7 +9308,6 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
     bool direct = row.dtype == DVT_F32 && row.stride[kept] == 1;
     float block[DVTI_FOLD_ROWS * DVTI_BLOCK];
     int64_t at, rows, r;
-    memset(to->f, 0, sizeof to->f);
     for (at = begin; at < end; at += rows) {
         const float *x = block;
         rows = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
@@ -9281,7 +9318,7 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
             for (r = 0; r < rows; r++) {
                 row.data = (char *)plan->kept.data +
                            (cursor.at + r * reduced->stride[last]) * dvt_dtype_size(row.dtype);
-                dvti_fold_load(plan, &row, result, n, block + r * DVTI_BLOCK);
+                dvti_load_block(&row, result, n, DVTI_F32, block + r * DVTI_BLOCK);
             }
         }
         dvti_fold_panel(plan, x, direct ? reduced->stride[last] : DVTI_BLOCK, rows, n, at,
@@ -9294,10 +9331,7 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
 /* ---- the launch ---- */
 static void dvti_fold_store(const dvti_fold_plan *plan, int64_t result, int64_t chunk,
                             dvti_folded one) {
-    if (plan->n_chunks == 1)
-        dvti_fold_finish(plan, result, one);
-    else
-        ((dvti_folded *)plan->launch->workspace)[result * plan->n_chunks + chunk] = one;
+    ((dvti_folded *)plan->launch->workspace)[result * plan->n_chunks + chunk] = one;
 }
 
 static void dvti_fold_column_items(void *user, int64_t begin, int64_t end) {
@@ -9312,7 +9346,9 @@ static void dvti_fold_column_items(void *user, int64_t begin, int64_t end) {
         int64_t column = tile % plan->across * plan->tile, n = DVTI_MIN(plan->tile, width - column);
         int64_t result = tile / plan->across * width + column;
         dvti_fold_columns(plan, result, n, from, to, &lanes);
-        for (j = 0; j < n; j++) {
+        if (plan->n_chunks == 1)
+            dvti_fold_finish(plan, result, n, lanes.f, lanes.at);
+        for (j = 0; plan->n_chunks > 1 && j < n; j++) {
             one.f = lanes.f[j];
             one.at = plan->arg ? lanes.at[j] : 0;
             dvti_fold_store(plan, result + j, chunk, one);
@@ -9320,17 +9356,50 @@ static void dvti_fold_column_items(void *user, int64_t begin, int64_t end) {
     }
 }
 
+/* Results first..first + n, whole: rows as they lie in memory, or some short ones gathered. Others one by one. */
+static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int64_t n,
+                                 dvti_fold_lanes *to) {
+    const int last = plan->kept.ndim - 1;
+    const int64_t length = plan->n_reduced, step = plan->kept.stride[last];
+    dvti_cursor cursor = dvti_cursor_at(&plan->kept, first);
+    float block[DVTI_FOLD_GATHER];
+    int64_t k, some;
+    for (k = 0; k < n; k += some) {
+        int64_t *at = plan->arg ? to->at + k : NULL;
+        if (plan->plain) {
+            some = DVTI_MIN(n - k, plan->kept.dim[last] - cursor.index[last]);
+            plan->fold.rows(plan->launch->op, (const float *)plan->kept.data + cursor.at, step,
+                            some, length, to->f + k, at);
+        } else if (length <= DVTI_BLOCK) {
+            some = DVTI_MIN(n - k, DVTI_FOLD_GATHER / length);
+            dvti_load_block(&plan->whole, (first + k) * length, some * length, DVTI_F32, block);
+            plan->fold.rows(plan->launch->op, block, length, some, length, to->f + k, at);
+            continue;
+        } else {
+            dvti_folded one = dvti_fold_runs(plan, cursor.at, 0, length);
+            some = 1;
+            to->f[k] = one.f;
+            to->at[k] = one.at;
+        }
+        if (k + some < n)
+            dvti_cursor_advance(&cursor, &plan->kept, some);
+    }
+}
+
 static void dvti_fold_row_items(void *user, int64_t begin, int64_t end) {
     const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
-    int64_t result = begin / plan->n_chunks, chunk = begin % plan->n_chunks, item;
-    dvti_cursor cursor = dvti_cursor_at(&plan->kept, result);
+    dvti_fold_lanes lanes;
+    int64_t item;
     for (item = begin; item < end; item++) {
+        int64_t chunk = item % plan->n_chunks, result = item / plan->n_chunks * plan->tile;
         int64_t from = chunk * plan->chunk, to = DVTI_MIN(from + plan->chunk, plan->n_reduced);
-        dvti_fold_store(plan, result, chunk, dvti_fold_row(plan, cursor.at, from, to));
-        if (++chunk == plan->n_chunks && item + 1 < end) {
-            chunk = 0;
-            result++;
-            dvti_cursor_advance(&cursor, &plan->kept, 1);
+        int64_t n = DVTI_MIN(plan->tile, plan->n_kept - result);
+        if (plan->n_chunks == 1) {
+            dvti_fold_whole_rows(plan, result, n, &lanes);
+            dvti_fold_finish(plan, result, n, lanes.f, lanes.at);
+        } else {
+            dvti_fold_store(plan, result, chunk,
+                            dvti_fold_row(plan, dvti_cursor_at(&plan->kept, result).at, from, to));
         }
     }
 }
@@ -9341,7 +9410,7 @@ static void dvti_fold_trees(void *user, int64_t begin, int64_t end) {
     for (result = begin; result < end; result++) {
         dvti_folded *mine = (dvti_folded *)plan->launch->workspace + result * plan->n_chunks;
         dvti_fold_tree(plan, mine, plan->n_chunks);
-        dvti_fold_finish(plan, result, mine[0]);
+        dvti_fold_finish(plan, result, 1, &mine[0].f, &mine[0].at);
     }
 }
 
@@ -9350,7 +9419,7 @@ static void dvti_fold_plan_of(const dvti_launch *launch, dvti_fold_plan *plan) {
     dvti_view *reduced = &plan->reduced;
     int64_t width;
     plan->launch = launch;
-    plan->kept = plan->reduced = launch->in[0];
+    plan->kept = plan->reduced = plan->whole = launch->in[0];
     plan->out = launch->out[0];
     plan->kept.ndim = kept;
     reduced->ndim = launch->in[0].ndim - kept;
@@ -9362,17 +9431,23 @@ static void dvti_fold_plan_of(const dvti_launch *launch, dvti_fold_plan *plan) {
     plan->n_reduced = dvti_view_size(reduced);
     dvti_merge_axes(&plan->kept);
     dvti_merge_axes(reduced);
-    dvti_merge_axes(&plan->out);
-    plan->tile = 1;
+    dvti_merge_axes(&plan->whole);
     plan->chunk = DVTI_FOLD_CHUNK;
     width = plan->kept.dim[plan->kept.ndim - 1];
-    if (plan->n_reduced > 1 && width >= 16 &&
-        plan->kept.stride[plan->kept.ndim - 1] < reduced->stride[reduced->ndim - 1]) {
+    plan->columns = plan->n_reduced > 1 && width > 1 &&
+                    plan->kept.stride[plan->kept.ndim - 1] < reduced->stride[reduced->ndim - 1];
+    if (plan->columns) {
         plan->tile = DVTI_MIN(DVTI_BLOCK, width);
         plan->chunk = DVTI_FOLD_COLUMN_CHUNK;
+        plan->across = (width + plan->tile - 1) / plan->tile;
+        plan->n_tiles = width ? plan->n_kept / width * plan->across : 0;
+    } else {
+        plan->tile = plan->n_reduced > DVTI_FOLD_ITEM
+                         ? 1
+                         : DVTI_MIN(DVTI_BLOCK, DVTI_FOLD_ITEM / DVTI_MAX(plan->n_reduced, 1));
+        plan->across = 1;
+        plan->n_tiles = (plan->n_kept + plan->tile - 1) / plan->tile;
     }
-    plan->across = (width + plan->tile - 1) / plan->tile;
-    plan->n_tiles = width ? plan->n_kept / width * plan->across : 0;
     plan->n_chunks = DVTI_MAX((plan->n_reduced + plan->chunk - 1) / plan->chunk, 1);
 }
 
@@ -9386,21 +9461,22 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
     dvt_dtype dtype = launch->in[0].dtype;
     dvti_fold_plan plan;
     double item, element = dtype == DVT_F32 ? 0.06 : 0.15;
-    plan.simd = simd;
     plan.fold = simd->fold(launch->op);
-    if (!plan.fold.row || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16))
+    if (!plan.fold.rows || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16))
         return false;
     dvti_fold_plan_of(launch, &plan);
     if (plan.n_reduced == 0)
         return false;
     plan.arg = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_argmax;
-    plan.smallest = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_min;
-    plan.extreme = plan.arg || plan.smallest || launch->op == DVTI_OP_max;
+    plan.smallest =
+        launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_min || launch->op == DVTI_OP_all;
     plan.plain = dtype == DVT_F32 && plan.reduced.ndim == 1 &&
                  (plan.reduced.stride[0] == 1 || plan.n_reduced == 1);
+    if (launch->op == DVTI_OP_logsumexp)
+        element = 0.4;
     item = 20 + element * (double)(plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced));
     dvti_parallel_for(plan.n_tiles * plan.n_chunks, item,
-                      plan.tile > 1 ? dvti_fold_column_items : dvti_fold_row_items, &plan);
+                      plan.columns ? dvti_fold_column_items : dvti_fold_row_items, &plan);
     if (plan.n_chunks > 1)
         dvti_parallel_for(plan.n_kept, 2.5 * (double)plan.n_chunks, dvti_fold_trees, &plan);
     return true;
@@ -9410,6 +9486,8 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_COLUMN_CHUNK
 #undef DVTI_FOLD_RUN
 #undef DVTI_FOLD_ROWS
+#undef DVTI_FOLD_ITEM
+#undef DVTI_FOLD_GATHER
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 41 "src/devtensor_spine.h"
@@ -9440,11 +9518,11 @@ static void dvti_soft_rows(void *user, int64_t begin, int64_t end) {
         const char *x = (const char *)plan->in.data + from.at * size;
         char *y = (char *)plan->out.data + to.at * size;
         if (plan->direct) {
-            plan->simd->softmax((const float *)(const void *)x, (float *)(void *)y, plan->n,
-                                plan->logarithm);
+            plan->simd->softmax((const float *)(const void *)x, 0, (float *)(void *)y, 0, 1,
+                                plan->n, plan->logarithm);
         } else {
             dvti_load_row_f32(x, plan->in.dtype, plan->in_step, plan->n, row);
-            plan->simd->softmax(row, row, plan->n, plan->logarithm);
+            plan->simd->softmax(row, 0, row, 0, 1, plan->n, plan->logarithm);
             dvti_store_row_f32(y, plan->out.dtype, plan->out_step, plan->n, row);
         }
         if (k + 1 < end) {
@@ -14943,7 +15021,7 @@ DVTI_PART_BITS(p_nbits, pn, (uint32_t)_mm256_movemask_pd(a))
      V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
-     V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. with i + 4, 2, 1 */
+     V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dfold_mul) with i + 4, 2, 1 */
 #ifdef DEVTENSOR_LINES
 #line 12 "src/3_cpu/simd/vec.inl"
 #endif
@@ -15376,26 +15454,60 @@ DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     return r;
 }
 
-/* Once per row of a reduction, so through memory: the order is what counts. */
-#define DVTI_FOLD(name, T, E, all, store, value)                                                   \
-    DVTI_INLINE E V(name)(V(T) v) {                                                                \
-        E lane[all];                                                                               \
-        int half, k;                                                                               \
-        V(store)(lane, v);                                                                         \
-        for (half = all / 2; half; half /= 2)                                                      \
-            for (k = 0; k < half; k++) {                                                           \
-                const E a = lane[k], b = lane[k + half];                                           \
-                lane[k] = value;                                                                   \
-            }                                                                                      \
-        return lane[0];                                                                            \
+/* Through memory: the order is what counts, and single lanes are read again without waiting. */
+#define DVTI_FOLD8(E, of)                                                                          \
+    const E a0 = of(a[0], a[4]), a1 = of(a[1], a[5]), a2 = of(a[2], a[6]), a3 = of(a[3], a[7]);    \
+    const E even = of(a0, a2), odd = of(a1, a3);                                                   \
+    return of(even, odd);
+#define DVTI_FOLD(name, of)                                                                        \
+    DVTI_INLINE float V(name)(V(f) v) {                                                            \
+        float a[16];                                                                               \
+        int k;                                                                                     \
+        V(store)(a, v);                                                                            \
+        DVTI_REPEAT(8)                                                                             \
+        for (k = 0; k < 8; k++)                                                                    \
+            a[k] = of(a[k], a[k + 8]);                                                             \
+        DVTI_FOLD8(float, of)                                                                      \
     }
-DVTI_FOLD(fold_add, f, float, 16, store, a + b)
-DVTI_FOLD(fold_min, f, float, 16, store, a < b ? a : b)
-DVTI_FOLD(fold_max, f, float, 16, store, a > b ? a : b)
-DVTI_FOLD(dfold_add, d, double, 8, dstore, a + b)
-DVTI_FOLD(dfold_min, d, double, 8, dstore, a < b ? a : b)
-DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
+#define DVTI_DFOLD(name, of)                                                                       \
+    DVTI_INLINE double V(name)(V(d) v) {                                                           \
+        double a[8];                                                                               \
+        V(dstore)(a, v);                                                                           \
+        DVTI_FOLD8(double, of)                                                                     \
+    }
+#define DVTI_PLUS(a, b) ((a) + (b))
+#define DVTI_TIMES(a, b) ((a) * (b))
+DVTI_FOLD(fold_add, DVTI_PLUS)
+DVTI_FOLD(fold_min, DVTI_MIN)
+DVTI_FOLD(fold_max, DVTI_MAX)
+DVTI_DFOLD(dfold_add, DVTI_PLUS)
+DVTI_DFOLD(dfold_mul, DVTI_TIMES)
+DVTI_DFOLD(dfold_min, DVTI_MIN)
+DVTI_DFOLD(dfold_max, DVTI_MAX)
+#undef DVTI_PLUS
+#undef DVTI_TIMES
 #undef DVTI_FOLD
+#undef DVTI_DFOLD
+#undef DVTI_FOLD8
+
+/* n elements at most, in memory; V(load_upto): zeros beyond them, V(load_or): `other`. */
+DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
+    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
+}
+
+DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
+    if (n >= 16)
+        V(store)(x, a);
+    else
+        V(store_n)(x, n, a);
+}
+
+DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
+    static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    if (n >= 16)
+        return V(load)(x);
+    return V(select)(V(igt)(V(iset)((int32_t)n), V(iload)(number)), V(load_n)(x, n), V(set)(other));
+}
 
 #undef DVTI_EACH_PART
 #undef DVTI_DO1
@@ -17201,272 +17313,14 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
 #ifdef DEVTENSOR_LINES
 #line 9 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/3_cpu/simd/reduce.inl ==== */
-/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
-   those in double: as fast as float alone, and the error does not grow with the length. Squares are double at once, because they overflow. */
-
-#ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/reduce.inl"
-#endif
-#define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
-
-/* x, x + step, x + 2 step, x + 3 step. */
-DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step) {
-    V(f) a = V(add)(V(load)(x), V(load)(x + step));
-    V(f) b = V(add)(V(load)(x + 2 * step), V(load)(x + 3 * step));
-    return V(add)(a, b);
-}
-
-DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
-    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
-}
-
-static void V(fold_sum)(const float *x, int64_t n, double *value, int64_t *at) {
-    V(d) low = V(dzero)(), high = V(dzero)();
-    V(f) s;
-    (void)at;
-    for (; n >= 64; n -= 64, x += 64) {
-        s = V(sum4)(x, 16);
-        low = V(dadd)(low, V(widen_low)(s));
-        high = V(dadd)(high, V(widen_high)(s));
-    }
-    for (; n > 0; n -= 16, x += 16) {
-        s = V(load_upto)(x, n);
-        low = V(dadd)(low, V(widen_low)(s));
-        high = V(dadd)(high, V(widen_high)(s));
-    }
-    *value = V(dfold_add)(V(dadd)(low, high));
-}
-
-static void V(fold_squares)(const float *x, int64_t n, double *value, int64_t *at) {
-    V(d) low = V(dzero)(), high = V(dzero)(), a, b;
-    V(f) s;
-    (void)at;
-    for (; n > 0; n -= 16, x += 16) {
-        s = V(load_upto)(x, n);
-        a = V(widen_low)(s);
-        b = V(widen_high)(s);
-        low = V(dfma)(a, a, low);
-        high = V(dfma)(b, b, high);
-    }
-    *value = V(dfold_add)(V(dadd)(low, high));
-}
-
-/* ---- extremes: the largest of x or, `smallest`, of -x. NaN is larger than all; of equals the first one. ---- */
-/* The first of n elements that is `best`, or that is NaN. n when none is. */
-static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
-    const V(f) wanted = V(set)(best);
-    int64_t at;
-    int k;
-    for (at = 0; at < n; at += 16) {
-        V(f) v = V(load_upto)(x + at, n - at);
-        uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
-        for (k = 0; bits; k++, bits >>= 1)
-            if (bits & 1)
-                return DVTI_MIN(at + k, n);
-    }
-    return n;
-}
-
-/* 1 to DVTI_FOLD_BLOCK elements; false when there is a NaN. */
-DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, V(f) flip, V(f) * most) {
-    V(f) least = V(set)(-INFINITY), m0 = least, m1 = least, m2 = least, m3 = least, a, b, c, d;
-    V(m) nan = V(unord)(least, least);
-    float few[16];
-    int k;
-    if (n < 16) {
-        for (k = 0; k < 16; k++)
-            few[k] = x[k < n ? k : 0];
-        x = few;
-        n = 16;
-    }
-    for (; n >= 64; n -= 64, x += 64) {
-        a = V(load)(x);
-        b = V(load)(x + 16);
-        c = V(load)(x + 32);
-        d = V(load)(x + 48);
-        nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
-        m0 = V(max)(V(bit_xor)(a, flip), m0);
-        m1 = V(max)(V(bit_xor)(b, flip), m1);
-        m2 = V(max)(V(bit_xor)(c, flip), m2);
-        m3 = V(max)(V(bit_xor)(d, flip), m3);
-    }
-    for (; n > 0; n -= 16, x += 16) {
-        if (n < 16) /* again what has been seen already */
-            x -= 16 - n;
-        a = V(load)(x);
-        nan = V(mor)(nan, V(unord)(a, a));
-        m0 = V(max)(V(bit_xor)(a, flip), m0);
-    }
-    *most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
-    return !V(mbits)(nan);
-}
-
-/* n > 0. at may be NULL. */
-static void V(fold_extreme)(const float *x, int64_t n, bool smallest, double *value, int64_t *at) {
-    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
-    float best = -INFINITY;
-    int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
-    bool numbers = true;
-    V(f) most;
-    for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
-        int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
-        numbers = V(fold_block)(x + block, length, flips, &most);
-        if (numbers && !V(mbits)(V(gt)(most, V(set)(best))) && block)
-            continue;
-        best = V(fold_max)(most);
-        where = block;
-        size = length;
-    }
-    best = smallest ? -best : best;
-    *value = numbers ? (double)best : (double)NAN;
-    if (at)
-        *at = where + V(fold_find)(x + where, size, best, !numbers);
-}
-
-static void V(fold_largest)(const float *x, int64_t n, double *value, int64_t *at) {
-    V(fold_extreme)(x, n, false, value, at);
-}
-
-static void V(fold_smallest)(const float *x, int64_t n, double *value, int64_t *at) {
-    V(fold_extreme)(x, n, true, value, at);
-}
-
-/* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
-DVTI_INLINE void V(fold_add_to)(double *value, V(f) s) {
-    V(dstore)(value, V(dadd)(V(dload)(value), V(widen_low)(s)));
-    V(dstore)(value + 8, V(dadd)(V(dload)(value + 8), V(widen_high)(s)));
-}
-
-/* Adds to value. */
-static void V(fold_sum_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                double *value, int64_t *at) {
-    float last[4 * 16];
-    int64_t j;
-    int k;
-    (void)at;
-    for (; rows >= 4; rows -= 4, x += 4 * step) {
-        for (j = 0; j + 16 <= n; j += 16)
-            V(fold_add_to)(value + j, V(sum4)(x + j, step));
-        for (k = 0; j < n && k < 4; k++)
-            V(store)(last + 16 * k, V(load_n)(x + k * step + j, n - j));
-        if (j < n)
-            V(fold_add_to)(value + j, V(sum4)(last, 16));
-    }
-    for (; rows > 0; rows--, x += step)
-        for (j = 0; j < n; j += 16)
-            V(fold_add_to)(value + j, V(load_upto)(x + j, n - j));
-}
-
-static void V(fold_square_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                   double *value, int64_t *at) {
-    int64_t j, r, some;
-    (void)at;
-    for (; rows > 0; rows -= some, x += some * step) {
-        some = DVTI_MIN(rows, 4);
-        for (j = 0; j < n; j += 16) {
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8), a, b;
-            for (r = 0; r < some; r++) {
-                V(f) v = V(load_upto)(x + r * step + j, n - j);
-                a = V(widen_low)(v);
-                b = V(widen_high)(v);
-                low = V(dfma)(a, a, low);
-                high = V(dfma)(b, b, high);
-            }
-            V(dstore)(value + j, low);
-            V(dstore)(value + j + 8, high);
-        }
-    }
-}
-
-/* Sets value and, where it is wanted, at: the row. rows > 0. */
-static void V(fold_extreme_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                    bool smallest, double *value, int64_t *at) {
-    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
-    float best[DVTI_BLOCK];
-    int32_t place[DVTI_BLOCK];
-    int64_t j, r, row, some;
-    V(m) better;
-    V(f) most, v;
-    V(i) where;
-    for (j = 0; j < n; j += 16) {
-        V(store)(best + j, V(bit_xor)(V(load_upto)(x + j, n - j), flips));
-        V(istore)(place + j, V(iset)(0));
-    }
-    for (row = 1; row < rows; row += some) {
-        some = DVTI_MIN(rows - row, 8);
-        for (j = 0; j < n; j += 16) {
-            most = V(load)(best + j);
-            where = V(iload)(place + j);
-            for (r = row; r < row + some; r++) {
-                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
-                better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
-                most = V(select)(better, v, most);
-                where = V(iselect)(better, V(iset)((int32_t)r), where);
-            }
-            V(store)(best + j, most);
-            V(istore)(place + j, where);
-        }
-    }
-    for (j = 0; j < n; j++)
-        value[j] = smallest ? -best[j] : best[j];
-    for (j = 0; at && j < n; j++)
-        at[j] = place[j];
-}
-
-static void V(fold_largest_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                    double *value, int64_t *at) {
-    V(fold_extreme_columns)(x, step, rows, n, false, value, at);
-}
-
-static void V(fold_smallest_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                     double *value, int64_t *at) {
-    V(fold_extreme_columns)(x, step, rows, n, true, value, at);
-}
-
-static dvti_fold V(fold)(dvti_op op) {
-    static const dvti_fold sum = {V(fold_sum), V(fold_sum_columns)};
-    static const dvti_fold squares = {V(fold_squares), V(fold_square_columns)};
-    static const dvti_fold largest = {V(fold_largest), V(fold_largest_columns)};
-    static const dvti_fold smallest = {V(fold_smallest), V(fold_smallest_columns)};
-    static const dvti_fold none = {NULL, NULL};
-    switch ((int)op) {
-    case DVTI_OP_sum:
-    case DVTI_OP_mean:
-        return sum;
-    case DVTI_OP_norm:
-        return squares;
-    case DVTI_OP_max:
-    case DVTI_OP_argmax:
-        return largest;
-    case DVTI_OP_min:
-    case DVTI_OP_argmin:
-        return smallest;
-    default:
-        return none;
-    }
-}
-
-#undef DVTI_FOLD_BLOCK
-/* ==== end src/3_cpu/simd/reduce.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
-#endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
    computed in double in that order, and rounded once per array: a step has the same bits on every device. */
 
-#ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/optimizer.inl"
-#endif
-DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
-    if (n >= 16)
-        V(store)(x, a);
-    else
-        V(store_n)(x, n, a);
-}
-
 /* Eight elements: the gradient, the weight, up to two values of state. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/optimizer.inl"
+#endif
 typedef struct V(step_half) {
     V(d) g, w, s[2];
 } V(step_half);
@@ -17574,7 +17428,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -17773,63 +17627,388 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
-/* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
-   infinite maximum makes NaN of the whole row by itself. */
+/* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
+   infinite maximum makes NaN of the whole row by itself. And the logarithm of such sums alone. */
 
-/* The first n elements; beyond them minus infinity, whose exponential adds nothing. */
+/* n > 0: their maximum, in all lanes. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/simd/softmax.inl"
 #endif
-DVTI_INLINE V(f) V(soft_load)(const float *x, int64_t n) {
-#define DVTI_NO -INFINITY
-    static const float beyond[32] = {0,       0,       0,       0,       0,       0,       0,
-                                     0,       0,       0,       0,       0,       0,       0,
-                                     0,       0,       DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO,
-                                     DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO,
-                                     DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO};
-#undef DVTI_NO
-    return n >= 16 ? V(load)(x) : V(add)(V(load_n)(x, n), V(load)(beyond + 16 - n));
-}
-
-/* n > 0; y may be x. */
-static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
-    V(f) most = V(set)(-INFINITY), other = most, e, factor;
-    V(d) low = V(dzero)(), high = V(dzero)();
-    double sum;
+DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
+    V(f) most = V(set)(-INFINITY), other = most;
     int64_t at;
     for (at = 0; at + 32 <= n; at += 32) {
         most = V(max)(V(load)(x + at), most);
         other = V(max)(V(load)(x + at + 16), other);
     }
     for (; at < n; at += 16)
-        most = V(max)(V(soft_load)(x + at, n - at), most);
-    most = V(set)(V(fold_max)(V(max)(most, other)));
+        most = V(max)(V(load_or)(x + at, n - at, -INFINITY), most);
+    return V(set)(V(fold_max)(V(max)(most, other)));
+}
+
+/* The sum of exp(x - most); the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
+static double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
+    V(d) low = V(dzero)(), high = V(dzero)();
+    V(f) e, other;
+    int64_t at;
     for (at = 0; at < n; at += 32) {
-        e = V(exp)(V(sub)(V(soft_load)(x + at, n - at), most));
-        if (!logarithm)
+        e = V(exp)(V(sub)(V(load_or)(x + at, n - at, -INFINITY), most));
+        if (y)
             V(store_upto)(y + at, n - at, e);
         if (n - at > 16) {
-            other = V(exp)(V(sub)(V(soft_load)(x + at + 16, n - at - 16), most));
-            if (!logarithm)
+            other = V(exp)(V(sub)(V(load_or)(x + at + 16, n - at - 16, -INFINITY), most));
+            if (y)
                 V(store_upto)(y + at + 16, n - at - 16, other);
             e = V(add)(e, other);
         }
         low = V(dadd)(low, V(widen_low)(e));
         high = V(dadd)(high, V(widen_high)(e));
     }
-    sum = V(dfold_add)(V(dadd)(low, high));
-    factor = V(set)((float)(logarithm ? log(sum) : 1 / sum));
-    for (at = 0; at < n; at += 16) {
-        e = V(load_upto)((logarithm ? x : y) + at, n - at);
-        /* most + factor would lose factor beside a huge value */
-        e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
-        V(store_upto)(y + at, n - at, e);
+    return V(dfold_add)(V(dadd)(low, high));
+}
+
+/* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
+static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
+                       int64_t n, bool logarithm) {
+    for (; rows > 0; rows--, x += x_step, y += y_step) {
+        const V(f) most = V(soft_most)(x, n);
+        const double sum = V(soft_sum)(x, logarithm ? NULL : y, n, most);
+        const V(f) factor = V(set)((float)(logarithm ? log(sum) : 1 / sum));
+        int64_t at;
+        for (at = 0; at < n; at += 16) {
+            V(f) e = V(load_upto)((logarithm ? x : y) + at, n - at);
+            /* most + factor would lose factor beside a huge value */
+            e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
+            V(store_upto)(y + at, n - at, e);
+        }
     }
 }
+
+/* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
+static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                              double *value, int64_t *at) {
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows--, x += step) {
+        V(f) most = V(within)(V(soft_most)(x, n), -FLT_MAX, FLT_MAX);
+        *value++ = (double)V(fold_max)(most) + log(V(soft_sum)(x, NULL, n, most));
+    }
+}
+
+/* Eight rows have one maximum with what came before them, whose sum is adapted to it. */
+static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
+                                      int64_t n, double *value, int64_t *at) {
+    float base[DVTI_BLOCK];
+    int64_t j, r, row, some;
+    (void)op;
+    (void)at;
+    for (row = 0; row < rows; row += some, x += some * step) {
+        some = DVTI_MIN(rows - row, 8);
+        for (j = 0; j < n; j += 16) {
+            const V(f) before = row ? V(load)(base + j) : V(set)(-FLT_MAX);
+            V(f) most = before, e = V(zero)();
+            V(d) low = row ? V(dload)(value + j) : V(dzero)(),
+                 high = row ? V(dload)(value + j + 8) : low;
+            for (r = 0; r < some; r++)
+                most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
+            most = V(within)(most, -FLT_MAX, FLT_MAX);
+            if (V(mbits)(V(ne)(most, before))) {
+                e = V(exp)(V(sub)(before, most));
+                low = V(dmul)(low, V(widen_low)(e));
+                high = V(dmul)(high, V(widen_high)(e));
+                e = V(zero)();
+            }
+            for (r = 0; r < some; r++)
+                e = V(add)(e, V(exp)(V(sub)(V(load_upto)(x + r * step + j, n - j), most)));
+            V(dstore)(value + j, V(dadd)(low, V(widen_low)(e)));
+            V(dstore)(value + j + 8, V(dadd)(high, V(widen_high)(e)));
+            V(store)(base + j, most);
+        }
+    }
+    for (j = 0; j < n; j++)
+        value[j] = (double)base[j] + log(value[j]);
+}
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 12 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/reduce.inl ==== */
+/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
+   those in double: as fast as float alone, and the error does not grow with the length. Squares and products are double at once, because
+   they leave float's range. */
+
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/reduce.inl"
+#endif
+#define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
+
+/* x, x + step, x + 2 step, x + 3 step, n elements of each. */
+DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n) {
+    V(f) a = V(add)(V(load_upto)(x, n), V(load_upto)(x + step, n));
+    V(f) b = V(add)(V(load_upto)(x + 2 * step, n), V(load_upto)(x + 3 * step, n));
+    return V(add)(a, b);
+}
+
+static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                        double *value, int64_t *at) {
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows--, x += step, value++) {
+        V(d) low = V(dzero)(), high = V(dzero)();
+        int64_t k;
+        for (k = 0; k + 64 <= n; k += 64) {
+            V(f) s = V(sum4)(x + k, 16, 16);
+            low = V(dadd)(low, V(widen_low)(s));
+            high = V(dadd)(high, V(widen_high)(s));
+        }
+        for (; k < n; k += 16) {
+            V(f) s = V(load_upto)(x + k, n - k);
+            low = V(dadd)(low, V(widen_low)(s));
+            high = V(dadd)(high, V(widen_high)(s));
+        }
+        *value = V(dfold_add)(V(dadd)(low, high));
+    }
+}
+
+static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                            double *value, int64_t *at) {
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows--, x += step, value++) {
+        V(d) low = V(dzero)(), high = V(dzero)(), a, b;
+        int64_t k;
+        for (k = 0; k < n; k += 16) {
+            V(f) s = V(load_upto)(x + k, n - k);
+            a = V(widen_low)(s);
+            b = V(widen_high)(s);
+            low = V(dfma)(a, a, low);
+            high = V(dfma)(b, b, high);
+        }
+        *value = V(dfold_add)(V(dadd)(low, high));
+    }
+}
+
+static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                            double *value, int64_t *at) {
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows--, x += step, value++) {
+        V(d) low = V(dset)(1), high = low;
+        int64_t k;
+        for (k = 0; k < n; k += 16) {
+            V(f) s = V(load_or)(x + k, n - k, 1);
+            low = V(dmul)(low, V(widen_low)(s));
+            high = V(dmul)(high, V(widen_high)(s));
+        }
+        *value = V(dfold_mul)(V(dmul)(low, high));
+    }
+}
+
+/* ---- extremes: the largest of x or, `smallest`, of -x; of x's truth for any and all. NaN is larger than all; of equals the first one. ---- */
+typedef struct V(extreme) {
+    bool smallest, truth;
+    V(f) flips;
+} V(extreme);
+
+DVTI_INLINE V(extreme) V(extreme_of)(dvti_op op) {
+    V(extreme) e;
+    e.truth = op == DVTI_OP_any || op == DVTI_OP_all;
+    e.smallest = op == DVTI_OP_min || op == DVTI_OP_argmin || op == DVTI_OP_all;
+    e.flips = V(set)(e.smallest ? -0.f : 0.f);
+    return e;
+}
+
+/* The first of n elements that is `best`, or that is NaN. n when none is. */
+static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
+    const V(f) wanted = V(set)(best);
+    int64_t at;
+    for (at = 0; at < n; at += 16) {
+        V(f) v = V(load_upto)(x + at, n - at);
+        uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
+        if (bits)
+            return DVTI_MIN(at + dvti_lowest_bit(bits), n);
+    }
+    return n;
+}
+
+/* 1 to DVTI_FOLD_BLOCK elements; false when there is a NaN. */
+DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, V(f) * most) {
+    V(f) m0 = V(set)(-INFINITY), m1 = m0, m2 = m0, m3 = m0, a, b, c, d;
+    V(m) nan = V(unord)(m0, m0);
+    int64_t k;
+    for (k = 0; k + 64 <= n; k += 64) {
+        a = V(load)(x + k);
+        b = V(load)(x + k + 16);
+        c = V(load)(x + k + 32);
+        d = V(load)(x + k + 48);
+        if (e->truth) {
+            a = V(truth)(V(nonzero)(a));
+            b = V(truth)(V(nonzero)(b));
+            c = V(truth)(V(nonzero)(c));
+            d = V(truth)(V(nonzero)(d));
+        }
+        nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
+        m0 = V(max)(V(bit_xor)(a, e->flips), m0);
+        m1 = V(max)(V(bit_xor)(b, e->flips), m1);
+        m2 = V(max)(V(bit_xor)(c, e->flips), m2);
+        m3 = V(max)(V(bit_xor)(d, e->flips), m3);
+    }
+    for (; k < n; k += 16) {
+        a = V(load_or)(x + k, n - k, *x);
+        if (e->truth)
+            a = V(truth)(V(nonzero)(a));
+        nan = V(mor)(nan, V(unord)(a, a));
+        m0 = V(max)(V(bit_xor)(a, e->flips), m0);
+    }
+    *most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
+    return !V(mbits)(nan);
+}
+
+/* n > 0. at may be NULL. */
+static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                            double *value, int64_t *at) {
+    const V(extreme) e = V(extreme_of)(op);
+    for (; rows > 0; rows--, x += step) {
+        float best = -INFINITY;
+        int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
+        bool numbers = true;
+        V(f) most;
+        for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
+            int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
+            numbers = V(fold_block)(x + block, length, &e, &most);
+            if (numbers && block && !V(mbits)(V(gt)(most, V(set)(best))))
+                continue;
+            best = V(fold_max)(most);
+            where = block;
+            size = length;
+        }
+        best = e.smallest ? -best : best;
+        *value++ = numbers ? (double)best : (double)NAN;
+        if (at)
+            *at++ = where + V(fold_find)(x + where, size, best, !numbers);
+    }
+}
+
+/* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
+/* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
+static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                                double *value, int64_t *at) {
+    int64_t j, k, fours, some;
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows -= some, x += some * step) {
+        fours = DVTI_MIN(rows / 4, 2);
+        some = fours ? 4 * fours : 1;
+        for (j = 0; j < n; j += 16) {
+            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
+            for (k = 0; k < some; k += 4) {
+                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j) : V(load_upto)(x + j, n - j);
+                low = V(dadd)(low, V(widen_low)(s));
+                high = V(dadd)(high, V(widen_high)(s));
+            }
+            V(dstore)(value + j, low);
+            V(dstore)(value + j + 8, high);
+        }
+    }
+}
+
+/* Adds squares to value, or multiplies it. */
+static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                                 double *value, int64_t *at) {
+    int64_t j, r, some;
+    (void)at;
+    for (; rows > 0; rows -= some, x += some * step) {
+        some = DVTI_MIN(rows, 8);
+        for (j = 0; j < n; j += 16) {
+            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8), a, b;
+            for (r = 0; r < some; r++) {
+                V(f) v = V(load_upto)(x + r * step + j, n - j);
+                a = V(widen_low)(v);
+                b = V(widen_high)(v);
+                if (op == DVTI_OP_prod) {
+                    low = V(dmul)(a, low);
+                    high = V(dmul)(b, high);
+                } else {
+                    low = V(dfma)(a, a, low);
+                    high = V(dfma)(b, b, high);
+                }
+            }
+            V(dstore)(value + j, low);
+            V(dstore)(value + j + 8, high);
+        }
+    }
+}
+
+/* Sets value and, where it is wanted, at: the row. rows > 0. */
+static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
+                                    int64_t n, double *value, int64_t *at) {
+    const V(extreme) e = V(extreme_of)(op);
+    float best[DVTI_BLOCK];
+    int32_t place[DVTI_BLOCK];
+    int64_t j, r, row, some;
+    V(m) better;
+    V(f) most, v;
+    V(i) where;
+    for (row = 0; row < rows; row += some) {
+        some = DVTI_MIN(rows - row, 8);
+        for (j = 0; j < n; j += 16) {
+            most = row ? V(load)(best + j) : V(set)(-INFINITY);
+            where = row ? V(iload)(place + j) : V(iset)(0);
+            for (r = row; r < row + some; r++) {
+                v = V(load_upto)(x + r * step + j, n - j);
+                v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
+                better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
+                most = V(select)(better, v, most);
+                if (at)
+                    where = V(iselect)(better, V(iset)((int32_t)r), where);
+            }
+            V(store)(best + j, most);
+            V(istore)(place + j, where);
+        }
+    }
+    for (j = 0; j < n; j++)
+        value[j] = e.smallest ? -best[j] : best[j];
+    for (j = 0; at && j < n; j++)
+        at[j] = place[j];
+}
+
+static dvti_fold V(fold)(dvti_op op) {
+    dvti_fold fold = {NULL, NULL};
+    switch ((int)op) {
+    case DVTI_OP_sum:
+    case DVTI_OP_mean:
+        fold.rows = V(fold_sum);
+        fold.columns = V(fold_sum_columns);
+        break;
+    case DVTI_OP_norm:
+    case DVTI_OP_prod:
+        fold.rows = op == DVTI_OP_norm ? V(fold_squares) : V(fold_product);
+        fold.columns = V(fold_wide_columns);
+        break;
+    case DVTI_OP_logsumexp:
+        fold.rows = V(fold_logsumexp);
+        fold.columns = V(fold_logsumexp_columns);
+        break;
+    case DVTI_OP_max:
+    case DVTI_OP_min:
+    case DVTI_OP_argmax:
+    case DVTI_OP_argmin:
+    case DVTI_OP_any:
+    case DVTI_OP_all:
+        fold.rows = V(fold_extreme);
+        fold.columns = V(fold_extreme_columns);
+        break;
+    default:
+        break;
+    }
+    return fold;
+}
+
+#undef DVTI_FOLD_BLOCK
+/* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 13 "src/3_cpu/simd/tier.inl"
 #endif
@@ -18416,7 +18595,7 @@ DVTI_PART_BITS(p_nbits, pn, (uint32_t)a)
      V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
-     V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. with i + 4, 2, 1 */
+     V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dfold_mul) with i + 4, 2, 1 */
 #ifdef DEVTENSOR_LINES
 #line 12 "src/3_cpu/simd/vec.inl"
 #endif
@@ -18849,26 +19028,60 @@ DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     return r;
 }
 
-/* Once per row of a reduction, so through memory: the order is what counts. */
-#define DVTI_FOLD(name, T, E, all, store, value)                                                   \
-    DVTI_INLINE E V(name)(V(T) v) {                                                                \
-        E lane[all];                                                                               \
-        int half, k;                                                                               \
-        V(store)(lane, v);                                                                         \
-        for (half = all / 2; half; half /= 2)                                                      \
-            for (k = 0; k < half; k++) {                                                           \
-                const E a = lane[k], b = lane[k + half];                                           \
-                lane[k] = value;                                                                   \
-            }                                                                                      \
-        return lane[0];                                                                            \
+/* Through memory: the order is what counts, and single lanes are read again without waiting. */
+#define DVTI_FOLD8(E, of)                                                                          \
+    const E a0 = of(a[0], a[4]), a1 = of(a[1], a[5]), a2 = of(a[2], a[6]), a3 = of(a[3], a[7]);    \
+    const E even = of(a0, a2), odd = of(a1, a3);                                                   \
+    return of(even, odd);
+#define DVTI_FOLD(name, of)                                                                        \
+    DVTI_INLINE float V(name)(V(f) v) {                                                            \
+        float a[16];                                                                               \
+        int k;                                                                                     \
+        V(store)(a, v);                                                                            \
+        DVTI_REPEAT(8)                                                                             \
+        for (k = 0; k < 8; k++)                                                                    \
+            a[k] = of(a[k], a[k + 8]);                                                             \
+        DVTI_FOLD8(float, of)                                                                      \
     }
-DVTI_FOLD(fold_add, f, float, 16, store, a + b)
-DVTI_FOLD(fold_min, f, float, 16, store, a < b ? a : b)
-DVTI_FOLD(fold_max, f, float, 16, store, a > b ? a : b)
-DVTI_FOLD(dfold_add, d, double, 8, dstore, a + b)
-DVTI_FOLD(dfold_min, d, double, 8, dstore, a < b ? a : b)
-DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
+#define DVTI_DFOLD(name, of)                                                                       \
+    DVTI_INLINE double V(name)(V(d) v) {                                                           \
+        double a[8];                                                                               \
+        V(dstore)(a, v);                                                                           \
+        DVTI_FOLD8(double, of)                                                                     \
+    }
+#define DVTI_PLUS(a, b) ((a) + (b))
+#define DVTI_TIMES(a, b) ((a) * (b))
+DVTI_FOLD(fold_add, DVTI_PLUS)
+DVTI_FOLD(fold_min, DVTI_MIN)
+DVTI_FOLD(fold_max, DVTI_MAX)
+DVTI_DFOLD(dfold_add, DVTI_PLUS)
+DVTI_DFOLD(dfold_mul, DVTI_TIMES)
+DVTI_DFOLD(dfold_min, DVTI_MIN)
+DVTI_DFOLD(dfold_max, DVTI_MAX)
+#undef DVTI_PLUS
+#undef DVTI_TIMES
 #undef DVTI_FOLD
+#undef DVTI_DFOLD
+#undef DVTI_FOLD8
+
+/* n elements at most, in memory; V(load_upto): zeros beyond them, V(load_or): `other`. */
+DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
+    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
+}
+
+DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
+    if (n >= 16)
+        V(store)(x, a);
+    else
+        V(store_n)(x, n, a);
+}
+
+DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
+    static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    if (n >= 16)
+        return V(load)(x);
+    return V(select)(V(igt)(V(iset)((int32_t)n), V(iload)(number)), V(load_n)(x, n), V(set)(other));
+}
 
 #undef DVTI_EACH_PART
 #undef DVTI_DO1
@@ -20674,272 +20887,14 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
 #ifdef DEVTENSOR_LINES
 #line 9 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/3_cpu/simd/reduce.inl ==== */
-/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
-   those in double: as fast as float alone, and the error does not grow with the length. Squares are double at once, because they overflow. */
-
-#ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/reduce.inl"
-#endif
-#define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
-
-/* x, x + step, x + 2 step, x + 3 step. */
-DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step) {
-    V(f) a = V(add)(V(load)(x), V(load)(x + step));
-    V(f) b = V(add)(V(load)(x + 2 * step), V(load)(x + 3 * step));
-    return V(add)(a, b);
-}
-
-DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
-    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
-}
-
-static void V(fold_sum)(const float *x, int64_t n, double *value, int64_t *at) {
-    V(d) low = V(dzero)(), high = V(dzero)();
-    V(f) s;
-    (void)at;
-    for (; n >= 64; n -= 64, x += 64) {
-        s = V(sum4)(x, 16);
-        low = V(dadd)(low, V(widen_low)(s));
-        high = V(dadd)(high, V(widen_high)(s));
-    }
-    for (; n > 0; n -= 16, x += 16) {
-        s = V(load_upto)(x, n);
-        low = V(dadd)(low, V(widen_low)(s));
-        high = V(dadd)(high, V(widen_high)(s));
-    }
-    *value = V(dfold_add)(V(dadd)(low, high));
-}
-
-static void V(fold_squares)(const float *x, int64_t n, double *value, int64_t *at) {
-    V(d) low = V(dzero)(), high = V(dzero)(), a, b;
-    V(f) s;
-    (void)at;
-    for (; n > 0; n -= 16, x += 16) {
-        s = V(load_upto)(x, n);
-        a = V(widen_low)(s);
-        b = V(widen_high)(s);
-        low = V(dfma)(a, a, low);
-        high = V(dfma)(b, b, high);
-    }
-    *value = V(dfold_add)(V(dadd)(low, high));
-}
-
-/* ---- extremes: the largest of x or, `smallest`, of -x. NaN is larger than all; of equals the first one. ---- */
-/* The first of n elements that is `best`, or that is NaN. n when none is. */
-static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
-    const V(f) wanted = V(set)(best);
-    int64_t at;
-    int k;
-    for (at = 0; at < n; at += 16) {
-        V(f) v = V(load_upto)(x + at, n - at);
-        uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
-        for (k = 0; bits; k++, bits >>= 1)
-            if (bits & 1)
-                return DVTI_MIN(at + k, n);
-    }
-    return n;
-}
-
-/* 1 to DVTI_FOLD_BLOCK elements; false when there is a NaN. */
-DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, V(f) flip, V(f) * most) {
-    V(f) least = V(set)(-INFINITY), m0 = least, m1 = least, m2 = least, m3 = least, a, b, c, d;
-    V(m) nan = V(unord)(least, least);
-    float few[16];
-    int k;
-    if (n < 16) {
-        for (k = 0; k < 16; k++)
-            few[k] = x[k < n ? k : 0];
-        x = few;
-        n = 16;
-    }
-    for (; n >= 64; n -= 64, x += 64) {
-        a = V(load)(x);
-        b = V(load)(x + 16);
-        c = V(load)(x + 32);
-        d = V(load)(x + 48);
-        nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
-        m0 = V(max)(V(bit_xor)(a, flip), m0);
-        m1 = V(max)(V(bit_xor)(b, flip), m1);
-        m2 = V(max)(V(bit_xor)(c, flip), m2);
-        m3 = V(max)(V(bit_xor)(d, flip), m3);
-    }
-    for (; n > 0; n -= 16, x += 16) {
-        if (n < 16) /* again what has been seen already */
-            x -= 16 - n;
-        a = V(load)(x);
-        nan = V(mor)(nan, V(unord)(a, a));
-        m0 = V(max)(V(bit_xor)(a, flip), m0);
-    }
-    *most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
-    return !V(mbits)(nan);
-}
-
-/* n > 0. at may be NULL. */
-static void V(fold_extreme)(const float *x, int64_t n, bool smallest, double *value, int64_t *at) {
-    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
-    float best = -INFINITY;
-    int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
-    bool numbers = true;
-    V(f) most;
-    for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
-        int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
-        numbers = V(fold_block)(x + block, length, flips, &most);
-        if (numbers && !V(mbits)(V(gt)(most, V(set)(best))) && block)
-            continue;
-        best = V(fold_max)(most);
-        where = block;
-        size = length;
-    }
-    best = smallest ? -best : best;
-    *value = numbers ? (double)best : (double)NAN;
-    if (at)
-        *at = where + V(fold_find)(x + where, size, best, !numbers);
-}
-
-static void V(fold_largest)(const float *x, int64_t n, double *value, int64_t *at) {
-    V(fold_extreme)(x, n, false, value, at);
-}
-
-static void V(fold_smallest)(const float *x, int64_t n, double *value, int64_t *at) {
-    V(fold_extreme)(x, n, true, value, at);
-}
-
-/* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
-DVTI_INLINE void V(fold_add_to)(double *value, V(f) s) {
-    V(dstore)(value, V(dadd)(V(dload)(value), V(widen_low)(s)));
-    V(dstore)(value + 8, V(dadd)(V(dload)(value + 8), V(widen_high)(s)));
-}
-
-/* Adds to value. */
-static void V(fold_sum_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                double *value, int64_t *at) {
-    float last[4 * 16];
-    int64_t j;
-    int k;
-    (void)at;
-    for (; rows >= 4; rows -= 4, x += 4 * step) {
-        for (j = 0; j + 16 <= n; j += 16)
-            V(fold_add_to)(value + j, V(sum4)(x + j, step));
-        for (k = 0; j < n && k < 4; k++)
-            V(store)(last + 16 * k, V(load_n)(x + k * step + j, n - j));
-        if (j < n)
-            V(fold_add_to)(value + j, V(sum4)(last, 16));
-    }
-    for (; rows > 0; rows--, x += step)
-        for (j = 0; j < n; j += 16)
-            V(fold_add_to)(value + j, V(load_upto)(x + j, n - j));
-}
-
-static void V(fold_square_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                   double *value, int64_t *at) {
-    int64_t j, r, some;
-    (void)at;
-    for (; rows > 0; rows -= some, x += some * step) {
-        some = DVTI_MIN(rows, 4);
-        for (j = 0; j < n; j += 16) {
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8), a, b;
-            for (r = 0; r < some; r++) {
-                V(f) v = V(load_upto)(x + r * step + j, n - j);
-                a = V(widen_low)(v);
-                b = V(widen_high)(v);
-                low = V(dfma)(a, a, low);
-                high = V(dfma)(b, b, high);
-            }
-            V(dstore)(value + j, low);
-            V(dstore)(value + j + 8, high);
-        }
-    }
-}
-
-/* Sets value and, where it is wanted, at: the row. rows > 0. */
-static void V(fold_extreme_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                    bool smallest, double *value, int64_t *at) {
-    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
-    float best[DVTI_BLOCK];
-    int32_t place[DVTI_BLOCK];
-    int64_t j, r, row, some;
-    V(m) better;
-    V(f) most, v;
-    V(i) where;
-    for (j = 0; j < n; j += 16) {
-        V(store)(best + j, V(bit_xor)(V(load_upto)(x + j, n - j), flips));
-        V(istore)(place + j, V(iset)(0));
-    }
-    for (row = 1; row < rows; row += some) {
-        some = DVTI_MIN(rows - row, 8);
-        for (j = 0; j < n; j += 16) {
-            most = V(load)(best + j);
-            where = V(iload)(place + j);
-            for (r = row; r < row + some; r++) {
-                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
-                better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
-                most = V(select)(better, v, most);
-                where = V(iselect)(better, V(iset)((int32_t)r), where);
-            }
-            V(store)(best + j, most);
-            V(istore)(place + j, where);
-        }
-    }
-    for (j = 0; j < n; j++)
-        value[j] = smallest ? -best[j] : best[j];
-    for (j = 0; at && j < n; j++)
-        at[j] = place[j];
-}
-
-static void V(fold_largest_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                    double *value, int64_t *at) {
-    V(fold_extreme_columns)(x, step, rows, n, false, value, at);
-}
-
-static void V(fold_smallest_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                     double *value, int64_t *at) {
-    V(fold_extreme_columns)(x, step, rows, n, true, value, at);
-}
-
-static dvti_fold V(fold)(dvti_op op) {
-    static const dvti_fold sum = {V(fold_sum), V(fold_sum_columns)};
-    static const dvti_fold squares = {V(fold_squares), V(fold_square_columns)};
-    static const dvti_fold largest = {V(fold_largest), V(fold_largest_columns)};
-    static const dvti_fold smallest = {V(fold_smallest), V(fold_smallest_columns)};
-    static const dvti_fold none = {NULL, NULL};
-    switch ((int)op) {
-    case DVTI_OP_sum:
-    case DVTI_OP_mean:
-        return sum;
-    case DVTI_OP_norm:
-        return squares;
-    case DVTI_OP_max:
-    case DVTI_OP_argmax:
-        return largest;
-    case DVTI_OP_min:
-    case DVTI_OP_argmin:
-        return smallest;
-    default:
-        return none;
-    }
-}
-
-#undef DVTI_FOLD_BLOCK
-/* ==== end src/3_cpu/simd/reduce.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
-#endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
    computed in double in that order, and rounded once per array: a step has the same bits on every device. */
 
-#ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/optimizer.inl"
-#endif
-DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
-    if (n >= 16)
-        V(store)(x, a);
-    else
-        V(store_n)(x, n, a);
-}
-
 /* Eight elements: the gradient, the weight, up to two values of state. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/optimizer.inl"
+#endif
 typedef struct V(step_half) {
     V(d) g, w, s[2];
 } V(step_half);
@@ -21047,7 +21002,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -21246,63 +21201,388 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
-/* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
-   infinite maximum makes NaN of the whole row by itself. */
+/* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
+   infinite maximum makes NaN of the whole row by itself. And the logarithm of such sums alone. */
 
-/* The first n elements; beyond them minus infinity, whose exponential adds nothing. */
+/* n > 0: their maximum, in all lanes. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/simd/softmax.inl"
 #endif
-DVTI_INLINE V(f) V(soft_load)(const float *x, int64_t n) {
-#define DVTI_NO -INFINITY
-    static const float beyond[32] = {0,       0,       0,       0,       0,       0,       0,
-                                     0,       0,       0,       0,       0,       0,       0,
-                                     0,       0,       DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO,
-                                     DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO,
-                                     DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO};
-#undef DVTI_NO
-    return n >= 16 ? V(load)(x) : V(add)(V(load_n)(x, n), V(load)(beyond + 16 - n));
-}
-
-/* n > 0; y may be x. */
-static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
-    V(f) most = V(set)(-INFINITY), other = most, e, factor;
-    V(d) low = V(dzero)(), high = V(dzero)();
-    double sum;
+DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
+    V(f) most = V(set)(-INFINITY), other = most;
     int64_t at;
     for (at = 0; at + 32 <= n; at += 32) {
         most = V(max)(V(load)(x + at), most);
         other = V(max)(V(load)(x + at + 16), other);
     }
     for (; at < n; at += 16)
-        most = V(max)(V(soft_load)(x + at, n - at), most);
-    most = V(set)(V(fold_max)(V(max)(most, other)));
+        most = V(max)(V(load_or)(x + at, n - at, -INFINITY), most);
+    return V(set)(V(fold_max)(V(max)(most, other)));
+}
+
+/* The sum of exp(x - most); the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
+static double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
+    V(d) low = V(dzero)(), high = V(dzero)();
+    V(f) e, other;
+    int64_t at;
     for (at = 0; at < n; at += 32) {
-        e = V(exp)(V(sub)(V(soft_load)(x + at, n - at), most));
-        if (!logarithm)
+        e = V(exp)(V(sub)(V(load_or)(x + at, n - at, -INFINITY), most));
+        if (y)
             V(store_upto)(y + at, n - at, e);
         if (n - at > 16) {
-            other = V(exp)(V(sub)(V(soft_load)(x + at + 16, n - at - 16), most));
-            if (!logarithm)
+            other = V(exp)(V(sub)(V(load_or)(x + at + 16, n - at - 16, -INFINITY), most));
+            if (y)
                 V(store_upto)(y + at + 16, n - at - 16, other);
             e = V(add)(e, other);
         }
         low = V(dadd)(low, V(widen_low)(e));
         high = V(dadd)(high, V(widen_high)(e));
     }
-    sum = V(dfold_add)(V(dadd)(low, high));
-    factor = V(set)((float)(logarithm ? log(sum) : 1 / sum));
-    for (at = 0; at < n; at += 16) {
-        e = V(load_upto)((logarithm ? x : y) + at, n - at);
-        /* most + factor would lose factor beside a huge value */
-        e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
-        V(store_upto)(y + at, n - at, e);
+    return V(dfold_add)(V(dadd)(low, high));
+}
+
+/* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
+static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
+                       int64_t n, bool logarithm) {
+    for (; rows > 0; rows--, x += x_step, y += y_step) {
+        const V(f) most = V(soft_most)(x, n);
+        const double sum = V(soft_sum)(x, logarithm ? NULL : y, n, most);
+        const V(f) factor = V(set)((float)(logarithm ? log(sum) : 1 / sum));
+        int64_t at;
+        for (at = 0; at < n; at += 16) {
+            V(f) e = V(load_upto)((logarithm ? x : y) + at, n - at);
+            /* most + factor would lose factor beside a huge value */
+            e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
+            V(store_upto)(y + at, n - at, e);
+        }
     }
 }
+
+/* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
+static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                              double *value, int64_t *at) {
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows--, x += step) {
+        V(f) most = V(within)(V(soft_most)(x, n), -FLT_MAX, FLT_MAX);
+        *value++ = (double)V(fold_max)(most) + log(V(soft_sum)(x, NULL, n, most));
+    }
+}
+
+/* Eight rows have one maximum with what came before them, whose sum is adapted to it. */
+static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
+                                      int64_t n, double *value, int64_t *at) {
+    float base[DVTI_BLOCK];
+    int64_t j, r, row, some;
+    (void)op;
+    (void)at;
+    for (row = 0; row < rows; row += some, x += some * step) {
+        some = DVTI_MIN(rows - row, 8);
+        for (j = 0; j < n; j += 16) {
+            const V(f) before = row ? V(load)(base + j) : V(set)(-FLT_MAX);
+            V(f) most = before, e = V(zero)();
+            V(d) low = row ? V(dload)(value + j) : V(dzero)(),
+                 high = row ? V(dload)(value + j + 8) : low;
+            for (r = 0; r < some; r++)
+                most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
+            most = V(within)(most, -FLT_MAX, FLT_MAX);
+            if (V(mbits)(V(ne)(most, before))) {
+                e = V(exp)(V(sub)(before, most));
+                low = V(dmul)(low, V(widen_low)(e));
+                high = V(dmul)(high, V(widen_high)(e));
+                e = V(zero)();
+            }
+            for (r = 0; r < some; r++)
+                e = V(add)(e, V(exp)(V(sub)(V(load_upto)(x + r * step + j, n - j), most)));
+            V(dstore)(value + j, V(dadd)(low, V(widen_low)(e)));
+            V(dstore)(value + j + 8, V(dadd)(high, V(widen_high)(e)));
+            V(store)(base + j, most);
+        }
+    }
+    for (j = 0; j < n; j++)
+        value[j] = (double)base[j] + log(value[j]);
+}
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 12 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/reduce.inl ==== */
+/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
+   those in double: as fast as float alone, and the error does not grow with the length. Squares and products are double at once, because
+   they leave float's range. */
+
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/reduce.inl"
+#endif
+#define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
+
+/* x, x + step, x + 2 step, x + 3 step, n elements of each. */
+DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n) {
+    V(f) a = V(add)(V(load_upto)(x, n), V(load_upto)(x + step, n));
+    V(f) b = V(add)(V(load_upto)(x + 2 * step, n), V(load_upto)(x + 3 * step, n));
+    return V(add)(a, b);
+}
+
+static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                        double *value, int64_t *at) {
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows--, x += step, value++) {
+        V(d) low = V(dzero)(), high = V(dzero)();
+        int64_t k;
+        for (k = 0; k + 64 <= n; k += 64) {
+            V(f) s = V(sum4)(x + k, 16, 16);
+            low = V(dadd)(low, V(widen_low)(s));
+            high = V(dadd)(high, V(widen_high)(s));
+        }
+        for (; k < n; k += 16) {
+            V(f) s = V(load_upto)(x + k, n - k);
+            low = V(dadd)(low, V(widen_low)(s));
+            high = V(dadd)(high, V(widen_high)(s));
+        }
+        *value = V(dfold_add)(V(dadd)(low, high));
+    }
+}
+
+static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                            double *value, int64_t *at) {
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows--, x += step, value++) {
+        V(d) low = V(dzero)(), high = V(dzero)(), a, b;
+        int64_t k;
+        for (k = 0; k < n; k += 16) {
+            V(f) s = V(load_upto)(x + k, n - k);
+            a = V(widen_low)(s);
+            b = V(widen_high)(s);
+            low = V(dfma)(a, a, low);
+            high = V(dfma)(b, b, high);
+        }
+        *value = V(dfold_add)(V(dadd)(low, high));
+    }
+}
+
+static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                            double *value, int64_t *at) {
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows--, x += step, value++) {
+        V(d) low = V(dset)(1), high = low;
+        int64_t k;
+        for (k = 0; k < n; k += 16) {
+            V(f) s = V(load_or)(x + k, n - k, 1);
+            low = V(dmul)(low, V(widen_low)(s));
+            high = V(dmul)(high, V(widen_high)(s));
+        }
+        *value = V(dfold_mul)(V(dmul)(low, high));
+    }
+}
+
+/* ---- extremes: the largest of x or, `smallest`, of -x; of x's truth for any and all. NaN is larger than all; of equals the first one. ---- */
+typedef struct V(extreme) {
+    bool smallest, truth;
+    V(f) flips;
+} V(extreme);
+
+DVTI_INLINE V(extreme) V(extreme_of)(dvti_op op) {
+    V(extreme) e;
+    e.truth = op == DVTI_OP_any || op == DVTI_OP_all;
+    e.smallest = op == DVTI_OP_min || op == DVTI_OP_argmin || op == DVTI_OP_all;
+    e.flips = V(set)(e.smallest ? -0.f : 0.f);
+    return e;
+}
+
+/* The first of n elements that is `best`, or that is NaN. n when none is. */
+static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
+    const V(f) wanted = V(set)(best);
+    int64_t at;
+    for (at = 0; at < n; at += 16) {
+        V(f) v = V(load_upto)(x + at, n - at);
+        uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
+        if (bits)
+            return DVTI_MIN(at + dvti_lowest_bit(bits), n);
+    }
+    return n;
+}
+
+/* 1 to DVTI_FOLD_BLOCK elements; false when there is a NaN. */
+DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, V(f) * most) {
+    V(f) m0 = V(set)(-INFINITY), m1 = m0, m2 = m0, m3 = m0, a, b, c, d;
+    V(m) nan = V(unord)(m0, m0);
+    int64_t k;
+    for (k = 0; k + 64 <= n; k += 64) {
+        a = V(load)(x + k);
+        b = V(load)(x + k + 16);
+        c = V(load)(x + k + 32);
+        d = V(load)(x + k + 48);
+        if (e->truth) {
+            a = V(truth)(V(nonzero)(a));
+            b = V(truth)(V(nonzero)(b));
+            c = V(truth)(V(nonzero)(c));
+            d = V(truth)(V(nonzero)(d));
+        }
+        nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
+        m0 = V(max)(V(bit_xor)(a, e->flips), m0);
+        m1 = V(max)(V(bit_xor)(b, e->flips), m1);
+        m2 = V(max)(V(bit_xor)(c, e->flips), m2);
+        m3 = V(max)(V(bit_xor)(d, e->flips), m3);
+    }
+    for (; k < n; k += 16) {
+        a = V(load_or)(x + k, n - k, *x);
+        if (e->truth)
+            a = V(truth)(V(nonzero)(a));
+        nan = V(mor)(nan, V(unord)(a, a));
+        m0 = V(max)(V(bit_xor)(a, e->flips), m0);
+    }
+    *most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
+    return !V(mbits)(nan);
+}
+
+/* n > 0. at may be NULL. */
+static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                            double *value, int64_t *at) {
+    const V(extreme) e = V(extreme_of)(op);
+    for (; rows > 0; rows--, x += step) {
+        float best = -INFINITY;
+        int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
+        bool numbers = true;
+        V(f) most;
+        for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
+            int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
+            numbers = V(fold_block)(x + block, length, &e, &most);
+            if (numbers && block && !V(mbits)(V(gt)(most, V(set)(best))))
+                continue;
+            best = V(fold_max)(most);
+            where = block;
+            size = length;
+        }
+        best = e.smallest ? -best : best;
+        *value++ = numbers ? (double)best : (double)NAN;
+        if (at)
+            *at++ = where + V(fold_find)(x + where, size, best, !numbers);
+    }
+}
+
+/* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
+/* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
+static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                                double *value, int64_t *at) {
+    int64_t j, k, fours, some;
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows -= some, x += some * step) {
+        fours = DVTI_MIN(rows / 4, 2);
+        some = fours ? 4 * fours : 1;
+        for (j = 0; j < n; j += 16) {
+            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
+            for (k = 0; k < some; k += 4) {
+                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j) : V(load_upto)(x + j, n - j);
+                low = V(dadd)(low, V(widen_low)(s));
+                high = V(dadd)(high, V(widen_high)(s));
+            }
+            V(dstore)(value + j, low);
+            V(dstore)(value + j + 8, high);
+        }
+    }
+}
+
+/* Adds squares to value, or multiplies it. */
+static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                                 double *value, int64_t *at) {
+    int64_t j, r, some;
+    (void)at;
+    for (; rows > 0; rows -= some, x += some * step) {
+        some = DVTI_MIN(rows, 8);
+        for (j = 0; j < n; j += 16) {
+            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8), a, b;
+            for (r = 0; r < some; r++) {
+                V(f) v = V(load_upto)(x + r * step + j, n - j);
+                a = V(widen_low)(v);
+                b = V(widen_high)(v);
+                if (op == DVTI_OP_prod) {
+                    low = V(dmul)(a, low);
+                    high = V(dmul)(b, high);
+                } else {
+                    low = V(dfma)(a, a, low);
+                    high = V(dfma)(b, b, high);
+                }
+            }
+            V(dstore)(value + j, low);
+            V(dstore)(value + j + 8, high);
+        }
+    }
+}
+
+/* Sets value and, where it is wanted, at: the row. rows > 0. */
+static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
+                                    int64_t n, double *value, int64_t *at) {
+    const V(extreme) e = V(extreme_of)(op);
+    float best[DVTI_BLOCK];
+    int32_t place[DVTI_BLOCK];
+    int64_t j, r, row, some;
+    V(m) better;
+    V(f) most, v;
+    V(i) where;
+    for (row = 0; row < rows; row += some) {
+        some = DVTI_MIN(rows - row, 8);
+        for (j = 0; j < n; j += 16) {
+            most = row ? V(load)(best + j) : V(set)(-INFINITY);
+            where = row ? V(iload)(place + j) : V(iset)(0);
+            for (r = row; r < row + some; r++) {
+                v = V(load_upto)(x + r * step + j, n - j);
+                v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
+                better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
+                most = V(select)(better, v, most);
+                if (at)
+                    where = V(iselect)(better, V(iset)((int32_t)r), where);
+            }
+            V(store)(best + j, most);
+            V(istore)(place + j, where);
+        }
+    }
+    for (j = 0; j < n; j++)
+        value[j] = e.smallest ? -best[j] : best[j];
+    for (j = 0; at && j < n; j++)
+        at[j] = place[j];
+}
+
+static dvti_fold V(fold)(dvti_op op) {
+    dvti_fold fold = {NULL, NULL};
+    switch ((int)op) {
+    case DVTI_OP_sum:
+    case DVTI_OP_mean:
+        fold.rows = V(fold_sum);
+        fold.columns = V(fold_sum_columns);
+        break;
+    case DVTI_OP_norm:
+    case DVTI_OP_prod:
+        fold.rows = op == DVTI_OP_norm ? V(fold_squares) : V(fold_product);
+        fold.columns = V(fold_wide_columns);
+        break;
+    case DVTI_OP_logsumexp:
+        fold.rows = V(fold_logsumexp);
+        fold.columns = V(fold_logsumexp_columns);
+        break;
+    case DVTI_OP_max:
+    case DVTI_OP_min:
+    case DVTI_OP_argmax:
+    case DVTI_OP_argmin:
+    case DVTI_OP_any:
+    case DVTI_OP_all:
+        fold.rows = V(fold_extreme);
+        fold.columns = V(fold_extreme_columns);
+        break;
+    default:
+        break;
+    }
+    return fold;
+}
+
+#undef DVTI_FOLD_BLOCK
+/* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 13 "src/3_cpu/simd/tier.inl"
 #endif
@@ -22059,7 +22339,7 @@ DVTI_PART_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
      V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
-     V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. with i + 4, 2, 1 */
+     V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dfold_mul) with i + 4, 2, 1 */
 #ifdef DEVTENSOR_LINES
 #line 12 "src/3_cpu/simd/vec.inl"
 #endif
@@ -22492,26 +22772,60 @@ DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     return r;
 }
 
-/* Once per row of a reduction, so through memory: the order is what counts. */
-#define DVTI_FOLD(name, T, E, all, store, value)                                                   \
-    DVTI_INLINE E V(name)(V(T) v) {                                                                \
-        E lane[all];                                                                               \
-        int half, k;                                                                               \
-        V(store)(lane, v);                                                                         \
-        for (half = all / 2; half; half /= 2)                                                      \
-            for (k = 0; k < half; k++) {                                                           \
-                const E a = lane[k], b = lane[k + half];                                           \
-                lane[k] = value;                                                                   \
-            }                                                                                      \
-        return lane[0];                                                                            \
+/* Through memory: the order is what counts, and single lanes are read again without waiting. */
+#define DVTI_FOLD8(E, of)                                                                          \
+    const E a0 = of(a[0], a[4]), a1 = of(a[1], a[5]), a2 = of(a[2], a[6]), a3 = of(a[3], a[7]);    \
+    const E even = of(a0, a2), odd = of(a1, a3);                                                   \
+    return of(even, odd);
+#define DVTI_FOLD(name, of)                                                                        \
+    DVTI_INLINE float V(name)(V(f) v) {                                                            \
+        float a[16];                                                                               \
+        int k;                                                                                     \
+        V(store)(a, v);                                                                            \
+        DVTI_REPEAT(8)                                                                             \
+        for (k = 0; k < 8; k++)                                                                    \
+            a[k] = of(a[k], a[k + 8]);                                                             \
+        DVTI_FOLD8(float, of)                                                                      \
     }
-DVTI_FOLD(fold_add, f, float, 16, store, a + b)
-DVTI_FOLD(fold_min, f, float, 16, store, a < b ? a : b)
-DVTI_FOLD(fold_max, f, float, 16, store, a > b ? a : b)
-DVTI_FOLD(dfold_add, d, double, 8, dstore, a + b)
-DVTI_FOLD(dfold_min, d, double, 8, dstore, a < b ? a : b)
-DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
+#define DVTI_DFOLD(name, of)                                                                       \
+    DVTI_INLINE double V(name)(V(d) v) {                                                           \
+        double a[8];                                                                               \
+        V(dstore)(a, v);                                                                           \
+        DVTI_FOLD8(double, of)                                                                     \
+    }
+#define DVTI_PLUS(a, b) ((a) + (b))
+#define DVTI_TIMES(a, b) ((a) * (b))
+DVTI_FOLD(fold_add, DVTI_PLUS)
+DVTI_FOLD(fold_min, DVTI_MIN)
+DVTI_FOLD(fold_max, DVTI_MAX)
+DVTI_DFOLD(dfold_add, DVTI_PLUS)
+DVTI_DFOLD(dfold_mul, DVTI_TIMES)
+DVTI_DFOLD(dfold_min, DVTI_MIN)
+DVTI_DFOLD(dfold_max, DVTI_MAX)
+#undef DVTI_PLUS
+#undef DVTI_TIMES
 #undef DVTI_FOLD
+#undef DVTI_DFOLD
+#undef DVTI_FOLD8
+
+/* n elements at most, in memory; V(load_upto): zeros beyond them, V(load_or): `other`. */
+DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
+    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
+}
+
+DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
+    if (n >= 16)
+        V(store)(x, a);
+    else
+        V(store_n)(x, n, a);
+}
+
+DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
+    static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    if (n >= 16)
+        return V(load)(x);
+    return V(select)(V(igt)(V(iset)((int32_t)n), V(iload)(number)), V(load_n)(x, n), V(set)(other));
+}
 
 #undef DVTI_EACH_PART
 #undef DVTI_DO1
@@ -24317,272 +24631,14 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
 #ifdef DEVTENSOR_LINES
 #line 9 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/3_cpu/simd/reduce.inl ==== */
-/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
-   those in double: as fast as float alone, and the error does not grow with the length. Squares are double at once, because they overflow. */
-
-#ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/reduce.inl"
-#endif
-#define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
-
-/* x, x + step, x + 2 step, x + 3 step. */
-DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step) {
-    V(f) a = V(add)(V(load)(x), V(load)(x + step));
-    V(f) b = V(add)(V(load)(x + 2 * step), V(load)(x + 3 * step));
-    return V(add)(a, b);
-}
-
-DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
-    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
-}
-
-static void V(fold_sum)(const float *x, int64_t n, double *value, int64_t *at) {
-    V(d) low = V(dzero)(), high = V(dzero)();
-    V(f) s;
-    (void)at;
-    for (; n >= 64; n -= 64, x += 64) {
-        s = V(sum4)(x, 16);
-        low = V(dadd)(low, V(widen_low)(s));
-        high = V(dadd)(high, V(widen_high)(s));
-    }
-    for (; n > 0; n -= 16, x += 16) {
-        s = V(load_upto)(x, n);
-        low = V(dadd)(low, V(widen_low)(s));
-        high = V(dadd)(high, V(widen_high)(s));
-    }
-    *value = V(dfold_add)(V(dadd)(low, high));
-}
-
-static void V(fold_squares)(const float *x, int64_t n, double *value, int64_t *at) {
-    V(d) low = V(dzero)(), high = V(dzero)(), a, b;
-    V(f) s;
-    (void)at;
-    for (; n > 0; n -= 16, x += 16) {
-        s = V(load_upto)(x, n);
-        a = V(widen_low)(s);
-        b = V(widen_high)(s);
-        low = V(dfma)(a, a, low);
-        high = V(dfma)(b, b, high);
-    }
-    *value = V(dfold_add)(V(dadd)(low, high));
-}
-
-/* ---- extremes: the largest of x or, `smallest`, of -x. NaN is larger than all; of equals the first one. ---- */
-/* The first of n elements that is `best`, or that is NaN. n when none is. */
-static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
-    const V(f) wanted = V(set)(best);
-    int64_t at;
-    int k;
-    for (at = 0; at < n; at += 16) {
-        V(f) v = V(load_upto)(x + at, n - at);
-        uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
-        for (k = 0; bits; k++, bits >>= 1)
-            if (bits & 1)
-                return DVTI_MIN(at + k, n);
-    }
-    return n;
-}
-
-/* 1 to DVTI_FOLD_BLOCK elements; false when there is a NaN. */
-DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, V(f) flip, V(f) * most) {
-    V(f) least = V(set)(-INFINITY), m0 = least, m1 = least, m2 = least, m3 = least, a, b, c, d;
-    V(m) nan = V(unord)(least, least);
-    float few[16];
-    int k;
-    if (n < 16) {
-        for (k = 0; k < 16; k++)
-            few[k] = x[k < n ? k : 0];
-        x = few;
-        n = 16;
-    }
-    for (; n >= 64; n -= 64, x += 64) {
-        a = V(load)(x);
-        b = V(load)(x + 16);
-        c = V(load)(x + 32);
-        d = V(load)(x + 48);
-        nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
-        m0 = V(max)(V(bit_xor)(a, flip), m0);
-        m1 = V(max)(V(bit_xor)(b, flip), m1);
-        m2 = V(max)(V(bit_xor)(c, flip), m2);
-        m3 = V(max)(V(bit_xor)(d, flip), m3);
-    }
-    for (; n > 0; n -= 16, x += 16) {
-        if (n < 16) /* again what has been seen already */
-            x -= 16 - n;
-        a = V(load)(x);
-        nan = V(mor)(nan, V(unord)(a, a));
-        m0 = V(max)(V(bit_xor)(a, flip), m0);
-    }
-    *most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
-    return !V(mbits)(nan);
-}
-
-/* n > 0. at may be NULL. */
-static void V(fold_extreme)(const float *x, int64_t n, bool smallest, double *value, int64_t *at) {
-    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
-    float best = -INFINITY;
-    int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
-    bool numbers = true;
-    V(f) most;
-    for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
-        int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
-        numbers = V(fold_block)(x + block, length, flips, &most);
-        if (numbers && !V(mbits)(V(gt)(most, V(set)(best))) && block)
-            continue;
-        best = V(fold_max)(most);
-        where = block;
-        size = length;
-    }
-    best = smallest ? -best : best;
-    *value = numbers ? (double)best : (double)NAN;
-    if (at)
-        *at = where + V(fold_find)(x + where, size, best, !numbers);
-}
-
-static void V(fold_largest)(const float *x, int64_t n, double *value, int64_t *at) {
-    V(fold_extreme)(x, n, false, value, at);
-}
-
-static void V(fold_smallest)(const float *x, int64_t n, double *value, int64_t *at) {
-    V(fold_extreme)(x, n, true, value, at);
-}
-
-/* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
-DVTI_INLINE void V(fold_add_to)(double *value, V(f) s) {
-    V(dstore)(value, V(dadd)(V(dload)(value), V(widen_low)(s)));
-    V(dstore)(value + 8, V(dadd)(V(dload)(value + 8), V(widen_high)(s)));
-}
-
-/* Adds to value. */
-static void V(fold_sum_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                double *value, int64_t *at) {
-    float last[4 * 16];
-    int64_t j;
-    int k;
-    (void)at;
-    for (; rows >= 4; rows -= 4, x += 4 * step) {
-        for (j = 0; j + 16 <= n; j += 16)
-            V(fold_add_to)(value + j, V(sum4)(x + j, step));
-        for (k = 0; j < n && k < 4; k++)
-            V(store)(last + 16 * k, V(load_n)(x + k * step + j, n - j));
-        if (j < n)
-            V(fold_add_to)(value + j, V(sum4)(last, 16));
-    }
-    for (; rows > 0; rows--, x += step)
-        for (j = 0; j < n; j += 16)
-            V(fold_add_to)(value + j, V(load_upto)(x + j, n - j));
-}
-
-static void V(fold_square_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                   double *value, int64_t *at) {
-    int64_t j, r, some;
-    (void)at;
-    for (; rows > 0; rows -= some, x += some * step) {
-        some = DVTI_MIN(rows, 4);
-        for (j = 0; j < n; j += 16) {
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8), a, b;
-            for (r = 0; r < some; r++) {
-                V(f) v = V(load_upto)(x + r * step + j, n - j);
-                a = V(widen_low)(v);
-                b = V(widen_high)(v);
-                low = V(dfma)(a, a, low);
-                high = V(dfma)(b, b, high);
-            }
-            V(dstore)(value + j, low);
-            V(dstore)(value + j + 8, high);
-        }
-    }
-}
-
-/* Sets value and, where it is wanted, at: the row. rows > 0. */
-static void V(fold_extreme_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                    bool smallest, double *value, int64_t *at) {
-    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
-    float best[DVTI_BLOCK];
-    int32_t place[DVTI_BLOCK];
-    int64_t j, r, row, some;
-    V(m) better;
-    V(f) most, v;
-    V(i) where;
-    for (j = 0; j < n; j += 16) {
-        V(store)(best + j, V(bit_xor)(V(load_upto)(x + j, n - j), flips));
-        V(istore)(place + j, V(iset)(0));
-    }
-    for (row = 1; row < rows; row += some) {
-        some = DVTI_MIN(rows - row, 8);
-        for (j = 0; j < n; j += 16) {
-            most = V(load)(best + j);
-            where = V(iload)(place + j);
-            for (r = row; r < row + some; r++) {
-                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
-                better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
-                most = V(select)(better, v, most);
-                where = V(iselect)(better, V(iset)((int32_t)r), where);
-            }
-            V(store)(best + j, most);
-            V(istore)(place + j, where);
-        }
-    }
-    for (j = 0; j < n; j++)
-        value[j] = smallest ? -best[j] : best[j];
-    for (j = 0; at && j < n; j++)
-        at[j] = place[j];
-}
-
-static void V(fold_largest_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                    double *value, int64_t *at) {
-    V(fold_extreme_columns)(x, step, rows, n, false, value, at);
-}
-
-static void V(fold_smallest_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                     double *value, int64_t *at) {
-    V(fold_extreme_columns)(x, step, rows, n, true, value, at);
-}
-
-static dvti_fold V(fold)(dvti_op op) {
-    static const dvti_fold sum = {V(fold_sum), V(fold_sum_columns)};
-    static const dvti_fold squares = {V(fold_squares), V(fold_square_columns)};
-    static const dvti_fold largest = {V(fold_largest), V(fold_largest_columns)};
-    static const dvti_fold smallest = {V(fold_smallest), V(fold_smallest_columns)};
-    static const dvti_fold none = {NULL, NULL};
-    switch ((int)op) {
-    case DVTI_OP_sum:
-    case DVTI_OP_mean:
-        return sum;
-    case DVTI_OP_norm:
-        return squares;
-    case DVTI_OP_max:
-    case DVTI_OP_argmax:
-        return largest;
-    case DVTI_OP_min:
-    case DVTI_OP_argmin:
-        return smallest;
-    default:
-        return none;
-    }
-}
-
-#undef DVTI_FOLD_BLOCK
-/* ==== end src/3_cpu/simd/reduce.inl ==== */
-#ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
-#endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
    computed in double in that order, and rounded once per array: a step has the same bits on every device. */
 
-#ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/optimizer.inl"
-#endif
-DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
-    if (n >= 16)
-        V(store)(x, a);
-    else
-        V(store_n)(x, n, a);
-}
-
 /* Eight elements: the gradient, the weight, up to two values of state. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/optimizer.inl"
+#endif
 typedef struct V(step_half) {
     V(d) g, w, s[2];
 } V(step_half);
@@ -24690,7 +24746,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -24889,63 +24945,388 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
-/* softmax and log_softmax of a row of floats: its maximum, the sum of the exponentials below it in double, the values. A NaN or an
-   infinite maximum makes NaN of the whole row by itself. */
+/* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
+   infinite maximum makes NaN of the whole row by itself. And the logarithm of such sums alone. */
 
-/* The first n elements; beyond them minus infinity, whose exponential adds nothing. */
+/* n > 0: their maximum, in all lanes. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cpu/simd/softmax.inl"
 #endif
-DVTI_INLINE V(f) V(soft_load)(const float *x, int64_t n) {
-#define DVTI_NO -INFINITY
-    static const float beyond[32] = {0,       0,       0,       0,       0,       0,       0,
-                                     0,       0,       0,       0,       0,       0,       0,
-                                     0,       0,       DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO,
-                                     DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO,
-                                     DVTI_NO, DVTI_NO, DVTI_NO, DVTI_NO};
-#undef DVTI_NO
-    return n >= 16 ? V(load)(x) : V(add)(V(load_n)(x, n), V(load)(beyond + 16 - n));
-}
-
-/* n > 0; y may be x. */
-static void V(softmax)(const float *x, float *y, int64_t n, bool logarithm) {
-    V(f) most = V(set)(-INFINITY), other = most, e, factor;
-    V(d) low = V(dzero)(), high = V(dzero)();
-    double sum;
+DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
+    V(f) most = V(set)(-INFINITY), other = most;
     int64_t at;
     for (at = 0; at + 32 <= n; at += 32) {
         most = V(max)(V(load)(x + at), most);
         other = V(max)(V(load)(x + at + 16), other);
     }
     for (; at < n; at += 16)
-        most = V(max)(V(soft_load)(x + at, n - at), most);
-    most = V(set)(V(fold_max)(V(max)(most, other)));
+        most = V(max)(V(load_or)(x + at, n - at, -INFINITY), most);
+    return V(set)(V(fold_max)(V(max)(most, other)));
+}
+
+/* The sum of exp(x - most); the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
+static double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
+    V(d) low = V(dzero)(), high = V(dzero)();
+    V(f) e, other;
+    int64_t at;
     for (at = 0; at < n; at += 32) {
-        e = V(exp)(V(sub)(V(soft_load)(x + at, n - at), most));
-        if (!logarithm)
+        e = V(exp)(V(sub)(V(load_or)(x + at, n - at, -INFINITY), most));
+        if (y)
             V(store_upto)(y + at, n - at, e);
         if (n - at > 16) {
-            other = V(exp)(V(sub)(V(soft_load)(x + at + 16, n - at - 16), most));
-            if (!logarithm)
+            other = V(exp)(V(sub)(V(load_or)(x + at + 16, n - at - 16, -INFINITY), most));
+            if (y)
                 V(store_upto)(y + at + 16, n - at - 16, other);
             e = V(add)(e, other);
         }
         low = V(dadd)(low, V(widen_low)(e));
         high = V(dadd)(high, V(widen_high)(e));
     }
-    sum = V(dfold_add)(V(dadd)(low, high));
-    factor = V(set)((float)(logarithm ? log(sum) : 1 / sum));
-    for (at = 0; at < n; at += 16) {
-        e = V(load_upto)((logarithm ? x : y) + at, n - at);
-        /* most + factor would lose factor beside a huge value */
-        e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
-        V(store_upto)(y + at, n - at, e);
+    return V(dfold_add)(V(dadd)(low, high));
+}
+
+/* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
+static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
+                       int64_t n, bool logarithm) {
+    for (; rows > 0; rows--, x += x_step, y += y_step) {
+        const V(f) most = V(soft_most)(x, n);
+        const double sum = V(soft_sum)(x, logarithm ? NULL : y, n, most);
+        const V(f) factor = V(set)((float)(logarithm ? log(sum) : 1 / sum));
+        int64_t at;
+        for (at = 0; at < n; at += 16) {
+            V(f) e = V(load_upto)((logarithm ? x : y) + at, n - at);
+            /* most + factor would lose factor beside a huge value */
+            e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
+            V(store_upto)(y + at, n - at, e);
+        }
     }
 }
+
+/* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
+static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                              double *value, int64_t *at) {
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows--, x += step) {
+        V(f) most = V(within)(V(soft_most)(x, n), -FLT_MAX, FLT_MAX);
+        *value++ = (double)V(fold_max)(most) + log(V(soft_sum)(x, NULL, n, most));
+    }
+}
+
+/* Eight rows have one maximum with what came before them, whose sum is adapted to it. */
+static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
+                                      int64_t n, double *value, int64_t *at) {
+    float base[DVTI_BLOCK];
+    int64_t j, r, row, some;
+    (void)op;
+    (void)at;
+    for (row = 0; row < rows; row += some, x += some * step) {
+        some = DVTI_MIN(rows - row, 8);
+        for (j = 0; j < n; j += 16) {
+            const V(f) before = row ? V(load)(base + j) : V(set)(-FLT_MAX);
+            V(f) most = before, e = V(zero)();
+            V(d) low = row ? V(dload)(value + j) : V(dzero)(),
+                 high = row ? V(dload)(value + j + 8) : low;
+            for (r = 0; r < some; r++)
+                most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
+            most = V(within)(most, -FLT_MAX, FLT_MAX);
+            if (V(mbits)(V(ne)(most, before))) {
+                e = V(exp)(V(sub)(before, most));
+                low = V(dmul)(low, V(widen_low)(e));
+                high = V(dmul)(high, V(widen_high)(e));
+                e = V(zero)();
+            }
+            for (r = 0; r < some; r++)
+                e = V(add)(e, V(exp)(V(sub)(V(load_upto)(x + r * step + j, n - j), most)));
+            V(dstore)(value + j, V(dadd)(low, V(widen_low)(e)));
+            V(dstore)(value + j + 8, V(dadd)(high, V(widen_high)(e)));
+            V(store)(base + j, most);
+        }
+    }
+    for (j = 0; j < n; j++)
+        value[j] = (double)base[j] + log(value[j]);
+}
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 12 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/reduce.inl ==== */
+/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
+   those in double: as fast as float alone, and the error does not grow with the length. Squares and products are double at once, because
+   they leave float's range. */
+
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/reduce.inl"
+#endif
+#define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
+
+/* x, x + step, x + 2 step, x + 3 step, n elements of each. */
+DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n) {
+    V(f) a = V(add)(V(load_upto)(x, n), V(load_upto)(x + step, n));
+    V(f) b = V(add)(V(load_upto)(x + 2 * step, n), V(load_upto)(x + 3 * step, n));
+    return V(add)(a, b);
+}
+
+static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                        double *value, int64_t *at) {
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows--, x += step, value++) {
+        V(d) low = V(dzero)(), high = V(dzero)();
+        int64_t k;
+        for (k = 0; k + 64 <= n; k += 64) {
+            V(f) s = V(sum4)(x + k, 16, 16);
+            low = V(dadd)(low, V(widen_low)(s));
+            high = V(dadd)(high, V(widen_high)(s));
+        }
+        for (; k < n; k += 16) {
+            V(f) s = V(load_upto)(x + k, n - k);
+            low = V(dadd)(low, V(widen_low)(s));
+            high = V(dadd)(high, V(widen_high)(s));
+        }
+        *value = V(dfold_add)(V(dadd)(low, high));
+    }
+}
+
+static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                            double *value, int64_t *at) {
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows--, x += step, value++) {
+        V(d) low = V(dzero)(), high = V(dzero)(), a, b;
+        int64_t k;
+        for (k = 0; k < n; k += 16) {
+            V(f) s = V(load_upto)(x + k, n - k);
+            a = V(widen_low)(s);
+            b = V(widen_high)(s);
+            low = V(dfma)(a, a, low);
+            high = V(dfma)(b, b, high);
+        }
+        *value = V(dfold_add)(V(dadd)(low, high));
+    }
+}
+
+static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                            double *value, int64_t *at) {
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows--, x += step, value++) {
+        V(d) low = V(dset)(1), high = low;
+        int64_t k;
+        for (k = 0; k < n; k += 16) {
+            V(f) s = V(load_or)(x + k, n - k, 1);
+            low = V(dmul)(low, V(widen_low)(s));
+            high = V(dmul)(high, V(widen_high)(s));
+        }
+        *value = V(dfold_mul)(V(dmul)(low, high));
+    }
+}
+
+/* ---- extremes: the largest of x or, `smallest`, of -x; of x's truth for any and all. NaN is larger than all; of equals the first one. ---- */
+typedef struct V(extreme) {
+    bool smallest, truth;
+    V(f) flips;
+} V(extreme);
+
+DVTI_INLINE V(extreme) V(extreme_of)(dvti_op op) {
+    V(extreme) e;
+    e.truth = op == DVTI_OP_any || op == DVTI_OP_all;
+    e.smallest = op == DVTI_OP_min || op == DVTI_OP_argmin || op == DVTI_OP_all;
+    e.flips = V(set)(e.smallest ? -0.f : 0.f);
+    return e;
+}
+
+/* The first of n elements that is `best`, or that is NaN. n when none is. */
+static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
+    const V(f) wanted = V(set)(best);
+    int64_t at;
+    for (at = 0; at < n; at += 16) {
+        V(f) v = V(load_upto)(x + at, n - at);
+        uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
+        if (bits)
+            return DVTI_MIN(at + dvti_lowest_bit(bits), n);
+    }
+    return n;
+}
+
+/* 1 to DVTI_FOLD_BLOCK elements; false when there is a NaN. */
+DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, V(f) * most) {
+    V(f) m0 = V(set)(-INFINITY), m1 = m0, m2 = m0, m3 = m0, a, b, c, d;
+    V(m) nan = V(unord)(m0, m0);
+    int64_t k;
+    for (k = 0; k + 64 <= n; k += 64) {
+        a = V(load)(x + k);
+        b = V(load)(x + k + 16);
+        c = V(load)(x + k + 32);
+        d = V(load)(x + k + 48);
+        if (e->truth) {
+            a = V(truth)(V(nonzero)(a));
+            b = V(truth)(V(nonzero)(b));
+            c = V(truth)(V(nonzero)(c));
+            d = V(truth)(V(nonzero)(d));
+        }
+        nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
+        m0 = V(max)(V(bit_xor)(a, e->flips), m0);
+        m1 = V(max)(V(bit_xor)(b, e->flips), m1);
+        m2 = V(max)(V(bit_xor)(c, e->flips), m2);
+        m3 = V(max)(V(bit_xor)(d, e->flips), m3);
+    }
+    for (; k < n; k += 16) {
+        a = V(load_or)(x + k, n - k, *x);
+        if (e->truth)
+            a = V(truth)(V(nonzero)(a));
+        nan = V(mor)(nan, V(unord)(a, a));
+        m0 = V(max)(V(bit_xor)(a, e->flips), m0);
+    }
+    *most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
+    return !V(mbits)(nan);
+}
+
+/* n > 0. at may be NULL. */
+static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                            double *value, int64_t *at) {
+    const V(extreme) e = V(extreme_of)(op);
+    for (; rows > 0; rows--, x += step) {
+        float best = -INFINITY;
+        int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
+        bool numbers = true;
+        V(f) most;
+        for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
+            int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
+            numbers = V(fold_block)(x + block, length, &e, &most);
+            if (numbers && block && !V(mbits)(V(gt)(most, V(set)(best))))
+                continue;
+            best = V(fold_max)(most);
+            where = block;
+            size = length;
+        }
+        best = e.smallest ? -best : best;
+        *value++ = numbers ? (double)best : (double)NAN;
+        if (at)
+            *at++ = where + V(fold_find)(x + where, size, best, !numbers);
+    }
+}
+
+/* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
+/* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
+static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                                double *value, int64_t *at) {
+    int64_t j, k, fours, some;
+    (void)op;
+    (void)at;
+    for (; rows > 0; rows -= some, x += some * step) {
+        fours = DVTI_MIN(rows / 4, 2);
+        some = fours ? 4 * fours : 1;
+        for (j = 0; j < n; j += 16) {
+            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
+            for (k = 0; k < some; k += 4) {
+                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j) : V(load_upto)(x + j, n - j);
+                low = V(dadd)(low, V(widen_low)(s));
+                high = V(dadd)(high, V(widen_high)(s));
+            }
+            V(dstore)(value + j, low);
+            V(dstore)(value + j + 8, high);
+        }
+    }
+}
+
+/* Adds squares to value, or multiplies it. */
+static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                                 double *value, int64_t *at) {
+    int64_t j, r, some;
+    (void)at;
+    for (; rows > 0; rows -= some, x += some * step) {
+        some = DVTI_MIN(rows, 8);
+        for (j = 0; j < n; j += 16) {
+            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8), a, b;
+            for (r = 0; r < some; r++) {
+                V(f) v = V(load_upto)(x + r * step + j, n - j);
+                a = V(widen_low)(v);
+                b = V(widen_high)(v);
+                if (op == DVTI_OP_prod) {
+                    low = V(dmul)(a, low);
+                    high = V(dmul)(b, high);
+                } else {
+                    low = V(dfma)(a, a, low);
+                    high = V(dfma)(b, b, high);
+                }
+            }
+            V(dstore)(value + j, low);
+            V(dstore)(value + j + 8, high);
+        }
+    }
+}
+
+/* Sets value and, where it is wanted, at: the row. rows > 0. */
+static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
+                                    int64_t n, double *value, int64_t *at) {
+    const V(extreme) e = V(extreme_of)(op);
+    float best[DVTI_BLOCK];
+    int32_t place[DVTI_BLOCK];
+    int64_t j, r, row, some;
+    V(m) better;
+    V(f) most, v;
+    V(i) where;
+    for (row = 0; row < rows; row += some) {
+        some = DVTI_MIN(rows - row, 8);
+        for (j = 0; j < n; j += 16) {
+            most = row ? V(load)(best + j) : V(set)(-INFINITY);
+            where = row ? V(iload)(place + j) : V(iset)(0);
+            for (r = row; r < row + some; r++) {
+                v = V(load_upto)(x + r * step + j, n - j);
+                v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
+                better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
+                most = V(select)(better, v, most);
+                if (at)
+                    where = V(iselect)(better, V(iset)((int32_t)r), where);
+            }
+            V(store)(best + j, most);
+            V(istore)(place + j, where);
+        }
+    }
+    for (j = 0; j < n; j++)
+        value[j] = e.smallest ? -best[j] : best[j];
+    for (j = 0; at && j < n; j++)
+        at[j] = place[j];
+}
+
+static dvti_fold V(fold)(dvti_op op) {
+    dvti_fold fold = {NULL, NULL};
+    switch ((int)op) {
+    case DVTI_OP_sum:
+    case DVTI_OP_mean:
+        fold.rows = V(fold_sum);
+        fold.columns = V(fold_sum_columns);
+        break;
+    case DVTI_OP_norm:
+    case DVTI_OP_prod:
+        fold.rows = op == DVTI_OP_norm ? V(fold_squares) : V(fold_product);
+        fold.columns = V(fold_wide_columns);
+        break;
+    case DVTI_OP_logsumexp:
+        fold.rows = V(fold_logsumexp);
+        fold.columns = V(fold_logsumexp_columns);
+        break;
+    case DVTI_OP_max:
+    case DVTI_OP_min:
+    case DVTI_OP_argmax:
+    case DVTI_OP_argmin:
+    case DVTI_OP_any:
+    case DVTI_OP_all:
+        fold.rows = V(fold_extreme);
+        fold.columns = V(fold_extreme_columns);
+        break;
+    default:
+        break;
+    }
+    return fold;
+}
+
+#undef DVTI_FOLD_BLOCK
+/* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 13 "src/3_cpu/simd/tier.inl"
 #endif

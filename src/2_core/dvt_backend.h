@@ -38,7 +38,7 @@ typedef enum dvti_kernel {
        same strides, never overlap otherwise. */
     DVTI_K_ELEMENTWISE,
     /* op: sum, mean, prod, min, max, any, all, norm, logsumexp, argmin, argmax. in[0]'s first i[0] axes are kept, in order, and are
-       out[0]'s axes; the others are reduced. f[0]: the count, for mean. Sums in float64 or int64, in a fixed tree that the
+       out[0]'s axes, which is contiguous; the others are reduced. f[0]: the count, for mean. Sums in float64 or int64, in a fixed tree that the
        shape and the strides decide; four floats of up to 32 bits may meet in float32 before (squares never). Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf. */
     DVTI_K_REDUCE,
     /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape. */

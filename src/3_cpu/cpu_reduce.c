@@ -1,13 +1,15 @@
-/* Reductions of floats of up to 32 bits by a tier's loops: sum, mean, norm, min, max, argmin, argmax. As in ref/ref_reduce.c, chunks of a result
-   are cut by the shape alone and combined as a balanced tree, so the bits do not depend on the number of threads; where kept positions
-   lie closer in memory than reduced ones, neighbouring results are formed side by side. What lies neither way, and 16-bit floats, go
-   through blocks in the first-level cache. */
+/* Reductions of floats of up to 32 bits by a tier's loops. As in ref/ref_reduce.c, chunks of a result are cut by the shape alone and combined
+   as a balanced tree, so the bits do not depend on the number of threads; where kept positions lie closer in memory than reduced ones,
+   neighbouring results are formed side by side. What lies neither way, and 16-bit floats, go through blocks in the first-level
+   cache. Many short rows are one call of the tier's loop. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_FOLD_CHUNK 32768       /* reduced positions per chunk of one result */
 #define DVTI_FOLD_COLUMN_CHUNK 1024 /* the same for neighbouring results */
 #define DVTI_FOLD_RUN 32            /* shorter runs in memory are gathered into blocks */
 #define DVTI_FOLD_ROWS 8            /* rows of a block of columns */
+#define DVTI_FOLD_ITEM 8192         /* elements of a work item of short rows */
+#define DVTI_FOLD_GATHER 2048       /* elements of such rows that are gathered at a time */
 
 typedef struct dvti_folded {
     double f;
@@ -16,12 +18,12 @@ typedef struct dvti_folded {
 
 typedef struct dvti_fold_plan {
     const dvti_launch *launch;
-    const dvti_simd *simd;
     dvti_fold fold;
-    bool arg, extreme, smallest;
+    bool arg, smallest;
     bool plain; /* the reduced elements of a result are one run of floats */
-    dvti_view kept, reduced, out;
+    dvti_view kept, reduced, whole, out;
     int64_t n_kept, n_reduced, chunk, n_chunks;
+    bool columns;
     int64_t tile, across,
         n_tiles; /* results per work item, items per row of kept positions, in all */
 } dvti_fold_plan;
@@ -36,11 +38,29 @@ static bool dvti_fold_prefers(const dvti_fold_plan *plan, dvti_folded b, dvti_fo
     return plan->smallest ? b.f < a.f : b.f > a.f;
 }
 
+/* log(exp(a) + exp(b)) */
+static double dvti_log_add(double a, double b) {
+    double most = a > b ? a : b, least = a > b ? b : a;
+    return a != a || b != b ? a + b : most - most == 0 ? most + log1p(exp(least - most)) : most;
+}
+
 static void dvti_fold_combine(const dvti_fold_plan *plan, dvti_folded *a, dvti_folded b) {
-    if (!plan->extreme)
+    switch ((int)plan->launch->op) {
+    case DVTI_OP_sum:
+    case DVTI_OP_mean:
+    case DVTI_OP_norm:
         a->f += b.f;
-    else if (dvti_fold_prefers(plan, b, *a))
-        *a = b;
+        break;
+    case DVTI_OP_prod:
+        a->f *= b.f;
+        break;
+    case DVTI_OP_logsumexp:
+        a->f = dvti_log_add(a->f, b.f);
+        break;
+    default:
+        if (dvti_fold_prefers(plan, b, *a))
+            *a = b;
+    }
 }
 
 /* n > 0; the result is in p[0]. */
@@ -51,29 +71,26 @@ static void dvti_fold_tree(const dvti_fold_plan *plan, dvti_folded *p, int64_t n
             dvti_fold_combine(plan, &p[i], p[i + step]);
 }
 
-static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t result, dvti_folded p) {
-    const dvti_view *out = &plan->out;
-    int64_t at = out->ndim == 1 ? result * out->stride[0] : dvti_cursor_at(out, result).at;
+/* Up to DVTI_BLOCK results from number `first` on; f is overwritten. */
+static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t n, double *f,
+                             const int64_t *at) {
+    const dvti_view *out = &plan->out; /* contiguous */
+    void *to = (char *)out->data + first * dvt_dtype_size(out->dtype);
+    int64_t k;
     if (plan->arg) {
-        dvti_store_i64(out->data, out->dtype, at, p.at);
+        dvti_store_row_i64(to, out->dtype, 1, n, at);
         return;
     }
     if (plan->launch->op == DVTI_OP_mean)
-        p.f /= plan->launch->f[0];
+        for (k = 0; k < n; k++)
+            f[k] /= plan->launch->f[0];
     else if (plan->launch->op == DVTI_OP_norm)
-        p.f = sqrt(p.f);
-    dvti_store_f64(out->data, out->dtype, at, p.f);
+        for (k = 0; k < n; k++)
+            f[k] = sqrt(f[k]);
+    dvti_store_row_f64(to, out->dtype, 1, n, f);
 }
 
 /* ---- chunks ---- */
-/* n positions of a merged view, as floats. */
-static void dvti_fold_load(const dvti_fold_plan *plan, const dvti_view *view, int64_t first,
-                           int64_t n, float *to) {
-    const char *run = (const char *)view->data + first * dvt_dtype_size(view->dtype);
-    if (view->ndim != 1 || view->stride[0] != 1 || !plan->simd->load_row(run, view->dtype, n, to))
-        dvti_load_block(view, first, n, DVTI_F32, to);
-}
-
 /* Reduced positions begin..end of the result whose first element is element number `base`. */
 static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t base, int64_t begin,
                                   int64_t end) {
@@ -98,10 +115,10 @@ static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t base, int6
                 dvti_cursor_advance(&cursor, &row, n);
         } else {
             n = DVTI_MIN(end - at, DVTI_BLOCK);
-            dvti_fold_load(plan, &row, at, n, block);
+            dvti_load_block(&row, at, n, DVTI_F32, block);
         }
         one.at = 0;
-        plan->fold.row(x, n, &one.f, plan->arg ? &one.at : NULL);
+        plan->fold.rows(plan->launch->op, x, n, 1, n, &one.f, plan->arg ? &one.at : NULL);
         one.at += at;
         if (at == begin)
             all = one;
@@ -117,8 +134,8 @@ static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t base, int64
     if (!plan->plain)
         return dvti_fold_runs(plan, base, begin, end);
     one.at = 0;
-    plan->fold.row((const float *)plan->reduced.data + base + begin, end - begin, &one.f,
-                   plan->arg ? &one.at : NULL);
+    plan->fold.rows(plan->launch->op, (const float *)plan->reduced.data + base + begin, 0, 1,
+                    end - begin, &one.f, plan->arg ? &one.at : NULL);
     one.at += begin;
     return one;
 }
@@ -131,23 +148,29 @@ typedef struct dvti_fold_lanes {
 /* `rows` runs of n columns, the first of which is reduced position `at`. */
 static void dvti_fold_panel(const dvti_fold_plan *plan, const float *x, int64_t step, int64_t rows,
                             int64_t n, int64_t at, bool first, dvti_fold_lanes *to) {
+    const dvti_op op = plan->launch->op;
     dvti_fold_lanes some;
     dvti_folded a, b;
     int64_t j;
-    if (!plan->extreme) {
-        plan->fold.columns(x, step, rows, n, to->f, NULL);
+    if (first) { /* what sums and products begin with */
+        for (j = 0; j < DVTI_BLOCK; j++)
+            to->f[j] = op == DVTI_OP_prod;
+        plan->fold.columns(op, x, step, rows, n, to->f, plan->arg ? to->at : NULL);
+        for (j = 0; plan->arg && j < n; j++)
+            to->at[j] += at;
         return;
     }
-    plan->fold.columns(x, step, rows, n, some.f, plan->arg ? some.at : NULL);
+    if (op == DVTI_OP_sum || op == DVTI_OP_mean || op == DVTI_OP_norm || op == DVTI_OP_prod) {
+        plan->fold.columns(op, x, step, rows, n, to->f, NULL);
+        return;
+    }
+    plan->fold.columns(op, x, step, rows, n, some.f, plan->arg ? some.at : NULL);
     for (j = 0; j < n; j++) {
         a.f = to->f[j];
         a.at = plan->arg ? to->at[j] : 0;
         b.f = some.f[j];
         b.at = at + (plan->arg ? some.at[j] : 0);
-        if (first)
-            a = b;
-        else
-            dvti_fold_combine(plan, &a, b);
+        dvti_fold_combine(plan, &a, b);
         to->f[j] = a.f;
         to->at[j] = a.at;
     }
@@ -165,7 +188,6 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
     bool direct = row.dtype == DVT_F32 && row.stride[kept] == 1;
     float block[DVTI_FOLD_ROWS * DVTI_BLOCK];
     int64_t at, rows, r;
-    memset(to->f, 0, sizeof to->f);
     for (at = begin; at < end; at += rows) {
         const float *x = block;
         rows = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
@@ -176,7 +198,7 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
             for (r = 0; r < rows; r++) {
                 row.data = (char *)plan->kept.data +
                            (cursor.at + r * reduced->stride[last]) * dvt_dtype_size(row.dtype);
-                dvti_fold_load(plan, &row, result, n, block + r * DVTI_BLOCK);
+                dvti_load_block(&row, result, n, DVTI_F32, block + r * DVTI_BLOCK);
             }
         }
         dvti_fold_panel(plan, x, direct ? reduced->stride[last] : DVTI_BLOCK, rows, n, at,
@@ -189,10 +211,7 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
 /* ---- the launch ---- */
 static void dvti_fold_store(const dvti_fold_plan *plan, int64_t result, int64_t chunk,
                             dvti_folded one) {
-    if (plan->n_chunks == 1)
-        dvti_fold_finish(plan, result, one);
-    else
-        ((dvti_folded *)plan->launch->workspace)[result * plan->n_chunks + chunk] = one;
+    ((dvti_folded *)plan->launch->workspace)[result * plan->n_chunks + chunk] = one;
 }
 
 static void dvti_fold_column_items(void *user, int64_t begin, int64_t end) {
@@ -207,7 +226,9 @@ static void dvti_fold_column_items(void *user, int64_t begin, int64_t end) {
         int64_t column = tile % plan->across * plan->tile, n = DVTI_MIN(plan->tile, width - column);
         int64_t result = tile / plan->across * width + column;
         dvti_fold_columns(plan, result, n, from, to, &lanes);
-        for (j = 0; j < n; j++) {
+        if (plan->n_chunks == 1)
+            dvti_fold_finish(plan, result, n, lanes.f, lanes.at);
+        for (j = 0; plan->n_chunks > 1 && j < n; j++) {
             one.f = lanes.f[j];
             one.at = plan->arg ? lanes.at[j] : 0;
             dvti_fold_store(plan, result + j, chunk, one);
@@ -215,17 +236,50 @@ static void dvti_fold_column_items(void *user, int64_t begin, int64_t end) {
     }
 }
 
+/* Results first..first + n, whole: rows as they lie in memory, or some short ones gathered. Others one by one. */
+static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int64_t n,
+                                 dvti_fold_lanes *to) {
+    const int last = plan->kept.ndim - 1;
+    const int64_t length = plan->n_reduced, step = plan->kept.stride[last];
+    dvti_cursor cursor = dvti_cursor_at(&plan->kept, first);
+    float block[DVTI_FOLD_GATHER];
+    int64_t k, some;
+    for (k = 0; k < n; k += some) {
+        int64_t *at = plan->arg ? to->at + k : NULL;
+        if (plan->plain) {
+            some = DVTI_MIN(n - k, plan->kept.dim[last] - cursor.index[last]);
+            plan->fold.rows(plan->launch->op, (const float *)plan->kept.data + cursor.at, step,
+                            some, length, to->f + k, at);
+        } else if (length <= DVTI_BLOCK) {
+            some = DVTI_MIN(n - k, DVTI_FOLD_GATHER / length);
+            dvti_load_block(&plan->whole, (first + k) * length, some * length, DVTI_F32, block);
+            plan->fold.rows(plan->launch->op, block, length, some, length, to->f + k, at);
+            continue;
+        } else {
+            dvti_folded one = dvti_fold_runs(plan, cursor.at, 0, length);
+            some = 1;
+            to->f[k] = one.f;
+            to->at[k] = one.at;
+        }
+        if (k + some < n)
+            dvti_cursor_advance(&cursor, &plan->kept, some);
+    }
+}
+
 static void dvti_fold_row_items(void *user, int64_t begin, int64_t end) {
     const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
-    int64_t result = begin / plan->n_chunks, chunk = begin % plan->n_chunks, item;
-    dvti_cursor cursor = dvti_cursor_at(&plan->kept, result);
+    dvti_fold_lanes lanes;
+    int64_t item;
     for (item = begin; item < end; item++) {
+        int64_t chunk = item % plan->n_chunks, result = item / plan->n_chunks * plan->tile;
         int64_t from = chunk * plan->chunk, to = DVTI_MIN(from + plan->chunk, plan->n_reduced);
-        dvti_fold_store(plan, result, chunk, dvti_fold_row(plan, cursor.at, from, to));
-        if (++chunk == plan->n_chunks && item + 1 < end) {
-            chunk = 0;
-            result++;
-            dvti_cursor_advance(&cursor, &plan->kept, 1);
+        int64_t n = DVTI_MIN(plan->tile, plan->n_kept - result);
+        if (plan->n_chunks == 1) {
+            dvti_fold_whole_rows(plan, result, n, &lanes);
+            dvti_fold_finish(plan, result, n, lanes.f, lanes.at);
+        } else {
+            dvti_fold_store(plan, result, chunk,
+                            dvti_fold_row(plan, dvti_cursor_at(&plan->kept, result).at, from, to));
         }
     }
 }
@@ -236,7 +290,7 @@ static void dvti_fold_trees(void *user, int64_t begin, int64_t end) {
     for (result = begin; result < end; result++) {
         dvti_folded *mine = (dvti_folded *)plan->launch->workspace + result * plan->n_chunks;
         dvti_fold_tree(plan, mine, plan->n_chunks);
-        dvti_fold_finish(plan, result, mine[0]);
+        dvti_fold_finish(plan, result, 1, &mine[0].f, &mine[0].at);
     }
 }
 
@@ -245,7 +299,7 @@ static void dvti_fold_plan_of(const dvti_launch *launch, dvti_fold_plan *plan) {
     dvti_view *reduced = &plan->reduced;
     int64_t width;
     plan->launch = launch;
-    plan->kept = plan->reduced = launch->in[0];
+    plan->kept = plan->reduced = plan->whole = launch->in[0];
     plan->out = launch->out[0];
     plan->kept.ndim = kept;
     reduced->ndim = launch->in[0].ndim - kept;
@@ -257,17 +311,23 @@ static void dvti_fold_plan_of(const dvti_launch *launch, dvti_fold_plan *plan) {
     plan->n_reduced = dvti_view_size(reduced);
     dvti_merge_axes(&plan->kept);
     dvti_merge_axes(reduced);
-    dvti_merge_axes(&plan->out);
-    plan->tile = 1;
+    dvti_merge_axes(&plan->whole);
     plan->chunk = DVTI_FOLD_CHUNK;
     width = plan->kept.dim[plan->kept.ndim - 1];
-    if (plan->n_reduced > 1 && width >= 16 &&
-        plan->kept.stride[plan->kept.ndim - 1] < reduced->stride[reduced->ndim - 1]) {
+    plan->columns = plan->n_reduced > 1 && width > 1 &&
+                    plan->kept.stride[plan->kept.ndim - 1] < reduced->stride[reduced->ndim - 1];
+    if (plan->columns) {
         plan->tile = DVTI_MIN(DVTI_BLOCK, width);
         plan->chunk = DVTI_FOLD_COLUMN_CHUNK;
+        plan->across = (width + plan->tile - 1) / plan->tile;
+        plan->n_tiles = width ? plan->n_kept / width * plan->across : 0;
+    } else {
+        plan->tile = plan->n_reduced > DVTI_FOLD_ITEM
+                         ? 1
+                         : DVTI_MIN(DVTI_BLOCK, DVTI_FOLD_ITEM / DVTI_MAX(plan->n_reduced, 1));
+        plan->across = 1;
+        plan->n_tiles = (plan->n_kept + plan->tile - 1) / plan->tile;
     }
-    plan->across = (width + plan->tile - 1) / plan->tile;
-    plan->n_tiles = width ? plan->n_kept / width * plan->across : 0;
     plan->n_chunks = DVTI_MAX((plan->n_reduced + plan->chunk - 1) / plan->chunk, 1);
 }
 
@@ -281,21 +341,22 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
     dvt_dtype dtype = launch->in[0].dtype;
     dvti_fold_plan plan;
     double item, element = dtype == DVT_F32 ? 0.06 : 0.15;
-    plan.simd = simd;
     plan.fold = simd->fold(launch->op);
-    if (!plan.fold.row || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16))
+    if (!plan.fold.rows || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16))
         return false;
     dvti_fold_plan_of(launch, &plan);
     if (plan.n_reduced == 0)
         return false;
     plan.arg = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_argmax;
-    plan.smallest = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_min;
-    plan.extreme = plan.arg || plan.smallest || launch->op == DVTI_OP_max;
+    plan.smallest =
+        launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_min || launch->op == DVTI_OP_all;
     plan.plain = dtype == DVT_F32 && plan.reduced.ndim == 1 &&
                  (plan.reduced.stride[0] == 1 || plan.n_reduced == 1);
+    if (launch->op == DVTI_OP_logsumexp)
+        element = 0.4;
     item = 20 + element * (double)(plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced));
     dvti_parallel_for(plan.n_tiles * plan.n_chunks, item,
-                      plan.tile > 1 ? dvti_fold_column_items : dvti_fold_row_items, &plan);
+                      plan.columns ? dvti_fold_column_items : dvti_fold_row_items, &plan);
     if (plan.n_chunks > 1)
         dvti_parallel_for(plan.n_kept, 2.5 * (double)plan.n_chunks, dvti_fold_trees, &plan);
     return true;
@@ -305,3 +366,5 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_COLUMN_CHUNK
 #undef DVTI_FOLD_RUN
 #undef DVTI_FOLD_ROWS
+#undef DVTI_FOLD_ITEM
+#undef DVTI_FOLD_GATHER

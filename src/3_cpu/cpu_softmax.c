@@ -21,11 +21,11 @@ static void dvti_soft_rows(void *user, int64_t begin, int64_t end) {
         const char *x = (const char *)plan->in.data + from.at * size;
         char *y = (char *)plan->out.data + to.at * size;
         if (plan->direct) {
-            plan->simd->softmax((const float *)(const void *)x, (float *)(void *)y, plan->n,
-                                plan->logarithm);
+            plan->simd->softmax((const float *)(const void *)x, 0, (float *)(void *)y, 0, 1,
+                                plan->n, plan->logarithm);
         } else {
             dvti_load_row_f32(x, plan->in.dtype, plan->in_step, plan->n, row);
-            plan->simd->softmax(row, row, plan->n, plan->logarithm);
+            plan->simd->softmax(row, 0, row, 0, 1, plan->n, plan->logarithm);
             dvti_store_row_f32(y, plan->out.dtype, plan->out_step, plan->n, row);
         }
         if (k + 1 < end) {

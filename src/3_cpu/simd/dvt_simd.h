@@ -52,14 +52,16 @@ typedef struct dvti_loop {
 
 typedef void (*dvti_loop_fn)(const dvti_loop *loop);
 
-/* Reduces float elements to sums, sums of squares or extremes. `at` of an extreme is where the first one stands; it may be NULL. */
+/* Reduces float elements to sums, products, extremes. `at` of an extreme is where the first one stands; it may be NULL. Each result is
+   formed in an order that n, or for columns the number of rows, decides. */
 typedef struct dvti_fold {
-    /* n > 0 elements in one run. */
-    void (*row)(const float *x, int64_t n, double *value, int64_t *at);
-    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart: sums are added to value, extremes replace it. value and at
-       have room for DVTI_BLOCK. */
-    void (*columns)(const float *x, int64_t step, int64_t rows, int64_t n, double *value,
-                    int64_t *at);
+    /* One result for each of `rows` runs of n > 0 elements, `step` apart. */
+    void (*rows)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n, double *value,
+                 int64_t *at);
+    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart: sums are added to value, products multiply it, the others
+       replace it. value and at have room for DVTI_BLOCK. */
+    void (*columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                    double *value, int64_t *at);
 } dvti_fold;
 
 /* One step of n weights w with gradients g and state s, in place; s[k] is NULL for state that there is none; clip may be infinite. What c
@@ -81,6 +83,18 @@ typedef void (*dvti_update_fn)(const dvti_update *step);
 #else
 #define DVTI_UNROLL
 #endif
+
+/* The number of the lowest bit that is 1; there is one. */
+static inline int dvti_lowest_bit(uint32_t bits) {
+#if defined(__GNUC__) || defined(__clang__)
+    return __builtin_ctz(bits);
+#else
+    int k = 0;
+    for (; !(bits & 1); bits >>= 1)
+        k++;
+    return k;
+#endif
+}
 
 #if defined(__GNUC__) || defined(__clang__)
 #define DVTI_PREFETCH(p) __builtin_prefetch(p)
@@ -112,8 +126,9 @@ typedef struct dvti_simd {
     const dvti_simd_conv *conv;
     /* Groups first..end-1, of four elements each, of uniform, normal or bernoulli from Philox into float32. */
     void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end);
-    /* n > 0 elements; y may be x. */
-    void (*softmax)(const float *x, float *y, int64_t n, bool logarithm);
+    /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
+    void (*softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
+                    int64_t n, bool logarithm);
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);

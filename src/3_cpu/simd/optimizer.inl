@@ -1,13 +1,6 @@
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
    computed in double in that order, and rounded once per array: a step has the same bits on every device. */
 
-DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
-    if (n >= 16)
-        V(store)(x, a);
-    else
-        V(store_n)(x, n, a);
-}
-
 /* Eight elements: the gradient, the weight, up to two values of state. */
 typedef struct V(step_half) {
     V(d) g, w, s[2];

@@ -7,10 +7,10 @@
 #include "3_cpu/simd/rows.inl"
 #include "3_cpu/simd/gemm.inl"
 #include "3_cpu/simd/conv.inl"
-#include "3_cpu/simd/reduce.inl"
 #include "3_cpu/simd/optimizer.inl"
 #include "3_cpu/simd/random.inl"
 #include "3_cpu/simd/softmax.inl"
+#include "3_cpu/simd/reduce.inl"
 #include "3_cpu/simd/transpose.inl"
 #include "3_cpu/simd/pool.inl"
 

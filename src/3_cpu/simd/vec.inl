@@ -9,7 +9,7 @@
      V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
-     V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. with i + 4, 2, 1 */
+     V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dfold_mul) with i + 4, 2, 1 */
 #if DVTI_PARTS == 1
 #define DVTI_EACH_PART(one, x) one(p0, 0, x)
 #elif DVTI_PARTS == 2
@@ -439,26 +439,60 @@ DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     return r;
 }
 
-/* Once per row of a reduction, so through memory: the order is what counts. */
-#define DVTI_FOLD(name, T, E, all, store, value)                                                   \
-    DVTI_INLINE E V(name)(V(T) v) {                                                                \
-        E lane[all];                                                                               \
-        int half, k;                                                                               \
-        V(store)(lane, v);                                                                         \
-        for (half = all / 2; half; half /= 2)                                                      \
-            for (k = 0; k < half; k++) {                                                           \
-                const E a = lane[k], b = lane[k + half];                                           \
-                lane[k] = value;                                                                   \
-            }                                                                                      \
-        return lane[0];                                                                            \
+/* Through memory: the order is what counts, and single lanes are read again without waiting. */
+#define DVTI_FOLD8(E, of)                                                                          \
+    const E a0 = of(a[0], a[4]), a1 = of(a[1], a[5]), a2 = of(a[2], a[6]), a3 = of(a[3], a[7]);    \
+    const E even = of(a0, a2), odd = of(a1, a3);                                                   \
+    return of(even, odd);
+#define DVTI_FOLD(name, of)                                                                        \
+    DVTI_INLINE float V(name)(V(f) v) {                                                            \
+        float a[16];                                                                               \
+        int k;                                                                                     \
+        V(store)(a, v);                                                                            \
+        DVTI_REPEAT(8)                                                                             \
+        for (k = 0; k < 8; k++)                                                                    \
+            a[k] = of(a[k], a[k + 8]);                                                             \
+        DVTI_FOLD8(float, of)                                                                      \
     }
-DVTI_FOLD(fold_add, f, float, 16, store, a + b)
-DVTI_FOLD(fold_min, f, float, 16, store, a < b ? a : b)
-DVTI_FOLD(fold_max, f, float, 16, store, a > b ? a : b)
-DVTI_FOLD(dfold_add, d, double, 8, dstore, a + b)
-DVTI_FOLD(dfold_min, d, double, 8, dstore, a < b ? a : b)
-DVTI_FOLD(dfold_max, d, double, 8, dstore, a > b ? a : b)
+#define DVTI_DFOLD(name, of)                                                                       \
+    DVTI_INLINE double V(name)(V(d) v) {                                                           \
+        double a[8];                                                                               \
+        V(dstore)(a, v);                                                                           \
+        DVTI_FOLD8(double, of)                                                                     \
+    }
+#define DVTI_PLUS(a, b) ((a) + (b))
+#define DVTI_TIMES(a, b) ((a) * (b))
+DVTI_FOLD(fold_add, DVTI_PLUS)
+DVTI_FOLD(fold_min, DVTI_MIN)
+DVTI_FOLD(fold_max, DVTI_MAX)
+DVTI_DFOLD(dfold_add, DVTI_PLUS)
+DVTI_DFOLD(dfold_mul, DVTI_TIMES)
+DVTI_DFOLD(dfold_min, DVTI_MIN)
+DVTI_DFOLD(dfold_max, DVTI_MAX)
+#undef DVTI_PLUS
+#undef DVTI_TIMES
 #undef DVTI_FOLD
+#undef DVTI_DFOLD
+#undef DVTI_FOLD8
+
+/* n elements at most, in memory; V(load_upto): zeros beyond them, V(load_or): `other`. */
+DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
+    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
+}
+
+DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
+    if (n >= 16)
+        V(store)(x, a);
+    else
+        V(store_n)(x, n, a);
+}
+
+DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
+    static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    if (n >= 16)
+        return V(load)(x);
+    return V(select)(V(igt)(V(iset)((int32_t)n), V(iload)(number)), V(load_n)(x, n), V(set)(other));
+}
 
 #undef DVTI_EACH_PART
 #undef DVTI_DO1
