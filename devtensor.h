@@ -906,7 +906,10 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
 /* (..., n, k) x (..., k, m) -> (..., n, m), batch axes broadcast; one-dimensional arguments as in
  * NumPy. */
 DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b);
-/* The same with the last two axes of either exchanged first, without copying. */
+/* dvt_matmul of a and b converted to a dtype, which is the result's: NumPy's matmul(a, b, dtype=...). So integers of 8 bits have sums
+   that do not wrap at 8 bits: DVT_I32 for them is made without converted copies on cpu(), at the speed of float32's products. */
+DVT_API dvt_array *dvt_matmul_as(dvt_array *a, dvt_array *b, dvt_dtype dtype);
+/* The same as dvt_matmul with the last two axes of either exchanged first, without copying. */
 DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b);
 /* NumPy's dot: the last axis of a with the last but one of b (its last, when b has one axis). */
 DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b);
@@ -2035,6 +2038,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_softmax
 #undef dvt_log_softmax
 #undef dvt_matmul
+#undef dvt_matmul_as
 #undef dvt_matmul_t
 #undef dvt_dot
 #undef dvt_concat
@@ -5018,7 +5022,7 @@ typedef enum dvti_kernel {
     /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape. */
     DVTI_K_SOFTMAX,
     /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
-       batch axes already broadcast by strides of 0; any strides; one dtype. Accumulated in float32 for float32, float16,
+       batch axes already broadcast by strides of 0; any strides; one dtype, except that on cpu() int32 may be made of factors of int8 and uint8. Accumulated in float32 for float32, float16,
        bfloat16, float64 for float64, int64 for integers; in an order that the shapes, the strides and the device decide: k ascending
        on cpu(), by 64 bytes' worth of lanes where a vector meets a matrix that lies along k; a card may add pieces of k that were summed
        side by side. i[0] = 1: factors of float32 may be rounded to 10
@@ -7290,7 +7294,8 @@ typedef struct dvti_simd_gemm {
     int64_t size;  /* bytes of an element */
     int64_t width; /* columns of a panel: a multiple of the elements in 64 bytes */
     void (*multiply)(const dvti_product *product);
-    /* dst[r * dst_row + c] = src[r * src_row + c], where src has the given dtype (float32's kernels also read float16 and bfloat16).
+    /* dst[r * dst_row + c] = src[r * src_row + c], where src has the given dtype (float32's kernels also read float16, bfloat16, int8
+       and uint8).
        Up to the next multiple of 64 bytes, each row of dst is filled with zeros. */
     void (*copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_row,
                  int64_t rows, int64_t cols);
@@ -8566,9 +8571,12 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
 /* ==== begin src/3_cpu/cpu_matmul.c ==== */
 /* Matrix products by the kernels of a tier (dvt_simd_gemm.h): what is packed, how the work is cut, and who does it. Factors stay where
    they are, in any layout, unless reading them again and again from there would cost more than packing. None of these
-   choices changes a bit of a result, but one: a product with a vector whose other factor lies along k sums in another order. */
+   choices changes a bit of a result, but one: a product with a vector whose other factor lies along k sums in another order.
+
+   Integers of one byte are multiplied by the float kernels too. A float holds every whole number up to 2^24, and that is as many terms
+   as a step has; between steps the sums are kept in 32 bits, where they wrap as the reference's do in 64. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/cpu_matmul.c"
+#line 7 "src/3_cpu/cpu_matmul.c"
 #endif
 
 /* Terms of a step: a panel of B (128 KB) and the rows of A that meet it (192 KB) stay in the second-level cache. */
@@ -8576,6 +8584,9 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
 /* Rows of A, and columns of B, that are kept near. */
 #define DVTI_MM_ROWS 96
 #define DVTI_MM_COLS 1024
+/* Terms of bytes whose sum a float holds: with a signed factor, of 255 * 128 at most; without, of 255 * 255. */
+#define DVTI_MM_SIGNED_DEPTH 512
+#define DVTI_MM_UNSIGNED_DEPTH 256
 /* Tiles of a result that is converted at the end. */
 #define DVTI_MM_HALF_ROWS 192
 #define DVTI_MM_HALF_COLS 256
@@ -8591,18 +8602,19 @@ typedef enum dvti_mm_kind { DVTI_MM_TILES, DVTI_MM_COMBINE, DVTI_MM_DOTS } dvti_
 /* Distances count elements. */
 typedef struct dvti_mm {
     const dvti_launch *launch;
+    const dvti_simd *simd;
     const dvti_simd_gemm *by;
     dvti_mm_kind kind;
     int64_t n, m, k, batch;
     int64_t a_row, a_k, b_k, b_col;
-    int64_t size;   /* bytes of an element of the sums */
-    dvt_dtype from; /* the factors' dtype */
-    bool half;      /* the result is converted */
+    int64_t size; /* bytes of an element of the sums */
+    bool half;    /* the result is converted */
+    bool whole;   /* and its sums are integers between steps */
     bool pack_a, pack_b;
     int64_t depth, a_ld; /* terms of a step; from one packed row of A to the next */
     /* A task forms a tile of each of `per_task` products. */
     int64_t rows, cols, row_tiles, col_tiles, per_task, tasks;
-    int64_t a_at, c_at, area; /* bytes */
+    int64_t a_at, c_at, sums_at, area; /* bytes */
 } dvti_mm;
 
 static int64_t dvti_mm_up(int64_t n, int64_t multiple) {
@@ -8636,9 +8648,9 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
         p->n *= p->batch;
         p->batch = 1;
     }
-    p->from = out->dtype;
     p->size = out->dtype == DVT_F64 ? 8 : 4;
     p->half = out->dtype != DVT_F64 && out->dtype != DVT_F32;
+    p->whole = !dvt_dtype_is_float(out->dtype);
 }
 
 /* With one row or column the other factor is read once: it is a question of memory alone. */
@@ -8690,8 +8702,12 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
 /* The area does not depend on the number of threads, since that may change before the launch. */
 static void dvti_mm_layout(dvti_mm *p) {
     int64_t most = p->half ? DVTI_MM_HALF_COLS : DVTI_MM_COLS;
-    int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64);
-    p->depth = p->k ? dvti_mm_cuts(p->k, dvti_mm_cuts(p->k, DVTI_MM_DEPTH)) : 1;
+    int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64), rows = DVTI_MIN(p->n, DVTI_MM_HALF_ROWS);
+    const dvt_dtype of_a = p->launch->in[0].dtype, of_b = p->launch->in[1].dtype;
+    const int64_t deepest = !p->whole                          ? DVTI_MM_DEPTH
+                            : of_a == DVT_U8 && of_b == DVT_U8 ? DVTI_MM_UNSIGNED_DEPTH
+                                                               : DVTI_MM_SIGNED_DEPTH;
+    p->depth = p->k ? dvti_mm_cuts(p->k, dvti_mm_cuts(p->k, deepest)) : 1;
     p->a_ld = dvti_mm_up(p->depth, 16) + 16;
     p->pack_b = p->half || p->b_col != 1 ||
                 (p->n > DVTI_MM_FEW_ROWS && (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
@@ -8699,7 +8715,8 @@ static void dvti_mm_layout(dvti_mm *p) {
     p->a_at = p->pack_b ? p->depth * cols * p->size : 0;
     p->c_at =
         p->a_at + (p->pack_a ? DVTI_MIN(dvti_mm_up(p->n, 2), DVTI_MM_ROWS) * p->a_ld * p->size : 0);
-    p->area = p->c_at + (p->half ? DVTI_MIN(p->n, DVTI_MM_HALF_ROWS) * cols * p->size : 0);
+    p->sums_at = p->c_at + (p->half ? rows * cols * p->size : 0);
+    p->area = p->sums_at + (p->whole ? rows * cols * (int64_t)sizeof(uint32_t) : 0);
 }
 
 /* Of a shape. */
@@ -8735,22 +8752,22 @@ static const char *dvti_mm_at(const dvti_view *view, int64_t element) {
 }
 
 /* dst[r * ld + c] = the element at src[r * row + c * col], by the kernel for that layout. */
-static void dvti_mm_pack(const dvti_mm *p, char *dst, int64_t ld, const char *src, int64_t row,
-                         int64_t col, int64_t rows, int64_t cols) {
+static void dvti_mm_pack(const dvti_mm *p, char *dst, int64_t ld, const char *src, dvt_dtype from,
+                         int64_t row, int64_t col, int64_t rows, int64_t cols) {
     int64_t r;
     if (col == 1)
-        p->by->copy(dst, ld, src, p->from, row, rows, cols);
+        p->by->copy(dst, ld, src, from, row, rows, cols);
     else if (row == 1)
-        p->by->turn(dst, ld, src, p->from, col, rows, cols);
+        p->by->turn(dst, ld, src, from, col, rows, cols);
     else
         for (r = 0; r < rows; r++) {
             char *to = dst + r * ld * p->size;
-            const char *at = src + r * row * dvt_dtype_size(p->from);
+            const char *at = src + r * row * dvt_dtype_size(from);
             memset(to, 0, (size_t)(dvti_mm_up(cols * p->size, 64)));
-            if (p->from == DVT_F64)
-                dvti_load_row_f64(at, p->from, col, cols, (double *)(void *)to);
+            if (from == DVT_F64)
+                dvti_load_row_f64(at, from, col, cols, (double *)(void *)to);
             else
-                dvti_load_row_f32(at, p->from, col, cols, (float *)(void *)to);
+                dvti_load_row_f32(at, from, col, cols, (float *)(void *)to);
         }
 }
 
@@ -8767,9 +8784,10 @@ typedef struct dvti_mm_tile {
 static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, int64_t rows,
                           int64_t k, int64_t depth) {
     static const double zero = 0;
-    const int64_t from_size = dvt_dtype_size(p->from), width = p->by->width;
-    const char *a = t->a + (i * p->a_row + k * p->a_k) * from_size;
-    const char *b = t->b + k * p->b_k * from_size;
+    const dvt_dtype of_a = p->launch->in[0].dtype, of_b = p->launch->in[1].dtype;
+    const int64_t width = p->by->width;
+    const char *a = t->a + (i * p->a_row + k * p->a_k) * dvt_dtype_size(of_a);
+    const char *b = t->b + k * p->b_k * dvt_dtype_size(of_b);
     int64_t j, cols;
     dvti_product q;
     q.rows = rows;
@@ -8783,10 +8801,10 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
     q.b_panel = width;
     q.c = t->c + i * t->c_row * p->size;
     q.c_row = t->c_row;
-    q.start = k ? NULL : &zero;
+    q.start = k && !p->whole ? NULL : &zero;
     q.start_row = 0;
     if (p->pack_a) {
-        dvti_mm_pack(p, t->area + p->a_at, p->a_ld, a, p->a_row, p->a_k, rows, depth);
+        dvti_mm_pack(p, t->area + p->a_at, p->a_ld, a, of_a, p->a_row, p->a_k, rows, depth);
         q.a = t->area + p->a_at;
         q.a_row = p->a_ld;
         q.a_k = 1;
@@ -8800,8 +8818,8 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
         char *panel = t->area + j * depth * p->size;
         cols = DVTI_MIN(width, t->cols - j);
         if (i == 0)
-            dvti_mm_pack(p, panel, width, b + j * p->b_col * from_size, p->b_k, p->b_col, depth,
-                         cols);
+            dvti_mm_pack(p, panel, width, b + j * p->b_col * dvt_dtype_size(of_b), of_b, p->b_k,
+                         p->b_col, depth, cols);
         q.cols = cols;
         q.b = panel;
         q.c = t->c + (i * t->c_row + j) * p->size;
@@ -8809,10 +8827,40 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
     }
 }
 
+/* The sums of a step join those before; 16 at a time, so that compilers use vectors. */
+static void dvti_mm_add_whole(const dvti_mm *p, const dvti_mm_tile *t, bool first) {
+    const float *step = (const float *)(const void *)t->c;
+    uint32_t *sums = (uint32_t *)(void *)(t->area + p->sums_at);
+    int64_t i, n = t->rows * t->c_row;
+    int j;
+    if (first)
+        memset(sums, 0, (size_t)n * sizeof *sums);
+    for (i = 0; i + 16 <= n; i += 16)
+        for (j = 0; j < 16; j++)
+            sums[i + j] += (uint32_t)(int32_t)step[i + j];
+    for (; i < n; i++)
+        sums[i] += (uint32_t)(int32_t)step[i];
+}
+
+static void dvti_mm_store_whole(const dvti_mm *p, const dvti_mm_tile *t, char *to) {
+    const dvt_dtype dtype = p->launch->out[0].dtype;
+    const int64_t row = p->m * dvt_dtype_size(dtype);
+    int64_t r, j;
+    for (r = 0; r < t->rows; r++, to += row) {
+        const uint32_t *sum = (const uint32_t *)(void *)(t->area + p->sums_at) + r * t->c_row;
+        if (dtype == DVT_I32)
+            memcpy(to, sum, (size_t)t->cols * sizeof *sum);
+        else
+            for (j = 0; j < t->cols; j++)
+                to[j] = (char)(unsigned char)sum[j];
+    }
+}
+
 static void dvti_mm_store_half(const dvti_mm *p, const dvti_mm_tile *t, char *to) {
+    const dvt_dtype dtype = p->launch->out[0].dtype;
     int64_t r;
     for (r = 0; r < t->rows; r++)
-        dvti_store_row_f32(to + r * p->m * dvt_dtype_size(p->from), p->from, 1, t->cols,
+        p->simd->store_row(to + r * p->m * dvt_dtype_size(dtype), dtype, t->cols,
                            (const float *)(const void *)(t->c + r * t->c_row * p->size));
 }
 
@@ -8831,9 +8879,13 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
         int64_t depth = DVTI_MIN(p->depth, p->k - k);
         for (at = 0; at < t->rows; at += DVTI_MM_ROWS)
             dvti_mm_block(p, t, at, DVTI_MIN(DVTI_MM_ROWS, t->rows - at), k, depth);
+        if (p->whole)
+            dvti_mm_add_whole(p, t, k == 0);
         k += p->depth;
     } while (k < p->k);
-    if (p->half)
+    if (p->whole)
+        dvti_mm_store_whole(p, t, to);
+    else if (p->half)
         dvti_mm_store_half(p, t, to);
 }
 
@@ -8898,8 +8950,15 @@ static void dvti_mm_one_call(const dvti_mm *p, const dvti_simd_gemm *by) {
 }
 
 /* ---- the family ---- */
+static bool dvti_mm_is_byte(dvt_dtype dtype) {
+    return dtype == DVT_I8 || dtype == DVT_U8;
+}
+
 static bool dvti_mm_takes(const dvti_launch *launch) {
-    return dvt_dtype_is_float(launch->out[0].dtype);
+    dvt_dtype out = launch->out[0].dtype;
+    return dvt_dtype_is_float(out) ||
+           ((dvti_mm_is_byte(out) || out == DVT_I32) && dvti_mm_is_byte(launch->in[0].dtype) &&
+            dvti_mm_is_byte(launch->in[1].dtype));
 }
 
 DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads) {
@@ -8918,6 +8977,7 @@ static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
     dvti_mm p;
     int threads;
     dvti_mm_shape(&p, launch);
+    p.simd = simd;
     p.by = p.size == 8 ? simd->gemm_f64 : simd->gemm_f32;
     if (dvti_mm_is_one_call(&p)) {
         dvti_mm_one_call(&p, p.by);
@@ -8950,6 +9010,8 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_DEPTH
 #undef DVTI_MM_ROWS
 #undef DVTI_MM_COLS
+#undef DVTI_MM_SIGNED_DEPTH
+#undef DVTI_MM_UNSIGNED_DEPTH
 #undef DVTI_MM_HALF_ROWS
 #undef DVTI_MM_HALF_COLS
 #undef DVTI_MM_FEW_ROWS
@@ -16355,12 +16417,25 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     for (k = 0; k < 16; k++)                                                                       \
         value;
 
+/* n of 16 whole numbers of one byte. */
+static V(f) V(load_bytes_n)(const void *p, bool negative, int64_t n) {
+    const unsigned char *byte = (const unsigned char *)p;
+    unsigned char few[16] = {0};
+    int32_t lane[16];
+    int k;
+    if (n < 16)
+        byte = (const unsigned char *)memcpy(few, p, (size_t)n);
+    if (negative)
+        DVTI_LANES(lane[k] = (signed char)byte[k])
+    else
+        DVTI_LANES(lane[k] = byte[k])
+    return V(to_f)(V(iload)(lane));
+}
+
 static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) {
     const int64_t size = dvt_dtype_size(dtype);
     const char *from = (const char *)src;
     char few[16 * 4] = {0};
-    int32_t lane[16];
-    int k;
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
         dtype != DVT_I8 && dtype != DVT_BOOL)
         return false;
@@ -16378,11 +16453,7 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
         else if (dtype == DVT_I32)
             value = V(to_f)(V(iload)((const int32_t *)(const void *)p));
         else {
-            if (dtype == DVT_I8)
-                DVTI_LANES(lane[k] = ((const signed char *)p)[k])
-            else
-                DVTI_LANES(lane[k] = ((const unsigned char *)p)[k])
-            value = V(to_f)(V(iload)(lane));
+            value = V(load_bytes_n)(p, dtype == DVT_I8, 16);
             if (dtype == DVT_BOOL)
                 value = V(truth)(V(nonzero)(value));
         }
@@ -16469,6 +16540,8 @@ DVTI_INLINE V(f) V(gemm_fetch)(const void *src, dvt_dtype dtype, int64_t at, int
         return n >= 16 ? V(load)(single) : V(load_n)(single, n);
     if (dtype == DVT_F16)
         return n >= 16 ? V(load_f16)(half) : V(load_f16_n)(half, n);
+    if (dtype == DVT_I8 || dtype == DVT_U8)
+        return V(load_bytes_n)((const char *)src + at, dtype == DVT_I8, DVTI_MIN(n, 16));
     return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
 }
 
@@ -16829,7 +16902,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_DOTS
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/3_cpu/simd/gemm.inl"
+#line 50 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -17191,7 +17264,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_DOTS
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/3_cpu/simd/gemm.inl"
+#line 68 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -19929,12 +20002,25 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     for (k = 0; k < 16; k++)                                                                       \
         value;
 
+/* n of 16 whole numbers of one byte. */
+static V(f) V(load_bytes_n)(const void *p, bool negative, int64_t n) {
+    const unsigned char *byte = (const unsigned char *)p;
+    unsigned char few[16] = {0};
+    int32_t lane[16];
+    int k;
+    if (n < 16)
+        byte = (const unsigned char *)memcpy(few, p, (size_t)n);
+    if (negative)
+        DVTI_LANES(lane[k] = (signed char)byte[k])
+    else
+        DVTI_LANES(lane[k] = byte[k])
+    return V(to_f)(V(iload)(lane));
+}
+
 static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) {
     const int64_t size = dvt_dtype_size(dtype);
     const char *from = (const char *)src;
     char few[16 * 4] = {0};
-    int32_t lane[16];
-    int k;
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
         dtype != DVT_I8 && dtype != DVT_BOOL)
         return false;
@@ -19952,11 +20038,7 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
         else if (dtype == DVT_I32)
             value = V(to_f)(V(iload)((const int32_t *)(const void *)p));
         else {
-            if (dtype == DVT_I8)
-                DVTI_LANES(lane[k] = ((const signed char *)p)[k])
-            else
-                DVTI_LANES(lane[k] = ((const unsigned char *)p)[k])
-            value = V(to_f)(V(iload)(lane));
+            value = V(load_bytes_n)(p, dtype == DVT_I8, 16);
             if (dtype == DVT_BOOL)
                 value = V(truth)(V(nonzero)(value));
         }
@@ -20043,6 +20125,8 @@ DVTI_INLINE V(f) V(gemm_fetch)(const void *src, dvt_dtype dtype, int64_t at, int
         return n >= 16 ? V(load)(single) : V(load_n)(single, n);
     if (dtype == DVT_F16)
         return n >= 16 ? V(load_f16)(half) : V(load_f16_n)(half, n);
+    if (dtype == DVT_I8 || dtype == DVT_U8)
+        return V(load_bytes_n)((const char *)src + at, dtype == DVT_I8, DVTI_MIN(n, 16));
     return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
 }
 
@@ -20403,7 +20487,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_DOTS
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/3_cpu/simd/gemm.inl"
+#line 50 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -20765,7 +20849,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_DOTS
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/3_cpu/simd/gemm.inl"
+#line 68 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -23673,12 +23757,25 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     for (k = 0; k < 16; k++)                                                                       \
         value;
 
+/* n of 16 whole numbers of one byte. */
+static V(f) V(load_bytes_n)(const void *p, bool negative, int64_t n) {
+    const unsigned char *byte = (const unsigned char *)p;
+    unsigned char few[16] = {0};
+    int32_t lane[16];
+    int k;
+    if (n < 16)
+        byte = (const unsigned char *)memcpy(few, p, (size_t)n);
+    if (negative)
+        DVTI_LANES(lane[k] = (signed char)byte[k])
+    else
+        DVTI_LANES(lane[k] = byte[k])
+    return V(to_f)(V(iload)(lane));
+}
+
 static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) {
     const int64_t size = dvt_dtype_size(dtype);
     const char *from = (const char *)src;
     char few[16 * 4] = {0};
-    int32_t lane[16];
-    int k;
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
         dtype != DVT_I8 && dtype != DVT_BOOL)
         return false;
@@ -23696,11 +23793,7 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
         else if (dtype == DVT_I32)
             value = V(to_f)(V(iload)((const int32_t *)(const void *)p));
         else {
-            if (dtype == DVT_I8)
-                DVTI_LANES(lane[k] = ((const signed char *)p)[k])
-            else
-                DVTI_LANES(lane[k] = ((const unsigned char *)p)[k])
-            value = V(to_f)(V(iload)(lane));
+            value = V(load_bytes_n)(p, dtype == DVT_I8, 16);
             if (dtype == DVT_BOOL)
                 value = V(truth)(V(nonzero)(value));
         }
@@ -23787,6 +23880,8 @@ DVTI_INLINE V(f) V(gemm_fetch)(const void *src, dvt_dtype dtype, int64_t at, int
         return n >= 16 ? V(load)(single) : V(load_n)(single, n);
     if (dtype == DVT_F16)
         return n >= 16 ? V(load_f16)(half) : V(load_f16_n)(half, n);
+    if (dtype == DVT_I8 || dtype == DVT_U8)
+        return V(load_bytes_n)((const char *)src + at, dtype == DVT_I8, DVTI_MIN(n, 16));
     return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
 }
 
@@ -24147,7 +24242,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_DOTS
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/3_cpu/simd/gemm.inl"
+#line 50 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -24509,7 +24604,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_DOTS
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/3_cpu/simd/gemm.inl"
+#line 68 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -38503,9 +38598,9 @@ static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_ar
     return dvti_broadcast(name, x, y, batch);
 }
 
-/* a and b have one dtype and at least two axes. */
+/* a and b have at least two axes and one dtype, the result's; or dvti_matmul_widens. */
 static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array *b,
-                                       bool transpose_a, bool transpose_b) {
+                                       bool transpose_a, bool transpose_b, dvt_dtype dtype) {
     dvti_launch launch = dvti_launch_begin(name, DVTI_K_MATMUL, DVTI_OP_matmul);
     dvti_factor fa = dvti_factor_of(a, transpose_a), fb = dvti_factor_of(b, transpose_b);
     dvti_attr attr = dvti_attr_none();
@@ -38516,7 +38611,7 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
     shape = batch;
     shape.dim[shape.ndim++] = fa.rows;
     shape.dim[shape.ndim++] = fb.columns;
-    out = dvti_array_new(name, shape, a->dtype, a->storage->ctx);
+    out = dvti_array_new(name, shape, dtype, a->storage->ctx);
     if (!out)
         return NULL;
     launch.in[0] = dvti_factor_view(a, batch, transpose_a);
@@ -38545,6 +38640,12 @@ static bool dvti_inner_ok(const char *name, const dvt_array *a, const dvt_array 
     return false;
 }
 
+/* Factors of 8 bits that cpu() multiplies to int32 as they are. */
+static bool dvti_matmul_widens(const dvt_array *a, const dvt_array *b, dvt_dtype dtype) {
+    return dtype == DVT_I32 && a->storage->ctx.type == DVT_DEVICE_CPU &&
+           (a->dtype == DVT_I8 || a->dtype == DVT_U8) && (b->dtype == DVT_I8 || b->dtype == DVT_U8);
+}
+
 /* The rule of NumPy: an argument of one axis becomes a row (a) or a column (b), and that axis leaves the result. */
 static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
                                   bool transpose_b, dvt_dtype dtype) {
@@ -38559,15 +38660,17 @@ static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, 
     if (!dvti_inner_ok(name, a, b, row ? a->shape.dim[0] : dvti_factor_of(a, transpose_a).columns,
                        column ? b->shape.dim[0] : dvti_factor_of(b, transpose_b).rows))
         return NULL;
-    a = dvt_astype(a, dtype, false);
-    b = dvt_astype(b, dtype, false);
+    if (!dvti_matmul_widens(a, b, dtype)) {
+        a = dvt_astype(a, dtype, false);
+        b = dvt_astype(b, dtype, false);
+    }
     if (row)
         a = dvt_expand_dims(a, 0);
     if (column)
         b = dvt_expand_dims(b, 1);
     if (!a || !b)
         return NULL;
-    out = dvti_matmul_recorded(name, a, b, transpose_a, transpose_b);
+    out = dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype);
     if (!out || !(row || column))
         return out;
     shape = out->shape;
@@ -38583,14 +38686,10 @@ static dvt_dtype dvti_matmul_dtype(const dvt_array *a, const dvt_array *b) {
     return dtype == DVT_BOOL ? DVT_I64 : dtype;
 }
 
-static dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
-                              bool transpose_b) {
+static dvt_array *dvti_matmul_typed(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
+                                    bool transpose_b, dvt_dtype dtype) {
     dvt_scope_guard scope;
-    dvt_array *in[2], *out;
-    in[0] = a;
-    in[1] = b;
-    if (!dvti_check(name, in, 2))
-        return NULL;
+    dvt_array *out;
     if (a->shape.ndim == 0 || b->shape.ndim == 0) {
         dvti_fail(DVT_ERR_SHAPE,
                   "%s: a is %s and b is %s; expected at least one axis; use dvt_mul for scalars",
@@ -38598,14 +38697,37 @@ static dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool
         return NULL;
     }
     scope = dvt_scope_begin();
-    out = (dvt_array *)dvt_keep(
-        dvti_matmul_any(name, a, b, transpose_a, transpose_b, dvti_matmul_dtype(a, b)));
+    out = (dvt_array *)dvt_keep(dvti_matmul_any(name, a, b, transpose_a, transpose_b, dtype));
     dvt_scope_end(&scope);
     return out;
 }
 
+static dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
+                              bool transpose_b) {
+    dvt_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    if (!dvti_check(name, in, 2))
+        return NULL;
+    return dvti_matmul_typed(name, a, b, transpose_a, transpose_b, dvti_matmul_dtype(a, b));
+}
+
 DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b) {
     return dvti_matmul("dvt_matmul", a, b, false, false);
+}
+
+DVT_API dvt_array *dvt_matmul_as(dvt_array *a, dvt_array *b, dvt_dtype dtype) {
+    dvt_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    if (!dvti_check("dvt_matmul_as", in, 2))
+        return NULL;
+    if (dtype == DVT_BOOL || !dvti_dtype_ok(dtype)) {
+        dvti_fail(DVT_ERR_DTYPE, "dvt_matmul_as: %s; expected a dtype of numbers, such as DVT_I32",
+                  dtype == DVT_BOOL ? "the dtype is bool" : "there is no such dtype");
+        return NULL;
+    }
+    return dvti_matmul_typed("dvt_matmul_as", a, b, false, false, dtype);
 }
 
 DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b) {
@@ -51929,6 +52051,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_softmax(...) dvt_note_site(dvt_softmax(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_log_softmax(...) dvt_note_site(dvt_log_softmax(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_matmul(...) dvt_note_site(dvt_matmul(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_matmul_as(...) dvt_note_site(dvt_matmul_as(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_matmul_t(...) dvt_note_site(dvt_matmul_t(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_dot(...) dvt_note_site(dvt_dot(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_concat(...) dvt_note_site(dvt_concat(__VA_ARGS__), __FILE__, __LINE__)

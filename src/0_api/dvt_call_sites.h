@@ -296,6 +296,7 @@
 #define dvt_softmax(...) dvt_note_site(dvt_softmax(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_log_softmax(...) dvt_note_site(dvt_log_softmax(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_matmul(...) dvt_note_site(dvt_matmul(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_matmul_as(...) dvt_note_site(dvt_matmul_as(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_matmul_t(...) dvt_note_site(dvt_matmul_t(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_dot(...) dvt_note_site(dvt_dot(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_concat(...) dvt_note_site(dvt_concat(__VA_ARGS__), __FILE__, __LINE__)

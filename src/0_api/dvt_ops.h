@@ -130,7 +130,10 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
 /* (..., n, k) x (..., k, m) -> (..., n, m), batch axes broadcast; one-dimensional arguments as in
  * NumPy. */
 DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b);
-/* The same with the last two axes of either exchanged first, without copying. */
+/* dvt_matmul of a and b converted to a dtype, which is the result's: NumPy's matmul(a, b, dtype=...). So integers of 8 bits have sums
+   that do not wrap at 8 bits: DVT_I32 for them is made without converted copies on cpu(), at the speed of float32's products. */
+DVT_API dvt_array *dvt_matmul_as(dvt_array *a, dvt_array *b, dvt_dtype dtype);
+/* The same as dvt_matmul with the last two axes of either exchanged first, without copying. */
 DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b);
 /* NumPy's dot: the last axis of a with the last but one of b (its last, when b has one axis). */
 DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b);

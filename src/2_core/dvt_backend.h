@@ -44,7 +44,7 @@ typedef enum dvti_kernel {
     /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape. */
     DVTI_K_SOFTMAX,
     /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
-       batch axes already broadcast by strides of 0; any strides; one dtype. Accumulated in float32 for float32, float16,
+       batch axes already broadcast by strides of 0; any strides; one dtype, except that on cpu() int32 may be made of factors of int8 and uint8. Accumulated in float32 for float32, float16,
        bfloat16, float64 for float64, int64 for integers; in an order that the shapes, the strides and the device decide: k ascending
        on cpu(), by 64 bytes' worth of lanes where a vector meets a matrix that lies along k; a card may add pieces of k that were summed
        side by side. i[0] = 1: factors of float32 may be rounded to 10

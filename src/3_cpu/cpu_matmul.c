@@ -1,6 +1,9 @@
 /* Matrix products by the kernels of a tier (dvt_simd_gemm.h): what is packed, how the work is cut, and who does it. Factors stay where
    they are, in any layout, unless reading them again and again from there would cost more than packing. None of these
-   choices changes a bit of a result, but one: a product with a vector whose other factor lies along k sums in another order. */
+   choices changes a bit of a result, but one: a product with a vector whose other factor lies along k sums in another order.
+
+   Integers of one byte are multiplied by the float kernels too. A float holds every whole number up to 2^24, and that is as many terms
+   as a step has; between steps the sums are kept in 32 bits, where they wrap as the reference's do in 64. */
 #include "3_cpu/simd/dvt_simd.h"
 
 /* Terms of a step: a panel of B (128 KB) and the rows of A that meet it (192 KB) stay in the second-level cache. */
@@ -8,6 +11,9 @@
 /* Rows of A, and columns of B, that are kept near. */
 #define DVTI_MM_ROWS 96
 #define DVTI_MM_COLS 1024
+/* Terms of bytes whose sum a float holds: with a signed factor, of 255 * 128 at most; without, of 255 * 255. */
+#define DVTI_MM_SIGNED_DEPTH 512
+#define DVTI_MM_UNSIGNED_DEPTH 256
 /* Tiles of a result that is converted at the end. */
 #define DVTI_MM_HALF_ROWS 192
 #define DVTI_MM_HALF_COLS 256
@@ -23,18 +29,19 @@ typedef enum dvti_mm_kind { DVTI_MM_TILES, DVTI_MM_COMBINE, DVTI_MM_DOTS } dvti_
 /* Distances count elements. */
 typedef struct dvti_mm {
     const dvti_launch *launch;
+    const dvti_simd *simd;
     const dvti_simd_gemm *by;
     dvti_mm_kind kind;
     int64_t n, m, k, batch;
     int64_t a_row, a_k, b_k, b_col;
-    int64_t size;   /* bytes of an element of the sums */
-    dvt_dtype from; /* the factors' dtype */
-    bool half;      /* the result is converted */
+    int64_t size; /* bytes of an element of the sums */
+    bool half;    /* the result is converted */
+    bool whole;   /* and its sums are integers between steps */
     bool pack_a, pack_b;
     int64_t depth, a_ld; /* terms of a step; from one packed row of A to the next */
     /* A task forms a tile of each of `per_task` products. */
     int64_t rows, cols, row_tiles, col_tiles, per_task, tasks;
-    int64_t a_at, c_at, area; /* bytes */
+    int64_t a_at, c_at, sums_at, area; /* bytes */
 } dvti_mm;
 
 static int64_t dvti_mm_up(int64_t n, int64_t multiple) {
@@ -68,9 +75,9 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
         p->n *= p->batch;
         p->batch = 1;
     }
-    p->from = out->dtype;
     p->size = out->dtype == DVT_F64 ? 8 : 4;
     p->half = out->dtype != DVT_F64 && out->dtype != DVT_F32;
+    p->whole = !dvt_dtype_is_float(out->dtype);
 }
 
 /* With one row or column the other factor is read once: it is a question of memory alone. */
@@ -122,8 +129,12 @@ static void dvti_mm_cut_vector(dvti_mm *p, int threads) {
 /* The area does not depend on the number of threads, since that may change before the launch. */
 static void dvti_mm_layout(dvti_mm *p) {
     int64_t most = p->half ? DVTI_MM_HALF_COLS : DVTI_MM_COLS;
-    int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64);
-    p->depth = p->k ? dvti_mm_cuts(p->k, dvti_mm_cuts(p->k, DVTI_MM_DEPTH)) : 1;
+    int64_t cols = dvti_mm_up(DVTI_MIN(p->m, most), 64), rows = DVTI_MIN(p->n, DVTI_MM_HALF_ROWS);
+    const dvt_dtype of_a = p->launch->in[0].dtype, of_b = p->launch->in[1].dtype;
+    const int64_t deepest = !p->whole                          ? DVTI_MM_DEPTH
+                            : of_a == DVT_U8 && of_b == DVT_U8 ? DVTI_MM_UNSIGNED_DEPTH
+                                                               : DVTI_MM_SIGNED_DEPTH;
+    p->depth = p->k ? dvti_mm_cuts(p->k, dvti_mm_cuts(p->k, deepest)) : 1;
     p->a_ld = dvti_mm_up(p->depth, 16) + 16;
     p->pack_b = p->half || p->b_col != 1 ||
                 (p->n > DVTI_MM_FEW_ROWS && (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
@@ -131,7 +142,8 @@ static void dvti_mm_layout(dvti_mm *p) {
     p->a_at = p->pack_b ? p->depth * cols * p->size : 0;
     p->c_at =
         p->a_at + (p->pack_a ? DVTI_MIN(dvti_mm_up(p->n, 2), DVTI_MM_ROWS) * p->a_ld * p->size : 0);
-    p->area = p->c_at + (p->half ? DVTI_MIN(p->n, DVTI_MM_HALF_ROWS) * cols * p->size : 0);
+    p->sums_at = p->c_at + (p->half ? rows * cols * p->size : 0);
+    p->area = p->sums_at + (p->whole ? rows * cols * (int64_t)sizeof(uint32_t) : 0);
 }
 
 /* Of a shape. */
@@ -167,22 +179,22 @@ static const char *dvti_mm_at(const dvti_view *view, int64_t element) {
 }
 
 /* dst[r * ld + c] = the element at src[r * row + c * col], by the kernel for that layout. */
-static void dvti_mm_pack(const dvti_mm *p, char *dst, int64_t ld, const char *src, int64_t row,
-                         int64_t col, int64_t rows, int64_t cols) {
+static void dvti_mm_pack(const dvti_mm *p, char *dst, int64_t ld, const char *src, dvt_dtype from,
+                         int64_t row, int64_t col, int64_t rows, int64_t cols) {
     int64_t r;
     if (col == 1)
-        p->by->copy(dst, ld, src, p->from, row, rows, cols);
+        p->by->copy(dst, ld, src, from, row, rows, cols);
     else if (row == 1)
-        p->by->turn(dst, ld, src, p->from, col, rows, cols);
+        p->by->turn(dst, ld, src, from, col, rows, cols);
     else
         for (r = 0; r < rows; r++) {
             char *to = dst + r * ld * p->size;
-            const char *at = src + r * row * dvt_dtype_size(p->from);
+            const char *at = src + r * row * dvt_dtype_size(from);
             memset(to, 0, (size_t)(dvti_mm_up(cols * p->size, 64)));
-            if (p->from == DVT_F64)
-                dvti_load_row_f64(at, p->from, col, cols, (double *)(void *)to);
+            if (from == DVT_F64)
+                dvti_load_row_f64(at, from, col, cols, (double *)(void *)to);
             else
-                dvti_load_row_f32(at, p->from, col, cols, (float *)(void *)to);
+                dvti_load_row_f32(at, from, col, cols, (float *)(void *)to);
         }
 }
 
@@ -199,9 +211,10 @@ typedef struct dvti_mm_tile {
 static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, int64_t rows,
                           int64_t k, int64_t depth) {
     static const double zero = 0;
-    const int64_t from_size = dvt_dtype_size(p->from), width = p->by->width;
-    const char *a = t->a + (i * p->a_row + k * p->a_k) * from_size;
-    const char *b = t->b + k * p->b_k * from_size;
+    const dvt_dtype of_a = p->launch->in[0].dtype, of_b = p->launch->in[1].dtype;
+    const int64_t width = p->by->width;
+    const char *a = t->a + (i * p->a_row + k * p->a_k) * dvt_dtype_size(of_a);
+    const char *b = t->b + k * p->b_k * dvt_dtype_size(of_b);
     int64_t j, cols;
     dvti_product q;
     q.rows = rows;
@@ -215,10 +228,10 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
     q.b_panel = width;
     q.c = t->c + i * t->c_row * p->size;
     q.c_row = t->c_row;
-    q.start = k ? NULL : &zero;
+    q.start = k && !p->whole ? NULL : &zero;
     q.start_row = 0;
     if (p->pack_a) {
-        dvti_mm_pack(p, t->area + p->a_at, p->a_ld, a, p->a_row, p->a_k, rows, depth);
+        dvti_mm_pack(p, t->area + p->a_at, p->a_ld, a, of_a, p->a_row, p->a_k, rows, depth);
         q.a = t->area + p->a_at;
         q.a_row = p->a_ld;
         q.a_k = 1;
@@ -232,8 +245,8 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
         char *panel = t->area + j * depth * p->size;
         cols = DVTI_MIN(width, t->cols - j);
         if (i == 0)
-            dvti_mm_pack(p, panel, width, b + j * p->b_col * from_size, p->b_k, p->b_col, depth,
-                         cols);
+            dvti_mm_pack(p, panel, width, b + j * p->b_col * dvt_dtype_size(of_b), of_b, p->b_k,
+                         p->b_col, depth, cols);
         q.cols = cols;
         q.b = panel;
         q.c = t->c + (i * t->c_row + j) * p->size;
@@ -241,10 +254,40 @@ static void dvti_mm_block(const dvti_mm *p, const dvti_mm_tile *t, int64_t i, in
     }
 }
 
+/* The sums of a step join those before; 16 at a time, so that compilers use vectors. */
+static void dvti_mm_add_whole(const dvti_mm *p, const dvti_mm_tile *t, bool first) {
+    const float *step = (const float *)(const void *)t->c;
+    uint32_t *sums = (uint32_t *)(void *)(t->area + p->sums_at);
+    int64_t i, n = t->rows * t->c_row;
+    int j;
+    if (first)
+        memset(sums, 0, (size_t)n * sizeof *sums);
+    for (i = 0; i + 16 <= n; i += 16)
+        for (j = 0; j < 16; j++)
+            sums[i + j] += (uint32_t)(int32_t)step[i + j];
+    for (; i < n; i++)
+        sums[i] += (uint32_t)(int32_t)step[i];
+}
+
+static void dvti_mm_store_whole(const dvti_mm *p, const dvti_mm_tile *t, char *to) {
+    const dvt_dtype dtype = p->launch->out[0].dtype;
+    const int64_t row = p->m * dvt_dtype_size(dtype);
+    int64_t r, j;
+    for (r = 0; r < t->rows; r++, to += row) {
+        const uint32_t *sum = (const uint32_t *)(void *)(t->area + p->sums_at) + r * t->c_row;
+        if (dtype == DVT_I32)
+            memcpy(to, sum, (size_t)t->cols * sizeof *sum);
+        else
+            for (j = 0; j < t->cols; j++)
+                to[j] = (char)(unsigned char)sum[j];
+    }
+}
+
 static void dvti_mm_store_half(const dvti_mm *p, const dvti_mm_tile *t, char *to) {
+    const dvt_dtype dtype = p->launch->out[0].dtype;
     int64_t r;
     for (r = 0; r < t->rows; r++)
-        dvti_store_row_f32(to + r * p->m * dvt_dtype_size(p->from), p->from, 1, t->cols,
+        p->simd->store_row(to + r * p->m * dvt_dtype_size(dtype), dtype, t->cols,
                            (const float *)(const void *)(t->c + r * t->c_row * p->size));
 }
 
@@ -263,9 +306,13 @@ static void dvti_mm_one_tile(const dvti_mm *p, dvti_mm_tile *t, int64_t batch, i
         int64_t depth = DVTI_MIN(p->depth, p->k - k);
         for (at = 0; at < t->rows; at += DVTI_MM_ROWS)
             dvti_mm_block(p, t, at, DVTI_MIN(DVTI_MM_ROWS, t->rows - at), k, depth);
+        if (p->whole)
+            dvti_mm_add_whole(p, t, k == 0);
         k += p->depth;
     } while (k < p->k);
-    if (p->half)
+    if (p->whole)
+        dvti_mm_store_whole(p, t, to);
+    else if (p->half)
         dvti_mm_store_half(p, t, to);
 }
 
@@ -330,8 +377,15 @@ static void dvti_mm_one_call(const dvti_mm *p, const dvti_simd_gemm *by) {
 }
 
 /* ---- the family ---- */
+static bool dvti_mm_is_byte(dvt_dtype dtype) {
+    return dtype == DVT_I8 || dtype == DVT_U8;
+}
+
 static bool dvti_mm_takes(const dvti_launch *launch) {
-    return dvt_dtype_is_float(launch->out[0].dtype);
+    dvt_dtype out = launch->out[0].dtype;
+    return dvt_dtype_is_float(out) ||
+           ((dvti_mm_is_byte(out) || out == DVT_I32) && dvti_mm_is_byte(launch->in[0].dtype) &&
+            dvti_mm_is_byte(launch->in[1].dtype));
 }
 
 DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads) {
@@ -350,6 +404,7 @@ static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
     dvti_mm p;
     int threads;
     dvti_mm_shape(&p, launch);
+    p.simd = simd;
     p.by = p.size == 8 ? simd->gemm_f64 : simd->gemm_f32;
     if (dvti_mm_is_one_call(&p)) {
         dvti_mm_one_call(&p, p.by);
@@ -382,6 +437,8 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_DEPTH
 #undef DVTI_MM_ROWS
 #undef DVTI_MM_COLS
+#undef DVTI_MM_SIGNED_DEPTH
+#undef DVTI_MM_UNSIGNED_DEPTH
 #undef DVTI_MM_HALF_ROWS
 #undef DVTI_MM_HALF_COLS
 #undef DVTI_MM_FEW_ROWS

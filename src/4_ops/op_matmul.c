@@ -57,9 +57,9 @@ static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_ar
     return dvti_broadcast(name, x, y, batch);
 }
 
-/* a and b have one dtype and at least two axes. */
+/* a and b have at least two axes and one dtype, the result's; or dvti_matmul_widens. */
 static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array *b,
-                                       bool transpose_a, bool transpose_b) {
+                                       bool transpose_a, bool transpose_b, dvt_dtype dtype) {
     dvti_launch launch = dvti_launch_begin(name, DVTI_K_MATMUL, DVTI_OP_matmul);
     dvti_factor fa = dvti_factor_of(a, transpose_a), fb = dvti_factor_of(b, transpose_b);
     dvti_attr attr = dvti_attr_none();
@@ -70,7 +70,7 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
     shape = batch;
     shape.dim[shape.ndim++] = fa.rows;
     shape.dim[shape.ndim++] = fb.columns;
-    out = dvti_array_new(name, shape, a->dtype, a->storage->ctx);
+    out = dvti_array_new(name, shape, dtype, a->storage->ctx);
     if (!out)
         return NULL;
     launch.in[0] = dvti_factor_view(a, batch, transpose_a);
@@ -99,6 +99,12 @@ static bool dvti_inner_ok(const char *name, const dvt_array *a, const dvt_array 
     return false;
 }
 
+/* Factors of 8 bits that cpu() multiplies to int32 as they are. */
+static bool dvti_matmul_widens(const dvt_array *a, const dvt_array *b, dvt_dtype dtype) {
+    return dtype == DVT_I32 && a->storage->ctx.type == DVT_DEVICE_CPU &&
+           (a->dtype == DVT_I8 || a->dtype == DVT_U8) && (b->dtype == DVT_I8 || b->dtype == DVT_U8);
+}
+
 /* The rule of NumPy: an argument of one axis becomes a row (a) or a column (b), and that axis leaves the result. */
 static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
                                   bool transpose_b, dvt_dtype dtype) {
@@ -113,15 +119,17 @@ static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, 
     if (!dvti_inner_ok(name, a, b, row ? a->shape.dim[0] : dvti_factor_of(a, transpose_a).columns,
                        column ? b->shape.dim[0] : dvti_factor_of(b, transpose_b).rows))
         return NULL;
-    a = dvt_astype(a, dtype, false);
-    b = dvt_astype(b, dtype, false);
+    if (!dvti_matmul_widens(a, b, dtype)) {
+        a = dvt_astype(a, dtype, false);
+        b = dvt_astype(b, dtype, false);
+    }
     if (row)
         a = dvt_expand_dims(a, 0);
     if (column)
         b = dvt_expand_dims(b, 1);
     if (!a || !b)
         return NULL;
-    out = dvti_matmul_recorded(name, a, b, transpose_a, transpose_b);
+    out = dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype);
     if (!out || !(row || column))
         return out;
     shape = out->shape;
@@ -137,14 +145,10 @@ static dvt_dtype dvti_matmul_dtype(const dvt_array *a, const dvt_array *b) {
     return dtype == DVT_BOOL ? DVT_I64 : dtype;
 }
 
-static dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
-                              bool transpose_b) {
+static dvt_array *dvti_matmul_typed(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
+                                    bool transpose_b, dvt_dtype dtype) {
     dvt_scope_guard scope;
-    dvt_array *in[2], *out;
-    in[0] = a;
-    in[1] = b;
-    if (!dvti_check(name, in, 2))
-        return NULL;
+    dvt_array *out;
     if (a->shape.ndim == 0 || b->shape.ndim == 0) {
         dvti_fail(DVT_ERR_SHAPE,
                   "%s: a is %s and b is %s; expected at least one axis; use dvt_mul for scalars",
@@ -152,14 +156,37 @@ static dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool
         return NULL;
     }
     scope = dvt_scope_begin();
-    out = (dvt_array *)dvt_keep(
-        dvti_matmul_any(name, a, b, transpose_a, transpose_b, dvti_matmul_dtype(a, b)));
+    out = (dvt_array *)dvt_keep(dvti_matmul_any(name, a, b, transpose_a, transpose_b, dtype));
     dvt_scope_end(&scope);
     return out;
 }
 
+static dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
+                              bool transpose_b) {
+    dvt_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    if (!dvti_check(name, in, 2))
+        return NULL;
+    return dvti_matmul_typed(name, a, b, transpose_a, transpose_b, dvti_matmul_dtype(a, b));
+}
+
 DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b) {
     return dvti_matmul("dvt_matmul", a, b, false, false);
+}
+
+DVT_API dvt_array *dvt_matmul_as(dvt_array *a, dvt_array *b, dvt_dtype dtype) {
+    dvt_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    if (!dvti_check("dvt_matmul_as", in, 2))
+        return NULL;
+    if (dtype == DVT_BOOL || !dvti_dtype_ok(dtype)) {
+        dvti_fail(DVT_ERR_DTYPE, "dvt_matmul_as: %s; expected a dtype of numbers, such as DVT_I32",
+                  dtype == DVT_BOOL ? "the dtype is bool" : "there is no such dtype");
+        return NULL;
+    }
+    return dvti_matmul_typed("dvt_matmul_as", a, b, false, false, dtype);
 }
 
 DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b) {

@@ -162,12 +162,12 @@ static void check_packing(const dvti_simd_gemm *by, dvt_dtype dtype, bool turned
 }
 
 DVT_TEST(packing_fills_whole_vectors) {
-    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F16, DVT_BF16, DVT_F64};
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F16, DVT_BF16, DVT_F64, DVT_I8, DVT_U8};
     static const int64_t sizes[] = {1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 33, 64, 70, 130};
     const int n = (int)(sizeof sizes / sizeof *sizes);
     guard from = guard_new(8 * 140 * 140), to = guard_new(8 * 140 * 180);
     int d, i, j;
-    for (d = 0; d < 4; d++)
+    for (d = 0; d < 6; d++)
         for (i = 0; i < n; i++)
             for (j = 0; j < n; j++)
                 FOR_EACH_TIER({
@@ -394,6 +394,85 @@ DVT_TEST(a_change_of_tier_between_workspace_and_product) {
         free(launch.workspace);
     }
     CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+    for (i = 0; i < 3; i++)
+        guard_free(g[i]);
+}
+
+/* ---- integers of 8 bits ---- */
+static int64_t whole_at(const dvti_view *view, int64_t batch, int64_t i, int64_t j) {
+    return dvti_load_i64(view->data, view->dtype,
+                         batch * view->stride[0] + i * view->stride[1] + j * view->stride[2]);
+}
+
+/* Every element is the exact sum, wrapped to the result's dtype, with every tier and by the reference. */
+static void check_bytes(const guard *g, const dvt_dtype *dtype, layout of_a, layout of_b,
+                        int64_t batch, int64_t n, int64_t k, int64_t m, int extreme) {
+    const int64_t size = dvt_dtype_size(dtype[2]), all = batch * n * m;
+    char *expected = (char *)malloc((size_t)(all * size + 1));
+    dvti_launch launch;
+    int64_t at, t, i;
+    int f, threads;
+    memset(&launch, 0, sizeof launch);
+    launch.kernel = DVTI_K_MATMUL;
+    launch.op = DVTI_OP_matmul;
+    launch.n_in = 2;
+    launch.n_out = 1;
+    launch.in[0] = matrix(g[0], dtype[0], of_a, batch, false, n, k, draw() % 2);
+    launch.in[1] = matrix(g[1], dtype[1], of_b, batch, batch > 1 && draw() % 2, k, m, draw() % 2);
+    launch.out[0] = matrix(g[2], dtype[2], PLAIN, batch, false, n, m, draw() % 2);
+    for (f = 0; f < 2; f++) {
+        unsigned char *byte = (unsigned char *)guard_start(g[f]);
+        for (at = 0; at < (int64_t)g[f].bytes; at++)
+            byte[at] = (unsigned char)(extreme ? dtype[f] == DVT_I8 ? 0x80 : 0xff : draw());
+    }
+    for (at = 0; at < all; at++) {
+        int64_t sum = 0;
+        for (t = 0; t < k; t++)
+            sum += whole_at(&launch.in[0], at / (n * m), at / m % n, t) *
+                   whole_at(&launch.in[1], at / (n * m), t, at % m);
+        dvti_store_i64(expected, dtype[2], at, sum);
+    }
+    for (threads = 1; threads <= 2; threads++) {
+        const dvti_simd *tier[4];
+        int tiers = dvti_simd_tiers(tier);
+        CHECK(dvt_set_num_threads(threads) == DVT_OK);
+        for (i = 0; i <= tiers; i++) {
+            CHECK(dvt_set_cpu_isa(i < tiers ? tier[i]->name : "reference") == DVT_OK);
+            launch.workspace_bytes = dvti_cpu_matmul_workspace(&launch, threads);
+            launch.workspace = aligned_alloc(64, (size_t)(launch.workspace_bytes + 64) / 64 * 64);
+            memset(launch.workspace, 0xff, (size_t)launch.workspace_bytes);
+            memset(launch.out[0].data, 0x55, (size_t)(all * size));
+            dvti_cpu_run(&launch);
+            dvt_test_check(memcmp(launch.out[0].data, expected, (size_t)(all * size)) == 0,
+                           __FILE__, __LINE__, "%s, %d threads, %s x %s to %s, %d x %dx%dx%d",
+                           i < tiers ? tier[i]->name : "reference", threads,
+                           dvt_dtype_name(dtype[0]), dvt_dtype_name(dtype[1]),
+                           dvt_dtype_name(dtype[2]), (int)batch, (int)n, (int)k, (int)m);
+            free(launch.workspace);
+        }
+    }
+    CHECK(dvt_set_num_threads(0) == DVT_OK);
+    CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+    free(expected);
+}
+
+/* Depths around the terms that a float can sum, with the factors of the largest sums. */
+DVT_TEST(products_of_bytes_are_exact) {
+    static const dvt_dtype dtypes[][3] = {{DVT_I8, DVT_I8, DVT_I8},  {DVT_U8, DVT_U8, DVT_U8},
+                                          {DVT_I8, DVT_I8, DVT_I32}, {DVT_U8, DVT_U8, DVT_I32},
+                                          {DVT_U8, DVT_I8, DVT_I32}, {DVT_I8, DVT_U8, DVT_I32}};
+    static const int64_t shapes[][3] = {{1, 1, 1},   {3, 0, 5},     {5, 257, 3},  {2, 512, 17},
+                                        {4, 513, 5}, {1, 1025, 33}, {19, 37, 1},  {17, 33, 70},
+                                        {2, 256, 2}, {200, 5, 270}, {70, 90, 40}, {6, 2000, 6}};
+    guard g[3];
+    int d, s, i;
+    for (i = 0; i < 3; i++)
+        g[i] = guard_new(1 << 19);
+    for (d = 0; d < 6; d++)
+        for (s = 0; s < (int)(sizeof shapes / sizeof *shapes); s++)
+            for (i = 0; i < 2; i++)
+                check_bytes(g, dtypes[d], (layout)(draw() % LAYOUTS), (layout)(draw() % LAYOUTS),
+                            s % 3 ? 1 : 2, shapes[s][0], shapes[s][1], shapes[s][2], i);
     for (i = 0; i < 3; i++)
         guard_free(g[i]);
 }

@@ -133,6 +133,38 @@ DVT_TEST(matmul_integers_wrap_and_bools_count) {
               DVT_F64);
 }
 
+DVT_TEST(matmul_as_has_the_sums_of_the_dtype) {
+    dvt_array *big = dvt_full(DVT_SHAPE(2, 600), 100, DVT_I8, dvt_cpu());
+    dvt_array *low = dvt_full(DVT_SHAPE(600, 2), -128, DVT_I8, dvt_cpu());
+    dvt_array *bytes = dvt_full(DVT_SHAPE(600, 2), 255, DVT_U8, dvt_cpu());
+    dvt_array *half = dvt_full(DVT_SHAPE(2, 600), 100, DVT_F16, dvt_cpu());
+    dvt_array *y = dvt_matmul_as(big, low, DVT_I32);
+    CHECK_INT(dvt_dtype_of(y), DVT_I32);
+    CHECK_VALUES(y, 0, -7680000, -7680000, -7680000, -7680000);
+    CHECK_VALUES(dvt_matmul_as(big, bytes, DVT_I32), 0, 15300000, 15300000, 15300000, 15300000);
+    CHECK_VALUES(dvt_matmul(big, bytes), 0, 15300000, 15300000, 15300000, 15300000);
+    CHECK_VALUES(dvt_matmul_as(big, dvt_index(dvt_t(low), 0), DVT_I32), 0, -7680000, -7680000);
+    CHECK_VALUES(dvt_matmul_as(dvt_index(big, 0), low, DVT_I64), 0, -7680000, -7680000);
+    CHECK_VALUES(dvt_matmul_as(half, dvt_t(half), DVT_F32), 0, 6e6, 6e6, 6e6, 6e6);
+    CHECK_ERROR(dvt_matmul_as(big, low, DVT_BOOL), DVT_ERR_DTYPE);
+    CHECK_ERROR(dvt_matmul_as(big, low, (dvt_dtype)77), DVT_ERR_DTYPE);
+    CHECK_ERROR(dvt_matmul_as(big, big, DVT_I32), DVT_ERR_SHAPE);
+    CHECK_ERROR(dvt_matmul_as(big, NULL, DVT_I32), DVT_ERR_NULL_ARGUMENT);
+}
+
+DVT_TEST(matmul_as_has_gradients) {
+    dvt_array *a = dvt_full(DVT_SHAPE(2, 3), 2, DVT_F16, dvt_cpu());
+    dvt_array *b = dvt_full(DVT_SHAPE(3, 2), 3, DVT_F16, dvt_cpu());
+    dvt_array *y = NULL;
+    CHECK(dvt_attach_grad(a, DVT_GRAD_WRITE) == DVT_OK);
+    DVT_RECORD {
+        y = dvt_matmul_as(a, b, DVT_F32);
+    }
+    CHECK(dvt_backward(y) == DVT_OK);
+    CHECK_INT(dvt_dtype_of(dvt_grad(a)), DVT_F16);
+    CHECK_VALUES(dvt_grad(a), 0, 6, 6, 6, 6, 6, 6);
+}
+
 DVT_TEST(matmul_accumulates_half_in_single) {
     /* 4096 ones: beyond 2048 float16 could not count by ones, and bfloat16 beyond 256. */
     dvt_array *a = dvt_ones(DVT_SHAPE(2, 4096), DVT_F16, dvt_cpu());

@@ -34,7 +34,8 @@ typedef struct dvti_simd_gemm {
     int64_t size;  /* bytes of an element */
     int64_t width; /* columns of a panel: a multiple of the elements in 64 bytes */
     void (*multiply)(const dvti_product *product);
-    /* dst[r * dst_row + c] = src[r * src_row + c], where src has the given dtype (float32's kernels also read float16 and bfloat16).
+    /* dst[r * dst_row + c] = src[r * src_row + c], where src has the given dtype (float32's kernels also read float16, bfloat16, int8
+       and uint8).
        Up to the next multiple of 64 bytes, each row of dst is filled with zeros. */
     void (*copy)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_row,
                  int64_t rows, int64_t cols);

@@ -28,6 +28,8 @@ DVTI_INLINE V(f) V(gemm_fetch)(const void *src, dvt_dtype dtype, int64_t at, int
         return n >= 16 ? V(load)(single) : V(load_n)(single, n);
     if (dtype == DVT_F16)
         return n >= 16 ? V(load_f16)(half) : V(load_f16_n)(half, n);
+    if (dtype == DVT_I8 || dtype == DVT_U8)
+        return V(load_bytes_n)((const char *)src + at, dtype == DVT_I8, DVTI_MIN(n, 16));
     return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
 }
 

@@ -4,12 +4,25 @@
     for (k = 0; k < 16; k++)                                                                       \
         value;
 
+/* n of 16 whole numbers of one byte. */
+static V(f) V(load_bytes_n)(const void *p, bool negative, int64_t n) {
+    const unsigned char *byte = (const unsigned char *)p;
+    unsigned char few[16] = {0};
+    int32_t lane[16];
+    int k;
+    if (n < 16)
+        byte = (const unsigned char *)memcpy(few, p, (size_t)n);
+    if (negative)
+        DVTI_LANES(lane[k] = (signed char)byte[k])
+    else
+        DVTI_LANES(lane[k] = byte[k])
+    return V(to_f)(V(iload)(lane));
+}
+
 static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) {
     const int64_t size = dvt_dtype_size(dtype);
     const char *from = (const char *)src;
     char few[16 * 4] = {0};
-    int32_t lane[16];
-    int k;
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
         dtype != DVT_I8 && dtype != DVT_BOOL)
         return false;
@@ -27,11 +40,7 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
         else if (dtype == DVT_I32)
             value = V(to_f)(V(iload)((const int32_t *)(const void *)p));
         else {
-            if (dtype == DVT_I8)
-                DVTI_LANES(lane[k] = ((const signed char *)p)[k])
-            else
-                DVTI_LANES(lane[k] = ((const unsigned char *)p)[k])
-            value = V(to_f)(V(iload)(lane));
+            value = V(load_bytes_n)(p, dtype == DVT_I8, 16);
             if (dtype == DVT_BOOL)
                 value = V(truth)(V(nonzero)(value));
         }
