@@ -2145,6 +2145,10 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #endif
+#if defined(__GLIBC__) && !defined(__USE_XOPEN2K)
+#error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
+#endif
+#endif
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
 #if defined(_MSC_VER) && !defined(__clang__)
@@ -2152,10 +2156,6 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #endif
 #elif defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__))
 #include <arm_neon.h>
-#endif
-#if defined(__GLIBC__) && !defined(__USE_XOPEN2K)
-#error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
-#endif
 #endif
 
 /* Internal functions: static in the generated header, extern in the split build. */
@@ -2180,6 +2180,12 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #define DVTI_TLS __declspec(thread)
 #else
 #define DVTI_TLS _Thread_local
+#endif
+/* MinGW's GCC emulates thread-local variables, and frees them before the end of a thread is told. */
+#if defined(_WIN32) && defined(__GNUC__) && !defined(__clang__)
+#define DVTI_TLS_ENDS_EARLY 1
+#else
+#define DVTI_TLS_ENDS_EARLY 0
 #endif
 
 /* Sequentially consistent counters; the builtins exist in every dialect of GCC and Clang. */
@@ -2405,8 +2411,18 @@ DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, void (*run)(void *), void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
 #endif
-/* Calls `run` when this thread ends (once per thread) and, for the main thread, at exit. */
-DVTI_FN void dvti_at_thread_end(void (*run)(void));
+/* Calls end->run when this thread ends (once per thread) and, for the main thread, at exit. Where DVTI_TLS_ENDS_EARLY, `end` lies in a block
+   that is no thread-local variable. */
+typedef struct dvti_thread_end {
+    void (*run)(struct dvti_thread_end *end);
+} dvti_thread_end;
+
+DVTI_FN void dvti_at_thread_end(dvti_thread_end *end);
+#if DVTI_TLS_ENDS_EARLY
+/* Zeros for what would be a thread-local variable; NULL when there is no memory. */
+DVTI_FN void *dvti_thread_block(size_t bytes);
+DVTI_FN void dvti_thread_block_free(void *block);
+#endif
 DVTI_FN int64_t dvti_process_id(void);
 DVTI_FN double dvti_now(void);
 
@@ -2565,7 +2581,15 @@ DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership) {
 
 DVTI_FN int dvti_cpu_count(void) {
 #if defined(_WIN32)
-    return (int)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+    DWORD_PTR allowed = 0, online = 0;
+    int count = 0;
+    /* Of one group; zeros where threads are in several: then nobody has narrowed it. */
+    if (GetProcessAffinityMask(GetCurrentProcess(), &allowed, &online))
+        for (; allowed; allowed &= allowed - 1)
+            count++;
+    return count && GetActiveProcessorGroupCount() == 1
+               ? count
+               : (int)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
 #else
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     int count = online > 0 ? (int)DVTI_MIN(online, DVTI_MOST_CPUS) : 1;
@@ -4625,22 +4649,35 @@ DVTI_FN void *dvti_library_symbol(void *library, const char *name) {
 }
 
 /* ---- the end of a thread ---- */
-static DVTI_TLS void (*dvti_thread_end_hook)(void);
+static DVTI_TLS dvti_thread_end *dvti_thread_end_hook;
+
+static void dvti_thread_end_run(dvti_thread_end *end) {
+    if (end)
+        end->run(end);
+    dvti_thread_end_hook = NULL;
+}
+
+#if DVTI_TLS_ENDS_EARLY
+DVTI_FN void *dvti_thread_block(size_t bytes) {
+    return HeapAlloc(GetProcessHeap(), HEAP_ZERO_MEMORY, bytes);
+}
+
+DVTI_FN void dvti_thread_block_free(void *block) {
+    HeapFree(GetProcessHeap(), 0, block);
+}
+#endif
 
 #if DVTI_THREADS && !defined(_WIN32)
 static pthread_key_t dvti_end_key;
 static pthread_once_t dvti_end_once = PTHREAD_ONCE_INIT;
 static bool dvti_end_key_made;
 
-static void dvti_run_thread_end(void *hook) {
-    (void)hook;
-    if (dvti_thread_end_hook)
-        dvti_thread_end_hook();
-    dvti_thread_end_hook = NULL;
+static void dvti_run_thread_end(void *end) {
+    dvti_thread_end_run((dvti_thread_end *)end);
 }
 
 static void dvti_run_exit(void) {
-    dvti_run_thread_end(NULL);
+    dvti_thread_end_run(dvti_thread_end_hook);
 }
 
 static void dvti_make_end_key(void) {
@@ -4648,49 +4685,51 @@ static void dvti_make_end_key(void) {
     atexit(dvti_run_exit);
 }
 
-DVTI_FN void dvti_at_thread_end(void (*run)(void)) {
+DVTI_FN void dvti_at_thread_end(dvti_thread_end *end) {
     if (dvti_thread_end_hook)
         return;
     pthread_once(&dvti_end_once, dvti_make_end_key);
-    dvti_thread_end_hook = run;
+    dvti_thread_end_hook = end;
     if (dvti_end_key_made)
-        pthread_setspecific(dvti_end_key, &dvti_end_key);
+        pthread_setspecific(dvti_end_key, end);
 }
 #else
+#if defined(_WIN32)
+static DWORD dvti_end_slot = FLS_OUT_OF_INDEXES;
+#endif
+
 static void dvti_run_exit(void) {
-    if (dvti_thread_end_hook)
-        dvti_thread_end_hook();
-    dvti_thread_end_hook = NULL;
+#if defined(_WIN32)
+    if (dvti_end_slot != FLS_OUT_OF_INDEXES)
+        FlsSetValue(dvti_end_slot, NULL);
+#endif
+    dvti_thread_end_run(dvti_thread_end_hook);
 }
 
 #if defined(_WIN32)
-static void NTAPI dvti_run_fiber_end(void *hook) {
-    if (hook)
-        dvti_run_exit();
+static void NTAPI dvti_run_fiber_end(void *end) {
+    dvti_thread_end_run((dvti_thread_end *)end);
 }
 #endif
 
-DVTI_FN void dvti_at_thread_end(void (*run)(void)) {
+DVTI_FN void dvti_at_thread_end(dvti_thread_end *end) {
     static dvti_mutex lock = DVTI_MUTEX_INIT;
     static bool registered;
-#if defined(_WIN32)
-    static DWORD slot = FLS_OUT_OF_INDEXES;
-#endif
     if (dvti_thread_end_hook)
         return;
-    dvti_thread_end_hook = run;
+    dvti_thread_end_hook = end;
     dvti_mutex_lock(&lock);
     if (!registered) {
         registered = true;
         atexit(dvti_run_exit);
 #if defined(_WIN32)
-        slot = FlsAlloc(dvti_run_fiber_end);
+        dvti_end_slot = FlsAlloc(dvti_run_fiber_end);
 #endif
     }
     dvti_mutex_unlock(&lock);
 #if defined(_WIN32)
-    if (slot != FLS_OUT_OF_INDEXES)
-        FlsSetValue(slot, (void *)1);
+    if (dvti_end_slot != FLS_OUT_OF_INDEXES)
+        FlsSetValue(dvti_end_slot, end);
 #endif
 }
 #endif
@@ -6691,6 +6730,7 @@ DVT_API bool dvt_allow_tf32(bool allow) {
 #endif
 
 typedef struct dvti_scope_stack {
+    dvti_thread_end end;
     dvti_object **items;
     size_t count, capacity;
     size_t *marks; /* where each open scope begins */
@@ -6700,13 +6740,46 @@ typedef struct dvti_scope_stack {
     size_t depth, marked;
 } dvti_scope_stack;
 
-static DVTI_TLS dvti_scope_stack dvti_scopes;
+#if DVTI_TLS_ENDS_EARLY
+/* What the spare one owns when the thread ends, stays. */
+static DVTI_TLS dvti_scope_stack *dvti_scopes_at, dvti_scopes_spare;
 
-static void dvti_scopes_end_thread(void) {
+static dvti_scope_stack *dvti_scopes_here(void) {
+    if (!dvti_scopes_at)
+        dvti_scopes_at = (dvti_scope_stack *)dvti_thread_block(sizeof *dvti_scopes_at);
+    if (!dvti_scopes_at)
+        dvti_scopes_at = &dvti_scopes_spare;
+    return dvti_scopes_at;
+}
+
+#define dvti_scopes (*dvti_scopes_here())
+#else
+static DVTI_TLS dvti_scope_stack dvti_scopes;
+#endif
+
+static void dvti_scopes_end_thread(dvti_thread_end *end) {
+#if DVTI_TLS_ENDS_EARLY
+    dvti_scopes_at = (dvti_scope_stack *)end;
+#endif
     dvt_release_all();
     dvti_free(dvti_scopes.items);
     dvti_free(dvti_scopes.marks);
     memset(&dvti_scopes, 0, sizeof dvti_scopes);
+#if DVTI_TLS_ENDS_EARLY
+    dvti_scopes_at = NULL;
+    dvti_thread_block_free(end);
+#else
+    (void)end;
+#endif
+}
+
+static void dvti_scopes_at_end(void) {
+#if DVTI_TLS_ENDS_EARLY
+    if (dvti_scopes_here() == &dvti_scopes_spare)
+        return;
+#endif
+    dvti_scopes.end.run = dvti_scopes_end_thread;
+    dvti_at_thread_end(&dvti_scopes.end);
 }
 
 static size_t dvti_scope_floor(void) {
@@ -6718,7 +6791,7 @@ static bool dvti_scope_unmarked(void) {
 }
 
 static bool dvti_scope_room(void) {
-    dvti_at_thread_end(dvti_scopes_end_thread);
+    dvti_scopes_at_end();
     return dvti_grow((void **)&dvti_scopes.items, &dvti_scopes.capacity, dvti_scopes.count + 1,
                      sizeof *dvti_scopes.items);
 }
@@ -6839,7 +6912,7 @@ static void dvti_scope_drop(size_t floor) {
 /* Scopes that got no mark are given one as soon as there is memory: they own what is made from then on. */
 DVT_API dvt_scope_guard dvt_scope_begin(void) {
     dvt_scope_guard guard;
-    dvti_at_thread_end(dvti_scopes_end_thread);
+    dvti_scopes_at_end();
     guard.once = 1;
     guard.mark = dvti_scopes.count;
     guard.depth = (int)dvti_scopes.depth++;
@@ -6867,6 +6940,8 @@ DVT_API void dvt_release_all(void) {
     dvti_scopes.depth = dvti_scopes.marked = 0;
     dvti_scope_drop(0);
 }
+
+#undef dvti_scopes
 /* ==== end src/2_core/dvt_scope.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 32 "src/devtensor_spine.h"
@@ -7325,6 +7400,17 @@ typedef struct dvti_simd_gemm {
 #define DVTI_INLINE static inline __attribute__((__always_inline__, __unused__))
 #else
 #define DVTI_INLINE static __forceinline
+#endif
+/* GCC for Windows aligns the stack to 16 bytes, yet moves vectors of 32 and 64 to it as if it were aligned to theirs (bug 54412; some
+   distributions have mended it). Unaligned moves of aligned data cost nothing, so the assembler takes them for all. */
+#if defined(_WIN32) && DVTI_X86 && defined(__GNUC__) && !defined(__clang__)
+#define DVTI_UNALIGNED(from, to) ".macro " from " operands:vararg\n\t" to " \\operands\n.endm\n"
+__asm__(
+    ".ifndef dvti_unaligned_moves\n.set dvti_unaligned_moves, 1\n" /* once, whatever -flto puts together */
+    DVTI_UNALIGNED("vmovaps", "vmovups") DVTI_UNALIGNED("vmovapd", "vmovupd")
+        DVTI_UNALIGNED("vmovdqa", "vmovdqu") DVTI_UNALIGNED("vmovdqa32", "vmovdqu32")
+            DVTI_UNALIGNED("vmovdqa64", "vmovdqu64") ".endif");
+#undef DVTI_UNALIGNED
 #endif
 /* Arrays of vectors stay in registers only where loops over them are unrolled. */
 #define DVTI_PRAGMA(text) _Pragma(#text)
@@ -34496,10 +34582,10 @@ static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew, int64_t positions) {
     int k, axis;
     bool wide = positions >= limit;
     for (k = 0; k < ew->count; k++) {
-        int64_t far = 0;
+        int64_t reach = 0;
         for (axis = 0; axis < ew->ndim; axis++)
-            far += dvti_cuda_ew_distance(ew->stride[k][axis]) * ew->dim[axis];
-        wide = wide || far >= limit;
+            reach += dvti_cuda_ew_distance(ew->stride[k][axis]) * ew->dim[axis];
+        wide = wide || reach >= limit;
     }
     return wide;
 }
@@ -34923,11 +35009,11 @@ DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dty
 }
 
 DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group) {
-    int64_t near = along_k ? side->k_stride : side->line_stride;
-    int64_t far = along_k ? side->line_stride : side->k_stride;
-    int64_t far_extent = along_k ? side->lines : side->k;
+    int64_t along = along_k ? side->k_stride : side->line_stride;
+    int64_t across = along_k ? side->line_stride : side->k_stride;
+    int64_t across_extent = along_k ? side->lines : side->k;
     int i;
-    if (near != 1 || (far % group != 0 && far_extent > 1) ||
+    if (along != 1 || (across % group != 0 && across_extent > 1) ||
         (uintptr_t)side->data % (uintptr_t)(group * dvt_dtype_size(side->dtype)) != 0)
         return false;
     for (i = 0; i < side->batch_axes; i++)

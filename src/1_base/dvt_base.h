@@ -104,8 +104,18 @@ DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, void (*run)(void *), void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
 #endif
-/* Calls `run` when this thread ends (once per thread) and, for the main thread, at exit. */
-DVTI_FN void dvti_at_thread_end(void (*run)(void));
+/* Calls end->run when this thread ends (once per thread) and, for the main thread, at exit. Where DVTI_TLS_ENDS_EARLY, `end` lies in a block
+   that is no thread-local variable. */
+typedef struct dvti_thread_end {
+    void (*run)(struct dvti_thread_end *end);
+} dvti_thread_end;
+
+DVTI_FN void dvti_at_thread_end(dvti_thread_end *end);
+#if DVTI_TLS_ENDS_EARLY
+/* Zeros for what would be a thread-local variable; NULL when there is no memory. */
+DVTI_FN void *dvti_thread_block(size_t bytes);
+DVTI_FN void dvti_thread_block_free(void *block);
+#endif
 DVTI_FN int64_t dvti_process_id(void);
 DVTI_FN double dvti_now(void);
 

@@ -123,7 +123,15 @@ DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership) {
 
 DVTI_FN int dvti_cpu_count(void) {
 #if defined(_WIN32)
-    return (int)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+    DWORD_PTR allowed = 0, online = 0;
+    int count = 0;
+    /* Of one group; zeros where threads are in several: then nobody has narrowed it. */
+    if (GetProcessAffinityMask(GetCurrentProcess(), &allowed, &online))
+        for (; allowed; allowed &= allowed - 1)
+            count++;
+    return count && GetActiveProcessorGroupCount() == 1
+               ? count
+               : (int)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
 #else
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     int count = online > 0 ? (int)DVTI_MIN(online, DVTI_MOST_CPUS) : 1;

@@ -36,6 +36,10 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #endif
+#if defined(__GLIBC__) && !defined(__USE_XOPEN2K)
+#error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
+#endif
+#endif
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
 #if defined(_MSC_VER) && !defined(__clang__)
@@ -43,10 +47,6 @@
 #endif
 #elif defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__))
 #include <arm_neon.h>
-#endif
-#if defined(__GLIBC__) && !defined(__USE_XOPEN2K)
-#error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
-#endif
 #endif
 
 /* Internal functions: static in the generated header, extern in the split build. */
@@ -71,6 +71,12 @@
 #define DVTI_TLS __declspec(thread)
 #else
 #define DVTI_TLS _Thread_local
+#endif
+/* MinGW's GCC emulates thread-local variables, and frees them before the end of a thread is told. */
+#if defined(_WIN32) && defined(__GNUC__) && !defined(__clang__)
+#define DVTI_TLS_ENDS_EARLY 1
+#else
+#define DVTI_TLS_ENDS_EARLY 0
 #endif
 
 /* Sequentially consistent counters; the builtins exist in every dialect of GCC and Clang. */

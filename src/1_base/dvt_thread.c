@@ -68,22 +68,35 @@ DVTI_FN void *dvti_library_symbol(void *library, const char *name) {
 }
 
 /* ---- the end of a thread ---- */
-static DVTI_TLS void (*dvti_thread_end_hook)(void);
+static DVTI_TLS dvti_thread_end *dvti_thread_end_hook;
+
+static void dvti_thread_end_run(dvti_thread_end *end) {
+    if (end)
+        end->run(end);
+    dvti_thread_end_hook = NULL;
+}
+
+#if DVTI_TLS_ENDS_EARLY
+DVTI_FN void *dvti_thread_block(size_t bytes) {
+    return HeapAlloc(GetProcessHeap(), HEAP_ZERO_MEMORY, bytes);
+}
+
+DVTI_FN void dvti_thread_block_free(void *block) {
+    HeapFree(GetProcessHeap(), 0, block);
+}
+#endif
 
 #if DVTI_THREADS && !defined(_WIN32)
 static pthread_key_t dvti_end_key;
 static pthread_once_t dvti_end_once = PTHREAD_ONCE_INIT;
 static bool dvti_end_key_made;
 
-static void dvti_run_thread_end(void *hook) {
-    (void)hook;
-    if (dvti_thread_end_hook)
-        dvti_thread_end_hook();
-    dvti_thread_end_hook = NULL;
+static void dvti_run_thread_end(void *end) {
+    dvti_thread_end_run((dvti_thread_end *)end);
 }
 
 static void dvti_run_exit(void) {
-    dvti_run_thread_end(NULL);
+    dvti_thread_end_run(dvti_thread_end_hook);
 }
 
 static void dvti_make_end_key(void) {
@@ -91,49 +104,51 @@ static void dvti_make_end_key(void) {
     atexit(dvti_run_exit);
 }
 
-DVTI_FN void dvti_at_thread_end(void (*run)(void)) {
+DVTI_FN void dvti_at_thread_end(dvti_thread_end *end) {
     if (dvti_thread_end_hook)
         return;
     pthread_once(&dvti_end_once, dvti_make_end_key);
-    dvti_thread_end_hook = run;
+    dvti_thread_end_hook = end;
     if (dvti_end_key_made)
-        pthread_setspecific(dvti_end_key, &dvti_end_key);
+        pthread_setspecific(dvti_end_key, end);
 }
 #else
+#if defined(_WIN32)
+static DWORD dvti_end_slot = FLS_OUT_OF_INDEXES;
+#endif
+
 static void dvti_run_exit(void) {
-    if (dvti_thread_end_hook)
-        dvti_thread_end_hook();
-    dvti_thread_end_hook = NULL;
+#if defined(_WIN32)
+    if (dvti_end_slot != FLS_OUT_OF_INDEXES)
+        FlsSetValue(dvti_end_slot, NULL);
+#endif
+    dvti_thread_end_run(dvti_thread_end_hook);
 }
 
 #if defined(_WIN32)
-static void NTAPI dvti_run_fiber_end(void *hook) {
-    if (hook)
-        dvti_run_exit();
+static void NTAPI dvti_run_fiber_end(void *end) {
+    dvti_thread_end_run((dvti_thread_end *)end);
 }
 #endif
 
-DVTI_FN void dvti_at_thread_end(void (*run)(void)) {
+DVTI_FN void dvti_at_thread_end(dvti_thread_end *end) {
     static dvti_mutex lock = DVTI_MUTEX_INIT;
     static bool registered;
-#if defined(_WIN32)
-    static DWORD slot = FLS_OUT_OF_INDEXES;
-#endif
     if (dvti_thread_end_hook)
         return;
-    dvti_thread_end_hook = run;
+    dvti_thread_end_hook = end;
     dvti_mutex_lock(&lock);
     if (!registered) {
         registered = true;
         atexit(dvti_run_exit);
 #if defined(_WIN32)
-        slot = FlsAlloc(dvti_run_fiber_end);
+        dvti_end_slot = FlsAlloc(dvti_run_fiber_end);
 #endif
     }
     dvti_mutex_unlock(&lock);
 #if defined(_WIN32)
-    if (slot != FLS_OUT_OF_INDEXES)
-        FlsSetValue(slot, (void *)1);
+    if (dvti_end_slot != FLS_OUT_OF_INDEXES)
+        FlsSetValue(dvti_end_slot, end);
 #endif
 }
 #endif

@@ -2,6 +2,7 @@
 #include "2_core/dvt_core.h"
 
 typedef struct dvti_scope_stack {
+    dvti_thread_end end;
     dvti_object **items;
     size_t count, capacity;
     size_t *marks; /* where each open scope begins */
@@ -11,13 +12,46 @@ typedef struct dvti_scope_stack {
     size_t depth, marked;
 } dvti_scope_stack;
 
-static DVTI_TLS dvti_scope_stack dvti_scopes;
+#if DVTI_TLS_ENDS_EARLY
+/* What the spare one owns when the thread ends, stays. */
+static DVTI_TLS dvti_scope_stack *dvti_scopes_at, dvti_scopes_spare;
 
-static void dvti_scopes_end_thread(void) {
+static dvti_scope_stack *dvti_scopes_here(void) {
+    if (!dvti_scopes_at)
+        dvti_scopes_at = (dvti_scope_stack *)dvti_thread_block(sizeof *dvti_scopes_at);
+    if (!dvti_scopes_at)
+        dvti_scopes_at = &dvti_scopes_spare;
+    return dvti_scopes_at;
+}
+
+#define dvti_scopes (*dvti_scopes_here())
+#else
+static DVTI_TLS dvti_scope_stack dvti_scopes;
+#endif
+
+static void dvti_scopes_end_thread(dvti_thread_end *end) {
+#if DVTI_TLS_ENDS_EARLY
+    dvti_scopes_at = (dvti_scope_stack *)end;
+#endif
     dvt_release_all();
     dvti_free(dvti_scopes.items);
     dvti_free(dvti_scopes.marks);
     memset(&dvti_scopes, 0, sizeof dvti_scopes);
+#if DVTI_TLS_ENDS_EARLY
+    dvti_scopes_at = NULL;
+    dvti_thread_block_free(end);
+#else
+    (void)end;
+#endif
+}
+
+static void dvti_scopes_at_end(void) {
+#if DVTI_TLS_ENDS_EARLY
+    if (dvti_scopes_here() == &dvti_scopes_spare)
+        return;
+#endif
+    dvti_scopes.end.run = dvti_scopes_end_thread;
+    dvti_at_thread_end(&dvti_scopes.end);
 }
 
 static size_t dvti_scope_floor(void) {
@@ -29,7 +63,7 @@ static bool dvti_scope_unmarked(void) {
 }
 
 static bool dvti_scope_room(void) {
-    dvti_at_thread_end(dvti_scopes_end_thread);
+    dvti_scopes_at_end();
     return dvti_grow((void **)&dvti_scopes.items, &dvti_scopes.capacity, dvti_scopes.count + 1,
                      sizeof *dvti_scopes.items);
 }
@@ -150,7 +184,7 @@ static void dvti_scope_drop(size_t floor) {
 /* Scopes that got no mark are given one as soon as there is memory: they own what is made from then on. */
 DVT_API dvt_scope_guard dvt_scope_begin(void) {
     dvt_scope_guard guard;
-    dvti_at_thread_end(dvti_scopes_end_thread);
+    dvti_scopes_at_end();
     guard.once = 1;
     guard.mark = dvti_scopes.count;
     guard.depth = (int)dvti_scopes.depth++;
@@ -178,3 +212,5 @@ DVT_API void dvt_release_all(void) {
     dvti_scopes.depth = dvti_scopes.marked = 0;
     dvti_scope_drop(0);
 }
+
+#undef dvti_scopes

@@ -123,12 +123,17 @@ for compiler in gcc clang; do
 done
 
 # ---- other machines, where the compiler knows them ----
-windows=x86_64-w64-mingw32-gcc
-if has $windows; then
-    start implementation.windows implementation "$D/windows.o" $windows -std=c11
-    start program.windows $windows -std=gnu11 -I. $T/smoke.c -o "$D/smoke.exe"
+windows=x86_64-w64-mingw32
+if has $windows-gcc; then
+    start implementation.windows implementation "$D/windows.o" $windows-gcc -std=c11 -Wstrict-prototypes
+    start program.windows $windows-gcc -std=gnu11 -I. $T/smoke.c -o "$D/smoke.exe"
 else
-    skip compile.windows "$windows is not installed"
+    skip compile.windows "$windows-gcc is not installed"
+fi
+if has $windows-g++; then
+    start implementation.windows.c++17 implementation "$D/windows.cxx.o" $windows-g++ -x c++ -std=c++17
+else
+    skip compile.windows.c++17 "$windows-g++ is not installed"
 fi
 if echo 'int main(void) { return 0; }' | $CC -m32 -x c - -o "$D/m32" 2>/dev/null; then
     start smoke.m32 smoke "$D/smoke.m32" $CC -std=gnu99 -m32

@@ -20,6 +20,17 @@
 #else
 #define DVTI_INLINE static __forceinline
 #endif
+/* GCC for Windows aligns the stack to 16 bytes, yet moves vectors of 32 and 64 to it as if it were aligned to theirs (bug 54412; some
+   distributions have mended it). Unaligned moves of aligned data cost nothing, so the assembler takes them for all. */
+#if defined(_WIN32) && DVTI_X86 && defined(__GNUC__) && !defined(__clang__)
+#define DVTI_UNALIGNED(from, to) ".macro " from " operands:vararg\n\t" to " \\operands\n.endm\n"
+__asm__(
+    ".ifndef dvti_unaligned_moves\n.set dvti_unaligned_moves, 1\n" /* once, whatever -flto puts together */
+    DVTI_UNALIGNED("vmovaps", "vmovups") DVTI_UNALIGNED("vmovapd", "vmovupd")
+        DVTI_UNALIGNED("vmovdqa", "vmovdqu") DVTI_UNALIGNED("vmovdqa32", "vmovdqu32")
+            DVTI_UNALIGNED("vmovdqa64", "vmovdqu64") ".endif");
+#undef DVTI_UNALIGNED
+#endif
 /* Arrays of vectors stay in registers only where loops over them are unrolled. */
 #define DVTI_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)

@@ -251,10 +251,10 @@ static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew, int64_t positions) {
     int k, axis;
     bool wide = positions >= limit;
     for (k = 0; k < ew->count; k++) {
-        int64_t far = 0;
+        int64_t reach = 0;
         for (axis = 0; axis < ew->ndim; axis++)
-            far += dvti_cuda_ew_distance(ew->stride[k][axis]) * ew->dim[axis];
-        wide = wide || far >= limit;
+            reach += dvti_cuda_ew_distance(ew->stride[k][axis]) * ew->dim[axis];
+        wide = wide || reach >= limit;
     }
     return wide;
 }

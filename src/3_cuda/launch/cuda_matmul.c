@@ -46,11 +46,11 @@ DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dty
 }
 
 DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group) {
-    int64_t near = along_k ? side->k_stride : side->line_stride;
-    int64_t far = along_k ? side->line_stride : side->k_stride;
-    int64_t far_extent = along_k ? side->lines : side->k;
+    int64_t along = along_k ? side->k_stride : side->line_stride;
+    int64_t across = along_k ? side->line_stride : side->k_stride;
+    int64_t across_extent = along_k ? side->lines : side->k;
     int i;
-    if (near != 1 || (far % group != 0 && far_extent > 1) ||
+    if (along != 1 || (across % group != 0 && across_extent > 1) ||
         (uintptr_t)side->data % (uintptr_t)(group * dvt_dtype_size(side->dtype)) != 0)
         return false;
     for (i = 0; i < side->batch_axes; i++)
