@@ -7450,10 +7450,12 @@ typedef struct dvti_fold {
     /* One result for each of `rows` runs of n > 0 elements, `step` apart. */
     void (*rows)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n, double *value,
                  int64_t *at);
-    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart: sums are added to value, products multiply it, the others
-       replace it. value and at have room for DVTI_BLOCK. */
-    void (*columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart, which come after `seen` others: value goes on from what it
+       is. It begins as 0, or 1 for a product; at, which counts from the first run, need not begin. Both have room for DVTI_BLOCK. */
+    void (*columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n, int64_t seen,
                     double *value, int64_t *at);
+    /* n results as floats: divided for a mean, the root for a norm. f has room for whole vectors of floats. */
+    void (*finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to);
 } dvti_fold;
 
 /* One step of n weights w with gradients g and state s, in place; s[k] is NULL for state that there is none; clip may be infinite. What c
@@ -9286,10 +9288,11 @@ typedef struct dvti_folded {
 
 typedef struct dvti_fold_plan {
     const dvti_launch *launch;
+    const dvti_simd *simd;
     dvti_fold fold;
     bool arg, smallest;
     bool plain; /* the reduced elements of a result are one run of floats */
-    dvti_view kept, reduced, whole, out;
+    dvti_view kept, reduced, whole;
     int64_t n_kept, n_reduced, chunk, n_chunks;
     bool columns;
     int64_t tile, across,
@@ -9339,23 +9342,20 @@ static void dvti_fold_tree(const dvti_fold_plan *plan, dvti_folded *p, int64_t n
             dvti_fold_combine(plan, &p[i], p[i + step]);
 }
 
-/* Up to DVTI_BLOCK results from number `first` on; f is overwritten. */
-static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t n, double *f,
+/* Up to DVTI_BLOCK results from number `first` on; f has room for whole vectors. */
+static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t n, const double *f,
                              const int64_t *at) {
-    const dvti_view *out = &plan->out; /* contiguous */
+    const dvti_view *out = &plan->launch->out[0]; /* contiguous */
     void *to = (char *)out->data + first * dvt_dtype_size(out->dtype);
-    int64_t k;
+    float few[DVTI_BLOCK];
     if (plan->arg) {
         dvti_store_row_i64(to, out->dtype, 1, n, at);
         return;
     }
-    if (plan->launch->op == DVTI_OP_mean)
-        for (k = 0; k < n; k++)
-            f[k] /= plan->launch->f[0];
-    else if (plan->launch->op == DVTI_OP_norm)
-        for (k = 0; k < n; k++)
-            f[k] = sqrt(f[k]);
-    dvti_store_row_f64(to, out->dtype, 1, n, f);
+    plan->fold.finish(plan->launch->op, plan->launch->f[0], f, n,
+                      out->dtype == DVT_F32 ? (float *)to : few);
+    if (out->dtype != DVT_F32 && !plan->simd->store_row(to, out->dtype, n, few))
+        dvti_store_row_f32(to, out->dtype, 1, n, few);
 }
 
 /* ---- chunks ---- */
@@ -9413,37 +9413,6 @@ typedef struct dvti_fold_lanes {
     int64_t at[DVTI_BLOCK];
 } dvti_fold_lanes;
 
-/* `rows` runs of n columns, the first of which is reduced position `at`. */
-static void dvti_fold_panel(const dvti_fold_plan *plan, const float *x, int64_t step, int64_t rows,
-                            int64_t n, int64_t at, bool first, dvti_fold_lanes *to) {
-    const dvti_op op = plan->launch->op;
-    dvti_fold_lanes some;
-    dvti_folded a, b;
-    int64_t j;
-    if (first) { /* what sums and products begin with */
-        for (j = 0; j < DVTI_BLOCK; j++)
-            to->f[j] = op == DVTI_OP_prod;
-        plan->fold.columns(op, x, step, rows, n, to->f, plan->arg ? to->at : NULL);
-        for (j = 0; plan->arg && j < n; j++)
-            to->at[j] += at;
-        return;
-    }
-    if (op == DVTI_OP_sum || op == DVTI_OP_mean || op == DVTI_OP_norm || op == DVTI_OP_prod) {
-        plan->fold.columns(op, x, step, rows, n, to->f, NULL);
-        return;
-    }
-    plan->fold.columns(op, x, step, rows, n, some.f, plan->arg ? some.at : NULL);
-    for (j = 0; j < n; j++) {
-        a.f = to->f[j];
-        a.at = plan->arg ? to->at[j] : 0;
-        b.f = some.f[j];
-        b.at = at + (plan->arg ? some.at[j] : 0);
-        dvti_fold_combine(plan, &a, b);
-        to->f[j] = a.f;
-        to->at[j] = a.at;
-    }
-}
-
 /* Reduced positions begin..end of n neighbouring results. */
 static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_t n, int64_t begin,
                               int64_t end, dvti_fold_lanes *to) {
@@ -9452,10 +9421,13 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
     dvti_cursor cursor = dvti_cursor_at(reduced, begin),
                 start = dvti_cursor_at(&plan->kept, result);
     const int kept = plan->kept.ndim - 1;
+    const int64_t size = dvt_dtype_size(plan->kept.dtype);
     dvti_view row = plan->kept;
     bool direct = row.dtype == DVT_F32 && row.stride[kept] == 1;
     float block[DVTI_FOLD_ROWS * DVTI_BLOCK];
-    int64_t at, rows, r;
+    int64_t at, rows, r, j;
+    for (j = 0; j < DVTI_BLOCK; j++)
+        to->f[j] = plan->launch->op == DVTI_OP_prod;
     for (at = begin; at < end; at += rows) {
         const float *x = block;
         rows = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
@@ -9464,16 +9436,21 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
         } else {
             rows = DVTI_MIN(rows, DVTI_FOLD_ROWS);
             for (r = 0; r < rows; r++) {
-                row.data = (char *)plan->kept.data +
-                           (cursor.at + r * reduced->stride[last]) * dvt_dtype_size(row.dtype);
-                dvti_load_block(&row, result, n, DVTI_F32, block + r * DVTI_BLOCK);
+                int64_t run = cursor.at + r * reduced->stride[last];
+                row.data = (char *)plan->kept.data + run * size;
+                if (row.stride[kept] != 1 ||
+                    !plan->simd->load_row((const char *)row.data + start.at * size, row.dtype, n,
+                                          block + r * DVTI_BLOCK))
+                    dvti_load_block(&row, result, n, DVTI_F32, block + r * DVTI_BLOCK);
             }
         }
-        dvti_fold_panel(plan, x, direct ? reduced->stride[last] : DVTI_BLOCK, rows, n, at,
-                        at == begin, to);
+        plan->fold.columns(plan->launch->op, x, direct ? reduced->stride[last] : DVTI_BLOCK, rows,
+                           n, at - begin, to->f, plan->arg ? to->at : NULL);
         if (at + rows < end)
             dvti_cursor_advance(&cursor, reduced, rows);
     }
+    for (j = 0; plan->arg && j < n; j++)
+        to->at[j] += begin;
 }
 
 /* ---- the launch ---- */
@@ -9554,11 +9531,13 @@ static void dvti_fold_row_items(void *user, int64_t begin, int64_t end) {
 
 static void dvti_fold_trees(void *user, int64_t begin, int64_t end) {
     const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
+    double f[16] = {0};
     int64_t result;
     for (result = begin; result < end; result++) {
         dvti_folded *mine = (dvti_folded *)plan->launch->workspace + result * plan->n_chunks;
         dvti_fold_tree(plan, mine, plan->n_chunks);
-        dvti_fold_finish(plan, result, 1, &mine[0].f, &mine[0].at);
+        f[0] = mine[0].f;
+        dvti_fold_finish(plan, result, 1, f, &mine[0].at);
     }
 }
 
@@ -9568,7 +9547,6 @@ static void dvti_fold_plan_of(const dvti_launch *launch, dvti_fold_plan *plan) {
     int64_t width;
     plan->launch = launch;
     plan->kept = plan->reduced = plan->whole = launch->in[0];
-    plan->out = launch->out[0];
     plan->kept.ndim = kept;
     reduced->ndim = launch->in[0].ndim - kept;
     for (i = 0; i < reduced->ndim; i++) {
@@ -9609,6 +9587,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
     dvt_dtype dtype = launch->in[0].dtype;
     dvti_fold_plan plan;
     double item, element = dtype == DVT_F32 ? 0.06 : 0.15;
+    plan.simd = simd;
     plan.fold = simd->fold(launch->op);
     if (!plan.fold.rows || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16))
         return false;
@@ -9641,13 +9620,13 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
-/* softmax and log_softmax by a tier's loop, one row at a time. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
+/* softmax and log_softmax by a tier's loop, many rows per call. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
    copied to the stack when they are short enough. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/cpu_softmax.c"
 #endif
 
-#define DVTI_SOFTMAX_COPY 2048 /* elements of such a row at most */
+#define DVTI_SOFTMAX_COPY 4096 /* elements of such rows at most */
 
 typedef struct dvti_soft_plan {
     const dvti_simd *simd;
@@ -9656,26 +9635,47 @@ typedef struct dvti_soft_plan {
     bool direct, logarithm;
 } dvti_soft_plan;
 
+/* A row from or to floats. */
+static void dvti_soft_load(const dvti_soft_plan *plan, const void *x, float *row) {
+    if (plan->in_step != 1 || !plan->simd->load_row(x, plan->in.dtype, plan->n, row))
+        dvti_load_row_f32(x, plan->in.dtype, plan->in_step, plan->n, row);
+}
+
+static void dvti_soft_store(const dvti_soft_plan *plan, void *y, const float *row) {
+    if (plan->out_step != 1 || !plan->simd->store_row(y, plan->out.dtype, plan->n, row))
+        dvti_store_row_f32(y, plan->out.dtype, plan->out_step, plan->n, row);
+}
+
+static void *dvti_soft_at(const dvti_view *rows, const dvti_cursor *cursor, int64_t further) {
+    return (char *)rows->data +
+           (cursor->at + further * rows->stride[rows->ndim - 1]) * dvt_dtype_size(rows->dtype);
+}
+
 static void dvti_soft_rows(void *user, int64_t begin, int64_t end) {
     const dvti_soft_plan *plan = (const dvti_soft_plan *)user;
-    const int64_t size = dvt_dtype_size(plan->in.dtype);
+    const int in = plan->in.ndim - 1, out = plan->out.ndim - 1;
+    const int64_t n = plan->n;
     dvti_cursor from = dvti_cursor_at(&plan->in, begin), to = dvti_cursor_at(&plan->out, begin);
-    float row[DVTI_SOFTMAX_COPY];
-    int64_t k;
-    for (k = begin; k < end; k++) {
-        const char *x = (const char *)plan->in.data + from.at * size;
-        char *y = (char *)plan->out.data + to.at * size;
+    float block[DVTI_SOFTMAX_COPY];
+    int64_t k, some, r;
+    for (k = begin; k < end; k += some) {
+        some = DVTI_MIN(plan->in.dim[in] - from.index[in], plan->out.dim[out] - to.index[out]);
+        some = DVTI_MIN(some, end - k);
         if (plan->direct) {
-            plan->simd->softmax((const float *)(const void *)x, 0, (float *)(void *)y, 0, 1,
-                                plan->n, plan->logarithm);
+            plan->simd->softmax((const float *)dvti_soft_at(&plan->in, &from, 0),
+                                plan->in.stride[in], (float *)dvti_soft_at(&plan->out, &to, 0),
+                                plan->out.stride[out], some, n, plan->logarithm);
         } else {
-            dvti_load_row_f32(x, plan->in.dtype, plan->in_step, plan->n, row);
-            plan->simd->softmax(row, 0, row, 0, 1, plan->n, plan->logarithm);
-            dvti_store_row_f32(y, plan->out.dtype, plan->out_step, plan->n, row);
+            some = DVTI_MIN(some, DVTI_SOFTMAX_COPY / n);
+            for (r = 0; r < some; r++)
+                dvti_soft_load(plan, dvti_soft_at(&plan->in, &from, r), block + r * n);
+            plan->simd->softmax(block, n, block, n, some, n, plan->logarithm);
+            for (r = 0; r < some; r++)
+                dvti_soft_store(plan, dvti_soft_at(&plan->out, &to, r), block + r * n);
         }
-        if (k + 1 < end) {
-            dvti_cursor_advance(&from, &plan->in, 1);
-            dvti_cursor_advance(&to, &plan->out, 1);
+        if (k + some < end) {
+            dvti_cursor_advance(&from, &plan->in, some);
+            dvti_cursor_advance(&to, &plan->out, some);
         }
     }
 }
@@ -9702,7 +9702,7 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
         return false;
     plan.simd = simd;
     plan.logarithm = launch->op == DVTI_OP_log_softmax;
-    dvti_parallel_for(dvti_view_size(&plan.in), 30 + (plan.direct ? 0.4 : 1.5) * (double)plan.n,
+    dvti_parallel_for(dvti_view_size(&plan.in), 15 + (plan.direct ? 0.2 : 0.5) * (double)plan.n,
                       dvti_soft_rows, &plan);
     return true;
 }
@@ -17792,11 +17792,23 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
    infinite maximum makes NaN of the whole row by itself. And the logarithm of such sums alone. */
 
-/* n > 0: their maximum, in all lanes. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/softmax.inl"
+#line 3 "src/3_cpu/simd/softmax.inl"
 #endif
-DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
+#define DVTI_SOFT_ROWS 16       /* that take each step together, so that none waits for its own last one */
+#define DVTI_SOFT_ELEMENTS 4096 /* which they have at most, to stay in the first-level cache */
+
+typedef struct V(soft) {
+    double sum[DVTI_SOFT_ROWS];
+    float most[DVTI_SOFT_ROWS], factor[DVTI_SOFT_ROWS];
+} V(soft);
+
+DVTI_INLINE int64_t V(soft_group)(int64_t rows, int64_t n) {
+    return DVTI_MAX(1, DVTI_MIN(DVTI_MIN(rows, DVTI_SOFT_ROWS), DVTI_SOFT_ELEMENTS / n));
+}
+
+/* The maximum of n > 0 elements. */
+DVTI_INLINE float V(soft_most)(const float *x, int64_t n) {
     V(f) most = V(set)(-INFINITY), other = most;
     int64_t at;
     for (at = 0; at + 32 <= n; at += 32) {
@@ -17805,11 +17817,11 @@ DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
     }
     for (; at < n; at += 16)
         most = V(max)(V(load_or)(x + at, n - at, -INFINITY), most);
-    return V(set)(V(fold_max)(V(max)(most, other)));
+    return V(fold_max)(V(max)(most, other));
 }
 
 /* The sum of exp(x - most); the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
-static double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
+DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) e, other;
     int64_t at;
@@ -17829,19 +17841,41 @@ static double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     return V(dfold_add)(V(dadd)(low, high));
 }
 
+/* Maxima, no further from 0 than `bound`, sums of exponentials, and what these make of the results: 1 / sum or log(sum). */
+static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
+                         int64_t n, float bound, bool logarithm, V(soft) * of) {
+    V(d) low, high;
+    int64_t r;
+    for (r = 0; r < DVTI_SOFT_ROWS; r++) {
+        of->most[r] = r < rows ? V(soft_most)(x + r * x_step, n) : 0;
+        of->sum[r] = 1;
+    }
+    V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
+    for (r = 0; r < rows; r++)
+        of->sum[r] = V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r]));
+    low = V(dload)(of->sum);
+    high = V(dload)(of->sum + 8);
+    V(store)(of->factor, logarithm ? V(log)(V(narrow)(low, high))
+                                   : V(narrow)(V(ddiv)(V(dset)(1), low), V(ddiv)(V(dset)(1), high)));
+}
+
 /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
 static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                        int64_t n, bool logarithm) {
-    for (; rows > 0; rows--, x += x_step, y += y_step) {
-        const V(f) most = V(soft_most)(x, n);
-        const double sum = V(soft_sum)(x, logarithm ? NULL : y, n, most);
-        const V(f) factor = V(set)((float)(logarithm ? log(sum) : 1 / sum));
-        int64_t at;
-        for (at = 0; at < n; at += 16) {
-            V(f) e = V(load_upto)((logarithm ? x : y) + at, n - at);
-            /* most + factor would lose factor beside a huge value */
-            e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
-            V(store_upto)(y + at, n - at, e);
+    V(soft) of;
+    int64_t some, r, at;
+    for (; rows > 0; rows -= some, x += some * x_step, y += some * y_step) {
+        some = V(soft_group)(rows, n);
+        V(soft_rows)(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+        for (r = 0; r < some; r++) {
+            const V(f) most = V(set)(of.most[r]), factor = V(set)(of.factor[r]);
+            const float *from = logarithm ? x + r * x_step : y + r * y_step;
+            for (at = 0; at < n; at += 16) {
+                V(f) e = V(load_upto)(from + at, n - at);
+                /* most + factor would lose factor beside a huge value */
+                e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
+                V(store_upto)(y + r * y_step + at, n - at, e);
+            }
         }
     }
 }
@@ -17849,28 +17883,42 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 /* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
 static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
                               double *value, int64_t *at) {
+    V(soft) of;
+    int64_t some, r;
     (void)op;
     (void)at;
-    for (; rows > 0; rows--, x += step) {
-        V(f) most = V(within)(V(soft_most)(x, n), -FLT_MAX, FLT_MAX);
-        *value++ = (double)V(fold_max)(most) + log(V(soft_sum)(x, NULL, n, most));
+    for (; rows > 0; rows -= some, x += some * step) {
+        some = V(soft_group)(rows, n);
+        V(soft_rows)(x, step, NULL, 0, some, n, FLT_MAX, true, &of);
+        for (r = 0; r < some; r++)
+            *value++ = (double)of.most[r] + (double)of.factor[r];
     }
 }
 
-/* Eight rows have one maximum with what came before them, whose sum is adapted to it. */
+/* Eight rows have one maximum with what came before them, whose sum is adapted to it. A sum that is given as its logarithm is about 1 times
+   the exponential of that, rounded. */
 static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                      int64_t n, double *value, int64_t *at) {
+                                      int64_t n, int64_t seen, double *value, int64_t *at) {
     float base[DVTI_BLOCK];
     int64_t j, r, row, some;
     (void)op;
     (void)at;
+    for (j = 0; j < n; j += 16) {
+        V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
+        V(f) before = seen ? V(narrow)(low, high) : V(set)(-INFINITY);
+        before = V(within)(before, -FLT_MAX, FLT_MAX);
+        V(store)(base + j, before);
+        low = V(dadd)(V(dset)(1), V(dsub)(low, V(widen_low)(before)));
+        high = V(dadd)(V(dset)(1), V(dsub)(high, V(widen_high)(before)));
+        V(dstore)(value + j, seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
+        V(dstore)(value + j + 8, seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
+    }
     for (row = 0; row < rows; row += some, x += some * step) {
         some = DVTI_MIN(rows - row, 8);
         for (j = 0; j < n; j += 16) {
-            const V(f) before = row ? V(load)(base + j) : V(set)(-FLT_MAX);
+            const V(f) before = V(load)(base + j);
             V(f) most = before, e = V(zero)();
-            V(d) low = row ? V(dload)(value + j) : V(dzero)(),
-                 high = row ? V(dload)(value + j + 8) : low;
+            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
             for (r = 0; r < some; r++)
                 most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
             most = V(within)(most, -FLT_MAX, FLT_MAX);
@@ -17887,9 +17935,15 @@ static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, 
             V(store)(base + j, most);
         }
     }
-    for (j = 0; j < n; j++)
-        value[j] = (double)base[j] + log(value[j]);
+    for (j = 0; j < n; j += 16) {
+        V(f) most = V(load)(base + j), e = V(log)(V(narrow)(V(dload)(value + j), V(dload)(value + j + 8)));
+        V(dstore)(value + j, V(dadd)(V(widen_low)(most), V(widen_low)(e)));
+        V(dstore)(value + j + 8, V(dadd)(V(widen_high)(most), V(widen_high)(e)));
+    }
 }
+
+#undef DVTI_SOFT_ROWS
+#undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 12 "src/3_cpu/simd/tier.inl"
@@ -17923,8 +17977,10 @@ static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, 
             low = V(dadd)(low, V(widen_low)(s));
             high = V(dadd)(high, V(widen_high)(s));
         }
-        for (; k < n; k += 16) {
+        if (k < n) { /* up to four again */
             V(f) s = V(load_upto)(x + k, n - k);
+            for (k += 16; k < n; k += 16)
+                s = V(add)(s, V(load_upto)(x + k, n - k));
             low = V(dadd)(low, V(widen_low)(s));
             high = V(dadd)(high, V(widen_high)(s));
         }
@@ -17955,14 +18011,21 @@ static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t ro
     (void)op;
     (void)at;
     for (; rows > 0; rows--, x += step, value++) {
-        V(d) low = V(dset)(1), high = low;
+        V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
         int64_t k;
-        for (k = 0; k < n; k += 16) {
+        for (k = 0; k + 32 <= n; k += 32) {
+            V(f) s = V(load)(x + k), t = V(load)(x + k + 16);
+            low = V(dmul)(low, V(widen_low)(s));
+            high = V(dmul)(high, V(widen_high)(s));
+            low2 = V(dmul)(low2, V(widen_low)(t));
+            high2 = V(dmul)(high2, V(widen_high)(t));
+        }
+        for (; k < n; k += 16) {
             V(f) s = V(load_or)(x + k, n - k, 1);
             low = V(dmul)(low, V(widen_low)(s));
             high = V(dmul)(high, V(widen_high)(s));
         }
-        *value = V(dfold_mul)(V(dmul)(low, high));
+        *value = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
     }
 }
 
@@ -17984,7 +18047,13 @@ DVTI_INLINE V(extreme) V(extreme_of)(dvti_op op) {
 static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
     const V(f) wanted = V(set)(best);
     int64_t at;
-    for (at = 0; at < n; at += 16) {
+    for (at = 0; at + 64 <= n && !nan; at += 64) {
+        V(m) a = V(mor)(V(eq)(V(load)(x + at), wanted), V(eq)(V(load)(x + at + 16), wanted));
+        V(m) b = V(mor)(V(eq)(V(load)(x + at + 32), wanted), V(eq)(V(load)(x + at + 48), wanted));
+        if (V(mbits)(V(mor)(a, b)))
+            break;
+    }
+    for (; at < n; at += 16) {
         V(f) v = V(load_upto)(x + at, n - at);
         uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
         if (bits)
@@ -18054,9 +18123,10 @@ static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t ro
 /* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
 /* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
 static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                double *value, int64_t *at) {
+                                int64_t seen, double *value, int64_t *at) {
     int64_t j, k, fours, some;
     (void)op;
+    (void)seen;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         fours = DVTI_MIN(rows / 4, 2);
@@ -18076,8 +18146,9 @@ static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_
 
 /* Adds squares to value, or multiplies it. */
 static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                 double *value, int64_t *at) {
+                                 int64_t seen, double *value, int64_t *at) {
     int64_t j, r, some;
+    (void)seen;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         some = DVTI_MIN(rows, 8);
@@ -18101,9 +18172,8 @@ static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64
     }
 }
 
-/* Sets value and, where it is wanted, at: the row. rows > 0. */
 static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                    int64_t n, double *value, int64_t *at) {
+                                    int64_t n, int64_t seen, double *value, int64_t *at) {
     const V(extreme) e = V(extreme_of)(op);
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
@@ -18111,31 +18181,58 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
     V(m) better;
     V(f) most, v;
     V(i) where;
+    for (j = 0; j < n; j += 16) {
+        most = V(narrow)(V(dload)(value + j), V(dload)(value + j + 8));
+        V(store)(best + j, seen ? V(bit_xor)(most, e.flips) : V(set)(-INFINITY));
+    }
+    for (j = 0; at && j < n; j++)
+        place[j] = seen ? (int32_t)at[j] : 0;
     for (row = 0; row < rows; row += some) {
         some = DVTI_MIN(rows - row, 8);
         for (j = 0; j < n; j += 16) {
-            most = row ? V(load)(best + j) : V(set)(-INFINITY);
-            where = row ? V(iload)(place + j) : V(iset)(0);
+            most = V(load)(best + j);
+            where = at ? V(iload)(place + j) : V(iset)(0);
             for (r = row; r < row + some; r++) {
                 v = V(load_upto)(x + r * step + j, n - j);
                 v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
                 better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
                 most = V(select)(better, v, most);
                 if (at)
-                    where = V(iselect)(better, V(iset)((int32_t)r), where);
+                    where = V(iselect)(better, V(iset)((int32_t)(seen + r)), where);
             }
             V(store)(best + j, most);
-            V(istore)(place + j, where);
+            if (at)
+                V(istore)(place + j, where);
         }
     }
-    for (j = 0; j < n; j++)
-        value[j] = e.smallest ? -best[j] : best[j];
+    for (j = 0; j < n; j += 16) {
+        most = V(bit_xor)(V(load)(best + j), e.flips);
+        V(dstore)(value + j, V(widen_low)(most));
+        V(dstore)(value + j + 8, V(widen_high)(most));
+    }
     for (j = 0; at && j < n; j++)
         at[j] = place[j];
 }
 
+/* Sums to means or norms, as floats. f has room for whole vectors. */
+static void V(fold_finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to) {
+    int64_t k;
+    for (k = 0; k < n; k += 16) {
+        V(d) low = V(dload)(f + k), high = V(dload)(f + k + 8);
+        if (op == DVTI_OP_mean) {
+            low = V(ddiv)(low, V(dset)(divisor));
+            high = V(ddiv)(high, V(dset)(divisor));
+        } else if (op == DVTI_OP_norm) {
+            low = V(dsqrt)(low);
+            high = V(dsqrt)(high);
+        }
+        V(store_upto)(to + k, n - k, V(narrow)(low, high));
+    }
+}
+
 static dvti_fold V(fold)(dvti_op op) {
-    dvti_fold fold = {NULL, NULL};
+    dvti_fold fold = {NULL, NULL, NULL};
+    fold.finish = V(fold_finish);
     switch ((int)op) {
     case DVTI_OP_sum:
     case DVTI_OP_mean:
@@ -21377,11 +21474,23 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
    infinite maximum makes NaN of the whole row by itself. And the logarithm of such sums alone. */
 
-/* n > 0: their maximum, in all lanes. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/softmax.inl"
+#line 3 "src/3_cpu/simd/softmax.inl"
 #endif
-DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
+#define DVTI_SOFT_ROWS 16       /* that take each step together, so that none waits for its own last one */
+#define DVTI_SOFT_ELEMENTS 4096 /* which they have at most, to stay in the first-level cache */
+
+typedef struct V(soft) {
+    double sum[DVTI_SOFT_ROWS];
+    float most[DVTI_SOFT_ROWS], factor[DVTI_SOFT_ROWS];
+} V(soft);
+
+DVTI_INLINE int64_t V(soft_group)(int64_t rows, int64_t n) {
+    return DVTI_MAX(1, DVTI_MIN(DVTI_MIN(rows, DVTI_SOFT_ROWS), DVTI_SOFT_ELEMENTS / n));
+}
+
+/* The maximum of n > 0 elements. */
+DVTI_INLINE float V(soft_most)(const float *x, int64_t n) {
     V(f) most = V(set)(-INFINITY), other = most;
     int64_t at;
     for (at = 0; at + 32 <= n; at += 32) {
@@ -21390,11 +21499,11 @@ DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
     }
     for (; at < n; at += 16)
         most = V(max)(V(load_or)(x + at, n - at, -INFINITY), most);
-    return V(set)(V(fold_max)(V(max)(most, other)));
+    return V(fold_max)(V(max)(most, other));
 }
 
 /* The sum of exp(x - most); the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
-static double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
+DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) e, other;
     int64_t at;
@@ -21414,19 +21523,41 @@ static double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     return V(dfold_add)(V(dadd)(low, high));
 }
 
+/* Maxima, no further from 0 than `bound`, sums of exponentials, and what these make of the results: 1 / sum or log(sum). */
+static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
+                         int64_t n, float bound, bool logarithm, V(soft) * of) {
+    V(d) low, high;
+    int64_t r;
+    for (r = 0; r < DVTI_SOFT_ROWS; r++) {
+        of->most[r] = r < rows ? V(soft_most)(x + r * x_step, n) : 0;
+        of->sum[r] = 1;
+    }
+    V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
+    for (r = 0; r < rows; r++)
+        of->sum[r] = V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r]));
+    low = V(dload)(of->sum);
+    high = V(dload)(of->sum + 8);
+    V(store)(of->factor, logarithm ? V(log)(V(narrow)(low, high))
+                                   : V(narrow)(V(ddiv)(V(dset)(1), low), V(ddiv)(V(dset)(1), high)));
+}
+
 /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
 static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                        int64_t n, bool logarithm) {
-    for (; rows > 0; rows--, x += x_step, y += y_step) {
-        const V(f) most = V(soft_most)(x, n);
-        const double sum = V(soft_sum)(x, logarithm ? NULL : y, n, most);
-        const V(f) factor = V(set)((float)(logarithm ? log(sum) : 1 / sum));
-        int64_t at;
-        for (at = 0; at < n; at += 16) {
-            V(f) e = V(load_upto)((logarithm ? x : y) + at, n - at);
-            /* most + factor would lose factor beside a huge value */
-            e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
-            V(store_upto)(y + at, n - at, e);
+    V(soft) of;
+    int64_t some, r, at;
+    for (; rows > 0; rows -= some, x += some * x_step, y += some * y_step) {
+        some = V(soft_group)(rows, n);
+        V(soft_rows)(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+        for (r = 0; r < some; r++) {
+            const V(f) most = V(set)(of.most[r]), factor = V(set)(of.factor[r]);
+            const float *from = logarithm ? x + r * x_step : y + r * y_step;
+            for (at = 0; at < n; at += 16) {
+                V(f) e = V(load_upto)(from + at, n - at);
+                /* most + factor would lose factor beside a huge value */
+                e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
+                V(store_upto)(y + r * y_step + at, n - at, e);
+            }
         }
     }
 }
@@ -21434,28 +21565,42 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 /* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
 static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
                               double *value, int64_t *at) {
+    V(soft) of;
+    int64_t some, r;
     (void)op;
     (void)at;
-    for (; rows > 0; rows--, x += step) {
-        V(f) most = V(within)(V(soft_most)(x, n), -FLT_MAX, FLT_MAX);
-        *value++ = (double)V(fold_max)(most) + log(V(soft_sum)(x, NULL, n, most));
+    for (; rows > 0; rows -= some, x += some * step) {
+        some = V(soft_group)(rows, n);
+        V(soft_rows)(x, step, NULL, 0, some, n, FLT_MAX, true, &of);
+        for (r = 0; r < some; r++)
+            *value++ = (double)of.most[r] + (double)of.factor[r];
     }
 }
 
-/* Eight rows have one maximum with what came before them, whose sum is adapted to it. */
+/* Eight rows have one maximum with what came before them, whose sum is adapted to it. A sum that is given as its logarithm is about 1 times
+   the exponential of that, rounded. */
 static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                      int64_t n, double *value, int64_t *at) {
+                                      int64_t n, int64_t seen, double *value, int64_t *at) {
     float base[DVTI_BLOCK];
     int64_t j, r, row, some;
     (void)op;
     (void)at;
+    for (j = 0; j < n; j += 16) {
+        V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
+        V(f) before = seen ? V(narrow)(low, high) : V(set)(-INFINITY);
+        before = V(within)(before, -FLT_MAX, FLT_MAX);
+        V(store)(base + j, before);
+        low = V(dadd)(V(dset)(1), V(dsub)(low, V(widen_low)(before)));
+        high = V(dadd)(V(dset)(1), V(dsub)(high, V(widen_high)(before)));
+        V(dstore)(value + j, seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
+        V(dstore)(value + j + 8, seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
+    }
     for (row = 0; row < rows; row += some, x += some * step) {
         some = DVTI_MIN(rows - row, 8);
         for (j = 0; j < n; j += 16) {
-            const V(f) before = row ? V(load)(base + j) : V(set)(-FLT_MAX);
+            const V(f) before = V(load)(base + j);
             V(f) most = before, e = V(zero)();
-            V(d) low = row ? V(dload)(value + j) : V(dzero)(),
-                 high = row ? V(dload)(value + j + 8) : low;
+            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
             for (r = 0; r < some; r++)
                 most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
             most = V(within)(most, -FLT_MAX, FLT_MAX);
@@ -21472,9 +21617,15 @@ static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, 
             V(store)(base + j, most);
         }
     }
-    for (j = 0; j < n; j++)
-        value[j] = (double)base[j] + log(value[j]);
+    for (j = 0; j < n; j += 16) {
+        V(f) most = V(load)(base + j), e = V(log)(V(narrow)(V(dload)(value + j), V(dload)(value + j + 8)));
+        V(dstore)(value + j, V(dadd)(V(widen_low)(most), V(widen_low)(e)));
+        V(dstore)(value + j + 8, V(dadd)(V(widen_high)(most), V(widen_high)(e)));
+    }
 }
+
+#undef DVTI_SOFT_ROWS
+#undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 12 "src/3_cpu/simd/tier.inl"
@@ -21508,8 +21659,10 @@ static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, 
             low = V(dadd)(low, V(widen_low)(s));
             high = V(dadd)(high, V(widen_high)(s));
         }
-        for (; k < n; k += 16) {
+        if (k < n) { /* up to four again */
             V(f) s = V(load_upto)(x + k, n - k);
+            for (k += 16; k < n; k += 16)
+                s = V(add)(s, V(load_upto)(x + k, n - k));
             low = V(dadd)(low, V(widen_low)(s));
             high = V(dadd)(high, V(widen_high)(s));
         }
@@ -21540,14 +21693,21 @@ static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t ro
     (void)op;
     (void)at;
     for (; rows > 0; rows--, x += step, value++) {
-        V(d) low = V(dset)(1), high = low;
+        V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
         int64_t k;
-        for (k = 0; k < n; k += 16) {
+        for (k = 0; k + 32 <= n; k += 32) {
+            V(f) s = V(load)(x + k), t = V(load)(x + k + 16);
+            low = V(dmul)(low, V(widen_low)(s));
+            high = V(dmul)(high, V(widen_high)(s));
+            low2 = V(dmul)(low2, V(widen_low)(t));
+            high2 = V(dmul)(high2, V(widen_high)(t));
+        }
+        for (; k < n; k += 16) {
             V(f) s = V(load_or)(x + k, n - k, 1);
             low = V(dmul)(low, V(widen_low)(s));
             high = V(dmul)(high, V(widen_high)(s));
         }
-        *value = V(dfold_mul)(V(dmul)(low, high));
+        *value = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
     }
 }
 
@@ -21569,7 +21729,13 @@ DVTI_INLINE V(extreme) V(extreme_of)(dvti_op op) {
 static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
     const V(f) wanted = V(set)(best);
     int64_t at;
-    for (at = 0; at < n; at += 16) {
+    for (at = 0; at + 64 <= n && !nan; at += 64) {
+        V(m) a = V(mor)(V(eq)(V(load)(x + at), wanted), V(eq)(V(load)(x + at + 16), wanted));
+        V(m) b = V(mor)(V(eq)(V(load)(x + at + 32), wanted), V(eq)(V(load)(x + at + 48), wanted));
+        if (V(mbits)(V(mor)(a, b)))
+            break;
+    }
+    for (; at < n; at += 16) {
         V(f) v = V(load_upto)(x + at, n - at);
         uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
         if (bits)
@@ -21639,9 +21805,10 @@ static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t ro
 /* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
 /* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
 static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                double *value, int64_t *at) {
+                                int64_t seen, double *value, int64_t *at) {
     int64_t j, k, fours, some;
     (void)op;
+    (void)seen;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         fours = DVTI_MIN(rows / 4, 2);
@@ -21661,8 +21828,9 @@ static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_
 
 /* Adds squares to value, or multiplies it. */
 static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                 double *value, int64_t *at) {
+                                 int64_t seen, double *value, int64_t *at) {
     int64_t j, r, some;
+    (void)seen;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         some = DVTI_MIN(rows, 8);
@@ -21686,9 +21854,8 @@ static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64
     }
 }
 
-/* Sets value and, where it is wanted, at: the row. rows > 0. */
 static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                    int64_t n, double *value, int64_t *at) {
+                                    int64_t n, int64_t seen, double *value, int64_t *at) {
     const V(extreme) e = V(extreme_of)(op);
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
@@ -21696,31 +21863,58 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
     V(m) better;
     V(f) most, v;
     V(i) where;
+    for (j = 0; j < n; j += 16) {
+        most = V(narrow)(V(dload)(value + j), V(dload)(value + j + 8));
+        V(store)(best + j, seen ? V(bit_xor)(most, e.flips) : V(set)(-INFINITY));
+    }
+    for (j = 0; at && j < n; j++)
+        place[j] = seen ? (int32_t)at[j] : 0;
     for (row = 0; row < rows; row += some) {
         some = DVTI_MIN(rows - row, 8);
         for (j = 0; j < n; j += 16) {
-            most = row ? V(load)(best + j) : V(set)(-INFINITY);
-            where = row ? V(iload)(place + j) : V(iset)(0);
+            most = V(load)(best + j);
+            where = at ? V(iload)(place + j) : V(iset)(0);
             for (r = row; r < row + some; r++) {
                 v = V(load_upto)(x + r * step + j, n - j);
                 v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
                 better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
                 most = V(select)(better, v, most);
                 if (at)
-                    where = V(iselect)(better, V(iset)((int32_t)r), where);
+                    where = V(iselect)(better, V(iset)((int32_t)(seen + r)), where);
             }
             V(store)(best + j, most);
-            V(istore)(place + j, where);
+            if (at)
+                V(istore)(place + j, where);
         }
     }
-    for (j = 0; j < n; j++)
-        value[j] = e.smallest ? -best[j] : best[j];
+    for (j = 0; j < n; j += 16) {
+        most = V(bit_xor)(V(load)(best + j), e.flips);
+        V(dstore)(value + j, V(widen_low)(most));
+        V(dstore)(value + j + 8, V(widen_high)(most));
+    }
     for (j = 0; at && j < n; j++)
         at[j] = place[j];
 }
 
+/* Sums to means or norms, as floats. f has room for whole vectors. */
+static void V(fold_finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to) {
+    int64_t k;
+    for (k = 0; k < n; k += 16) {
+        V(d) low = V(dload)(f + k), high = V(dload)(f + k + 8);
+        if (op == DVTI_OP_mean) {
+            low = V(ddiv)(low, V(dset)(divisor));
+            high = V(ddiv)(high, V(dset)(divisor));
+        } else if (op == DVTI_OP_norm) {
+            low = V(dsqrt)(low);
+            high = V(dsqrt)(high);
+        }
+        V(store_upto)(to + k, n - k, V(narrow)(low, high));
+    }
+}
+
 static dvti_fold V(fold)(dvti_op op) {
-    dvti_fold fold = {NULL, NULL};
+    dvti_fold fold = {NULL, NULL, NULL};
+    fold.finish = V(fold_finish);
     switch ((int)op) {
     case DVTI_OP_sum:
     case DVTI_OP_mean:
@@ -25132,11 +25326,23 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
    infinite maximum makes NaN of the whole row by itself. And the logarithm of such sums alone. */
 
-/* n > 0: their maximum, in all lanes. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/softmax.inl"
+#line 3 "src/3_cpu/simd/softmax.inl"
 #endif
-DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
+#define DVTI_SOFT_ROWS 16       /* that take each step together, so that none waits for its own last one */
+#define DVTI_SOFT_ELEMENTS 4096 /* which they have at most, to stay in the first-level cache */
+
+typedef struct V(soft) {
+    double sum[DVTI_SOFT_ROWS];
+    float most[DVTI_SOFT_ROWS], factor[DVTI_SOFT_ROWS];
+} V(soft);
+
+DVTI_INLINE int64_t V(soft_group)(int64_t rows, int64_t n) {
+    return DVTI_MAX(1, DVTI_MIN(DVTI_MIN(rows, DVTI_SOFT_ROWS), DVTI_SOFT_ELEMENTS / n));
+}
+
+/* The maximum of n > 0 elements. */
+DVTI_INLINE float V(soft_most)(const float *x, int64_t n) {
     V(f) most = V(set)(-INFINITY), other = most;
     int64_t at;
     for (at = 0; at + 32 <= n; at += 32) {
@@ -25145,11 +25351,11 @@ DVTI_INLINE V(f) V(soft_most)(const float *x, int64_t n) {
     }
     for (; at < n; at += 16)
         most = V(max)(V(load_or)(x + at, n - at, -INFINITY), most);
-    return V(set)(V(fold_max)(V(max)(most, other)));
+    return V(fold_max)(V(max)(most, other));
 }
 
 /* The sum of exp(x - most); the exponentials go to y, unless that is NULL. Beyond the row x is minus infinity, which adds nothing. */
-static double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
+DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) e, other;
     int64_t at;
@@ -25169,19 +25375,41 @@ static double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     return V(dfold_add)(V(dadd)(low, high));
 }
 
+/* Maxima, no further from 0 than `bound`, sums of exponentials, and what these make of the results: 1 / sum or log(sum). */
+static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
+                         int64_t n, float bound, bool logarithm, V(soft) * of) {
+    V(d) low, high;
+    int64_t r;
+    for (r = 0; r < DVTI_SOFT_ROWS; r++) {
+        of->most[r] = r < rows ? V(soft_most)(x + r * x_step, n) : 0;
+        of->sum[r] = 1;
+    }
+    V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
+    for (r = 0; r < rows; r++)
+        of->sum[r] = V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r]));
+    low = V(dload)(of->sum);
+    high = V(dload)(of->sum + 8);
+    V(store)(of->factor, logarithm ? V(log)(V(narrow)(low, high))
+                                   : V(narrow)(V(ddiv)(V(dset)(1), low), V(ddiv)(V(dset)(1), high)));
+}
+
 /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
 static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                        int64_t n, bool logarithm) {
-    for (; rows > 0; rows--, x += x_step, y += y_step) {
-        const V(f) most = V(soft_most)(x, n);
-        const double sum = V(soft_sum)(x, logarithm ? NULL : y, n, most);
-        const V(f) factor = V(set)((float)(logarithm ? log(sum) : 1 / sum));
-        int64_t at;
-        for (at = 0; at < n; at += 16) {
-            V(f) e = V(load_upto)((logarithm ? x : y) + at, n - at);
-            /* most + factor would lose factor beside a huge value */
-            e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
-            V(store_upto)(y + at, n - at, e);
+    V(soft) of;
+    int64_t some, r, at;
+    for (; rows > 0; rows -= some, x += some * x_step, y += some * y_step) {
+        some = V(soft_group)(rows, n);
+        V(soft_rows)(x, x_step, logarithm ? NULL : y, y_step, some, n, INFINITY, logarithm, &of);
+        for (r = 0; r < some; r++) {
+            const V(f) most = V(set)(of.most[r]), factor = V(set)(of.factor[r]);
+            const float *from = logarithm ? x + r * x_step : y + r * y_step;
+            for (at = 0; at < n; at += 16) {
+                V(f) e = V(load_upto)(from + at, n - at);
+                /* most + factor would lose factor beside a huge value */
+                e = logarithm ? V(sub)(V(sub)(e, most), factor) : V(mul)(e, factor);
+                V(store_upto)(y + r * y_step + at, n - at, e);
+            }
         }
     }
 }
@@ -25189,28 +25417,42 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 /* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
 static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
                               double *value, int64_t *at) {
+    V(soft) of;
+    int64_t some, r;
     (void)op;
     (void)at;
-    for (; rows > 0; rows--, x += step) {
-        V(f) most = V(within)(V(soft_most)(x, n), -FLT_MAX, FLT_MAX);
-        *value++ = (double)V(fold_max)(most) + log(V(soft_sum)(x, NULL, n, most));
+    for (; rows > 0; rows -= some, x += some * step) {
+        some = V(soft_group)(rows, n);
+        V(soft_rows)(x, step, NULL, 0, some, n, FLT_MAX, true, &of);
+        for (r = 0; r < some; r++)
+            *value++ = (double)of.most[r] + (double)of.factor[r];
     }
 }
 
-/* Eight rows have one maximum with what came before them, whose sum is adapted to it. */
+/* Eight rows have one maximum with what came before them, whose sum is adapted to it. A sum that is given as its logarithm is about 1 times
+   the exponential of that, rounded. */
 static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                      int64_t n, double *value, int64_t *at) {
+                                      int64_t n, int64_t seen, double *value, int64_t *at) {
     float base[DVTI_BLOCK];
     int64_t j, r, row, some;
     (void)op;
     (void)at;
+    for (j = 0; j < n; j += 16) {
+        V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
+        V(f) before = seen ? V(narrow)(low, high) : V(set)(-INFINITY);
+        before = V(within)(before, -FLT_MAX, FLT_MAX);
+        V(store)(base + j, before);
+        low = V(dadd)(V(dset)(1), V(dsub)(low, V(widen_low)(before)));
+        high = V(dadd)(V(dset)(1), V(dsub)(high, V(widen_high)(before)));
+        V(dstore)(value + j, seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
+        V(dstore)(value + j + 8, seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
+    }
     for (row = 0; row < rows; row += some, x += some * step) {
         some = DVTI_MIN(rows - row, 8);
         for (j = 0; j < n; j += 16) {
-            const V(f) before = row ? V(load)(base + j) : V(set)(-FLT_MAX);
+            const V(f) before = V(load)(base + j);
             V(f) most = before, e = V(zero)();
-            V(d) low = row ? V(dload)(value + j) : V(dzero)(),
-                 high = row ? V(dload)(value + j + 8) : low;
+            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
             for (r = 0; r < some; r++)
                 most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
             most = V(within)(most, -FLT_MAX, FLT_MAX);
@@ -25227,9 +25469,15 @@ static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, 
             V(store)(base + j, most);
         }
     }
-    for (j = 0; j < n; j++)
-        value[j] = (double)base[j] + log(value[j]);
+    for (j = 0; j < n; j += 16) {
+        V(f) most = V(load)(base + j), e = V(log)(V(narrow)(V(dload)(value + j), V(dload)(value + j + 8)));
+        V(dstore)(value + j, V(dadd)(V(widen_low)(most), V(widen_low)(e)));
+        V(dstore)(value + j + 8, V(dadd)(V(widen_high)(most), V(widen_high)(e)));
+    }
 }
+
+#undef DVTI_SOFT_ROWS
+#undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 12 "src/3_cpu/simd/tier.inl"
@@ -25263,8 +25511,10 @@ static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, 
             low = V(dadd)(low, V(widen_low)(s));
             high = V(dadd)(high, V(widen_high)(s));
         }
-        for (; k < n; k += 16) {
+        if (k < n) { /* up to four again */
             V(f) s = V(load_upto)(x + k, n - k);
+            for (k += 16; k < n; k += 16)
+                s = V(add)(s, V(load_upto)(x + k, n - k));
             low = V(dadd)(low, V(widen_low)(s));
             high = V(dadd)(high, V(widen_high)(s));
         }
@@ -25295,14 +25545,21 @@ static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t ro
     (void)op;
     (void)at;
     for (; rows > 0; rows--, x += step, value++) {
-        V(d) low = V(dset)(1), high = low;
+        V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
         int64_t k;
-        for (k = 0; k < n; k += 16) {
+        for (k = 0; k + 32 <= n; k += 32) {
+            V(f) s = V(load)(x + k), t = V(load)(x + k + 16);
+            low = V(dmul)(low, V(widen_low)(s));
+            high = V(dmul)(high, V(widen_high)(s));
+            low2 = V(dmul)(low2, V(widen_low)(t));
+            high2 = V(dmul)(high2, V(widen_high)(t));
+        }
+        for (; k < n; k += 16) {
             V(f) s = V(load_or)(x + k, n - k, 1);
             low = V(dmul)(low, V(widen_low)(s));
             high = V(dmul)(high, V(widen_high)(s));
         }
-        *value = V(dfold_mul)(V(dmul)(low, high));
+        *value = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
     }
 }
 
@@ -25324,7 +25581,13 @@ DVTI_INLINE V(extreme) V(extreme_of)(dvti_op op) {
 static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
     const V(f) wanted = V(set)(best);
     int64_t at;
-    for (at = 0; at < n; at += 16) {
+    for (at = 0; at + 64 <= n && !nan; at += 64) {
+        V(m) a = V(mor)(V(eq)(V(load)(x + at), wanted), V(eq)(V(load)(x + at + 16), wanted));
+        V(m) b = V(mor)(V(eq)(V(load)(x + at + 32), wanted), V(eq)(V(load)(x + at + 48), wanted));
+        if (V(mbits)(V(mor)(a, b)))
+            break;
+    }
+    for (; at < n; at += 16) {
         V(f) v = V(load_upto)(x + at, n - at);
         uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
         if (bits)
@@ -25394,9 +25657,10 @@ static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t ro
 /* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
 /* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
 static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                double *value, int64_t *at) {
+                                int64_t seen, double *value, int64_t *at) {
     int64_t j, k, fours, some;
     (void)op;
+    (void)seen;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         fours = DVTI_MIN(rows / 4, 2);
@@ -25416,8 +25680,9 @@ static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_
 
 /* Adds squares to value, or multiplies it. */
 static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                 double *value, int64_t *at) {
+                                 int64_t seen, double *value, int64_t *at) {
     int64_t j, r, some;
+    (void)seen;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         some = DVTI_MIN(rows, 8);
@@ -25441,9 +25706,8 @@ static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64
     }
 }
 
-/* Sets value and, where it is wanted, at: the row. rows > 0. */
 static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                    int64_t n, double *value, int64_t *at) {
+                                    int64_t n, int64_t seen, double *value, int64_t *at) {
     const V(extreme) e = V(extreme_of)(op);
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
@@ -25451,31 +25715,58 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
     V(m) better;
     V(f) most, v;
     V(i) where;
+    for (j = 0; j < n; j += 16) {
+        most = V(narrow)(V(dload)(value + j), V(dload)(value + j + 8));
+        V(store)(best + j, seen ? V(bit_xor)(most, e.flips) : V(set)(-INFINITY));
+    }
+    for (j = 0; at && j < n; j++)
+        place[j] = seen ? (int32_t)at[j] : 0;
     for (row = 0; row < rows; row += some) {
         some = DVTI_MIN(rows - row, 8);
         for (j = 0; j < n; j += 16) {
-            most = row ? V(load)(best + j) : V(set)(-INFINITY);
-            where = row ? V(iload)(place + j) : V(iset)(0);
+            most = V(load)(best + j);
+            where = at ? V(iload)(place + j) : V(iset)(0);
             for (r = row; r < row + some; r++) {
                 v = V(load_upto)(x + r * step + j, n - j);
                 v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
                 better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
                 most = V(select)(better, v, most);
                 if (at)
-                    where = V(iselect)(better, V(iset)((int32_t)r), where);
+                    where = V(iselect)(better, V(iset)((int32_t)(seen + r)), where);
             }
             V(store)(best + j, most);
-            V(istore)(place + j, where);
+            if (at)
+                V(istore)(place + j, where);
         }
     }
-    for (j = 0; j < n; j++)
-        value[j] = e.smallest ? -best[j] : best[j];
+    for (j = 0; j < n; j += 16) {
+        most = V(bit_xor)(V(load)(best + j), e.flips);
+        V(dstore)(value + j, V(widen_low)(most));
+        V(dstore)(value + j + 8, V(widen_high)(most));
+    }
     for (j = 0; at && j < n; j++)
         at[j] = place[j];
 }
 
+/* Sums to means or norms, as floats. f has room for whole vectors. */
+static void V(fold_finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to) {
+    int64_t k;
+    for (k = 0; k < n; k += 16) {
+        V(d) low = V(dload)(f + k), high = V(dload)(f + k + 8);
+        if (op == DVTI_OP_mean) {
+            low = V(ddiv)(low, V(dset)(divisor));
+            high = V(ddiv)(high, V(dset)(divisor));
+        } else if (op == DVTI_OP_norm) {
+            low = V(dsqrt)(low);
+            high = V(dsqrt)(high);
+        }
+        V(store_upto)(to + k, n - k, V(narrow)(low, high));
+    }
+}
+
 static dvti_fold V(fold)(dvti_op op) {
-    dvti_fold fold = {NULL, NULL};
+    dvti_fold fold = {NULL, NULL, NULL};
+    fold.finish = V(fold_finish);
     switch ((int)op) {
     case DVTI_OP_sum:
     case DVTI_OP_mean:

@@ -18,10 +18,11 @@ typedef struct dvti_folded {
 
 typedef struct dvti_fold_plan {
     const dvti_launch *launch;
+    const dvti_simd *simd;
     dvti_fold fold;
     bool arg, smallest;
     bool plain; /* the reduced elements of a result are one run of floats */
-    dvti_view kept, reduced, whole, out;
+    dvti_view kept, reduced, whole;
     int64_t n_kept, n_reduced, chunk, n_chunks;
     bool columns;
     int64_t tile, across,
@@ -71,23 +72,20 @@ static void dvti_fold_tree(const dvti_fold_plan *plan, dvti_folded *p, int64_t n
             dvti_fold_combine(plan, &p[i], p[i + step]);
 }
 
-/* Up to DVTI_BLOCK results from number `first` on; f is overwritten. */
-static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t n, double *f,
+/* Up to DVTI_BLOCK results from number `first` on; f has room for whole vectors. */
+static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t n, const double *f,
                              const int64_t *at) {
-    const dvti_view *out = &plan->out; /* contiguous */
+    const dvti_view *out = &plan->launch->out[0]; /* contiguous */
     void *to = (char *)out->data + first * dvt_dtype_size(out->dtype);
-    int64_t k;
+    float few[DVTI_BLOCK];
     if (plan->arg) {
         dvti_store_row_i64(to, out->dtype, 1, n, at);
         return;
     }
-    if (plan->launch->op == DVTI_OP_mean)
-        for (k = 0; k < n; k++)
-            f[k] /= plan->launch->f[0];
-    else if (plan->launch->op == DVTI_OP_norm)
-        for (k = 0; k < n; k++)
-            f[k] = sqrt(f[k]);
-    dvti_store_row_f64(to, out->dtype, 1, n, f);
+    plan->fold.finish(plan->launch->op, plan->launch->f[0], f, n,
+                      out->dtype == DVT_F32 ? (float *)to : few);
+    if (out->dtype != DVT_F32 && !plan->simd->store_row(to, out->dtype, n, few))
+        dvti_store_row_f32(to, out->dtype, 1, n, few);
 }
 
 /* ---- chunks ---- */
@@ -145,37 +143,6 @@ typedef struct dvti_fold_lanes {
     int64_t at[DVTI_BLOCK];
 } dvti_fold_lanes;
 
-/* `rows` runs of n columns, the first of which is reduced position `at`. */
-static void dvti_fold_panel(const dvti_fold_plan *plan, const float *x, int64_t step, int64_t rows,
-                            int64_t n, int64_t at, bool first, dvti_fold_lanes *to) {
-    const dvti_op op = plan->launch->op;
-    dvti_fold_lanes some;
-    dvti_folded a, b;
-    int64_t j;
-    if (first) { /* what sums and products begin with */
-        for (j = 0; j < DVTI_BLOCK; j++)
-            to->f[j] = op == DVTI_OP_prod;
-        plan->fold.columns(op, x, step, rows, n, to->f, plan->arg ? to->at : NULL);
-        for (j = 0; plan->arg && j < n; j++)
-            to->at[j] += at;
-        return;
-    }
-    if (op == DVTI_OP_sum || op == DVTI_OP_mean || op == DVTI_OP_norm || op == DVTI_OP_prod) {
-        plan->fold.columns(op, x, step, rows, n, to->f, NULL);
-        return;
-    }
-    plan->fold.columns(op, x, step, rows, n, some.f, plan->arg ? some.at : NULL);
-    for (j = 0; j < n; j++) {
-        a.f = to->f[j];
-        a.at = plan->arg ? to->at[j] : 0;
-        b.f = some.f[j];
-        b.at = at + (plan->arg ? some.at[j] : 0);
-        dvti_fold_combine(plan, &a, b);
-        to->f[j] = a.f;
-        to->at[j] = a.at;
-    }
-}
-
 /* Reduced positions begin..end of n neighbouring results. */
 static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_t n, int64_t begin,
                               int64_t end, dvti_fold_lanes *to) {
@@ -184,10 +151,13 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
     dvti_cursor cursor = dvti_cursor_at(reduced, begin),
                 start = dvti_cursor_at(&plan->kept, result);
     const int kept = plan->kept.ndim - 1;
+    const int64_t size = dvt_dtype_size(plan->kept.dtype);
     dvti_view row = plan->kept;
     bool direct = row.dtype == DVT_F32 && row.stride[kept] == 1;
     float block[DVTI_FOLD_ROWS * DVTI_BLOCK];
-    int64_t at, rows, r;
+    int64_t at, rows, r, j;
+    for (j = 0; j < DVTI_BLOCK; j++)
+        to->f[j] = plan->launch->op == DVTI_OP_prod;
     for (at = begin; at < end; at += rows) {
         const float *x = block;
         rows = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
@@ -196,16 +166,21 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
         } else {
             rows = DVTI_MIN(rows, DVTI_FOLD_ROWS);
             for (r = 0; r < rows; r++) {
-                row.data = (char *)plan->kept.data +
-                           (cursor.at + r * reduced->stride[last]) * dvt_dtype_size(row.dtype);
-                dvti_load_block(&row, result, n, DVTI_F32, block + r * DVTI_BLOCK);
+                int64_t run = cursor.at + r * reduced->stride[last];
+                row.data = (char *)plan->kept.data + run * size;
+                if (row.stride[kept] != 1 ||
+                    !plan->simd->load_row((const char *)row.data + start.at * size, row.dtype, n,
+                                          block + r * DVTI_BLOCK))
+                    dvti_load_block(&row, result, n, DVTI_F32, block + r * DVTI_BLOCK);
             }
         }
-        dvti_fold_panel(plan, x, direct ? reduced->stride[last] : DVTI_BLOCK, rows, n, at,
-                        at == begin, to);
+        plan->fold.columns(plan->launch->op, x, direct ? reduced->stride[last] : DVTI_BLOCK, rows,
+                           n, at - begin, to->f, plan->arg ? to->at : NULL);
         if (at + rows < end)
             dvti_cursor_advance(&cursor, reduced, rows);
     }
+    for (j = 0; plan->arg && j < n; j++)
+        to->at[j] += begin;
 }
 
 /* ---- the launch ---- */
@@ -286,11 +261,13 @@ static void dvti_fold_row_items(void *user, int64_t begin, int64_t end) {
 
 static void dvti_fold_trees(void *user, int64_t begin, int64_t end) {
     const dvti_fold_plan *plan = (const dvti_fold_plan *)user;
+    double f[16] = {0};
     int64_t result;
     for (result = begin; result < end; result++) {
         dvti_folded *mine = (dvti_folded *)plan->launch->workspace + result * plan->n_chunks;
         dvti_fold_tree(plan, mine, plan->n_chunks);
-        dvti_fold_finish(plan, result, 1, &mine[0].f, &mine[0].at);
+        f[0] = mine[0].f;
+        dvti_fold_finish(plan, result, 1, f, &mine[0].at);
     }
 }
 
@@ -300,7 +277,6 @@ static void dvti_fold_plan_of(const dvti_launch *launch, dvti_fold_plan *plan) {
     int64_t width;
     plan->launch = launch;
     plan->kept = plan->reduced = plan->whole = launch->in[0];
-    plan->out = launch->out[0];
     plan->kept.ndim = kept;
     reduced->ndim = launch->in[0].ndim - kept;
     for (i = 0; i < reduced->ndim; i++) {
@@ -341,6 +317,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
     dvt_dtype dtype = launch->in[0].dtype;
     dvti_fold_plan plan;
     double item, element = dtype == DVT_F32 ? 0.06 : 0.15;
+    plan.simd = simd;
     plan.fold = simd->fold(launch->op);
     if (!plan.fold.rows || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16))
         return false;

@@ -1,8 +1,8 @@
-/* softmax and log_softmax by a tier's loop, one row at a time. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
+/* softmax and log_softmax by a tier's loop, many rows per call. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
    copied to the stack when they are short enough. */
 #include "3_cpu/simd/dvt_simd.h"
 
-#define DVTI_SOFTMAX_COPY 2048 /* elements of such a row at most */
+#define DVTI_SOFTMAX_COPY 4096 /* elements of such rows at most */
 
 typedef struct dvti_soft_plan {
     const dvti_simd *simd;
@@ -11,26 +11,47 @@ typedef struct dvti_soft_plan {
     bool direct, logarithm;
 } dvti_soft_plan;
 
+/* A row from or to floats. */
+static void dvti_soft_load(const dvti_soft_plan *plan, const void *x, float *row) {
+    if (plan->in_step != 1 || !plan->simd->load_row(x, plan->in.dtype, plan->n, row))
+        dvti_load_row_f32(x, plan->in.dtype, plan->in_step, plan->n, row);
+}
+
+static void dvti_soft_store(const dvti_soft_plan *plan, void *y, const float *row) {
+    if (plan->out_step != 1 || !plan->simd->store_row(y, plan->out.dtype, plan->n, row))
+        dvti_store_row_f32(y, plan->out.dtype, plan->out_step, plan->n, row);
+}
+
+static void *dvti_soft_at(const dvti_view *rows, const dvti_cursor *cursor, int64_t further) {
+    return (char *)rows->data +
+           (cursor->at + further * rows->stride[rows->ndim - 1]) * dvt_dtype_size(rows->dtype);
+}
+
 static void dvti_soft_rows(void *user, int64_t begin, int64_t end) {
     const dvti_soft_plan *plan = (const dvti_soft_plan *)user;
-    const int64_t size = dvt_dtype_size(plan->in.dtype);
+    const int in = plan->in.ndim - 1, out = plan->out.ndim - 1;
+    const int64_t n = plan->n;
     dvti_cursor from = dvti_cursor_at(&plan->in, begin), to = dvti_cursor_at(&plan->out, begin);
-    float row[DVTI_SOFTMAX_COPY];
-    int64_t k;
-    for (k = begin; k < end; k++) {
-        const char *x = (const char *)plan->in.data + from.at * size;
-        char *y = (char *)plan->out.data + to.at * size;
+    float block[DVTI_SOFTMAX_COPY];
+    int64_t k, some, r;
+    for (k = begin; k < end; k += some) {
+        some = DVTI_MIN(plan->in.dim[in] - from.index[in], plan->out.dim[out] - to.index[out]);
+        some = DVTI_MIN(some, end - k);
         if (plan->direct) {
-            plan->simd->softmax((const float *)(const void *)x, 0, (float *)(void *)y, 0, 1,
-                                plan->n, plan->logarithm);
+            plan->simd->softmax((const float *)dvti_soft_at(&plan->in, &from, 0),
+                                plan->in.stride[in], (float *)dvti_soft_at(&plan->out, &to, 0),
+                                plan->out.stride[out], some, n, plan->logarithm);
         } else {
-            dvti_load_row_f32(x, plan->in.dtype, plan->in_step, plan->n, row);
-            plan->simd->softmax(row, 0, row, 0, 1, plan->n, plan->logarithm);
-            dvti_store_row_f32(y, plan->out.dtype, plan->out_step, plan->n, row);
+            some = DVTI_MIN(some, DVTI_SOFTMAX_COPY / n);
+            for (r = 0; r < some; r++)
+                dvti_soft_load(plan, dvti_soft_at(&plan->in, &from, r), block + r * n);
+            plan->simd->softmax(block, n, block, n, some, n, plan->logarithm);
+            for (r = 0; r < some; r++)
+                dvti_soft_store(plan, dvti_soft_at(&plan->out, &to, r), block + r * n);
         }
-        if (k + 1 < end) {
-            dvti_cursor_advance(&from, &plan->in, 1);
-            dvti_cursor_advance(&to, &plan->out, 1);
+        if (k + some < end) {
+            dvti_cursor_advance(&from, &plan->in, some);
+            dvti_cursor_advance(&to, &plan->out, some);
         }
     }
 }
@@ -57,7 +78,7 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
         return false;
     plan.simd = simd;
     plan.logarithm = launch->op == DVTI_OP_log_softmax;
-    dvti_parallel_for(dvti_view_size(&plan.in), 30 + (plan.direct ? 0.4 : 1.5) * (double)plan.n,
+    dvti_parallel_for(dvti_view_size(&plan.in), 15 + (plan.direct ? 0.2 : 0.5) * (double)plan.n,
                       dvti_soft_rows, &plan);
     return true;
 }

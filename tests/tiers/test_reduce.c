@@ -84,7 +84,7 @@ static float fill_one(int mode) {
                                        : special[(int)dvt_test_random(0, 8)];
 }
 
-/* The bounds: four numbers are added in two roundings, the result is rounded once; half a unit each, of what is added. The logarithm of
+/* The bounds: four numbers are added in two or three roundings, the result is rounded once; half a unit each, of what is added. The logarithm of
    a sum has the relative error of its exponentials, about two units each and as many for every new maximum. */
 static bool close_to(dvti_op op, dvt_dtype dtype, double got, double expected,
                      double sum_of_sizes) {
@@ -272,7 +272,7 @@ DVT_TEST(tier_folds_stay_in_their_rows) {
             FOR_EACH_TIER(for (r = 0; r < REDUCTIONS; r++) {
                 dvti_fold fold = tier->fold(reductions[r].op);
                 memset(value, 0, sizeof value);
-                fold.columns(reductions[r].op, x, n, 11, n, value, at);
+                fold.columns(reductions[r].op, x, n, 11, n, 0, value, at);
                 if (reductions[r].op == DVTI_OP_sum)
                     for (k = 0; k < n; k++) {
                         double sum = 0;

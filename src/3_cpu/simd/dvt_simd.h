@@ -69,10 +69,12 @@ typedef struct dvti_fold {
     /* One result for each of `rows` runs of n > 0 elements, `step` apart. */
     void (*rows)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n, double *value,
                  int64_t *at);
-    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart: sums are added to value, products multiply it, the others
-       replace it. value and at have room for DVTI_BLOCK. */
-    void (*columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart, which come after `seen` others: value goes on from what it
+       is. It begins as 0, or 1 for a product; at, which counts from the first run, need not begin. Both have room for DVTI_BLOCK. */
+    void (*columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n, int64_t seen,
                     double *value, int64_t *at);
+    /* n results as floats: divided for a mean, the root for a norm. f has room for whole vectors of floats. */
+    void (*finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to);
 } dvti_fold;
 
 /* One step of n weights w with gradients g and state s, in place; s[k] is NULL for state that there is none; clip may be infinite. What c

@@ -23,8 +23,10 @@ static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, 
             low = V(dadd)(low, V(widen_low)(s));
             high = V(dadd)(high, V(widen_high)(s));
         }
-        for (; k < n; k += 16) {
+        if (k < n) { /* up to four again */
             V(f) s = V(load_upto)(x + k, n - k);
+            for (k += 16; k < n; k += 16)
+                s = V(add)(s, V(load_upto)(x + k, n - k));
             low = V(dadd)(low, V(widen_low)(s));
             high = V(dadd)(high, V(widen_high)(s));
         }
@@ -55,14 +57,21 @@ static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t ro
     (void)op;
     (void)at;
     for (; rows > 0; rows--, x += step, value++) {
-        V(d) low = V(dset)(1), high = low;
+        V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
         int64_t k;
-        for (k = 0; k < n; k += 16) {
+        for (k = 0; k + 32 <= n; k += 32) {
+            V(f) s = V(load)(x + k), t = V(load)(x + k + 16);
+            low = V(dmul)(low, V(widen_low)(s));
+            high = V(dmul)(high, V(widen_high)(s));
+            low2 = V(dmul)(low2, V(widen_low)(t));
+            high2 = V(dmul)(high2, V(widen_high)(t));
+        }
+        for (; k < n; k += 16) {
             V(f) s = V(load_or)(x + k, n - k, 1);
             low = V(dmul)(low, V(widen_low)(s));
             high = V(dmul)(high, V(widen_high)(s));
         }
-        *value = V(dfold_mul)(V(dmul)(low, high));
+        *value = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
     }
 }
 
@@ -84,7 +93,13 @@ DVTI_INLINE V(extreme) V(extreme_of)(dvti_op op) {
 static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
     const V(f) wanted = V(set)(best);
     int64_t at;
-    for (at = 0; at < n; at += 16) {
+    for (at = 0; at + 64 <= n && !nan; at += 64) {
+        V(m) a = V(mor)(V(eq)(V(load)(x + at), wanted), V(eq)(V(load)(x + at + 16), wanted));
+        V(m) b = V(mor)(V(eq)(V(load)(x + at + 32), wanted), V(eq)(V(load)(x + at + 48), wanted));
+        if (V(mbits)(V(mor)(a, b)))
+            break;
+    }
+    for (; at < n; at += 16) {
         V(f) v = V(load_upto)(x + at, n - at);
         uint32_t bits = V(mbits)(nan ? V(unord)(v, v) : V(eq)(v, wanted));
         if (bits)
@@ -154,9 +169,10 @@ static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t ro
 /* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
 /* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
 static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                double *value, int64_t *at) {
+                                int64_t seen, double *value, int64_t *at) {
     int64_t j, k, fours, some;
     (void)op;
+    (void)seen;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         fours = DVTI_MIN(rows / 4, 2);
@@ -176,8 +192,9 @@ static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_
 
 /* Adds squares to value, or multiplies it. */
 static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                 double *value, int64_t *at) {
+                                 int64_t seen, double *value, int64_t *at) {
     int64_t j, r, some;
+    (void)seen;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         some = DVTI_MIN(rows, 8);
@@ -201,9 +218,8 @@ static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64
     }
 }
 
-/* Sets value and, where it is wanted, at: the row. rows > 0. */
 static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                    int64_t n, double *value, int64_t *at) {
+                                    int64_t n, int64_t seen, double *value, int64_t *at) {
     const V(extreme) e = V(extreme_of)(op);
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
@@ -211,31 +227,58 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
     V(m) better;
     V(f) most, v;
     V(i) where;
+    for (j = 0; j < n; j += 16) {
+        most = V(narrow)(V(dload)(value + j), V(dload)(value + j + 8));
+        V(store)(best + j, seen ? V(bit_xor)(most, e.flips) : V(set)(-INFINITY));
+    }
+    for (j = 0; at && j < n; j++)
+        place[j] = seen ? (int32_t)at[j] : 0;
     for (row = 0; row < rows; row += some) {
         some = DVTI_MIN(rows - row, 8);
         for (j = 0; j < n; j += 16) {
-            most = row ? V(load)(best + j) : V(set)(-INFINITY);
-            where = row ? V(iload)(place + j) : V(iset)(0);
+            most = V(load)(best + j);
+            where = at ? V(iload)(place + j) : V(iset)(0);
             for (r = row; r < row + some; r++) {
                 v = V(load_upto)(x + r * step + j, n - j);
                 v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
                 better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
                 most = V(select)(better, v, most);
                 if (at)
-                    where = V(iselect)(better, V(iset)((int32_t)r), where);
+                    where = V(iselect)(better, V(iset)((int32_t)(seen + r)), where);
             }
             V(store)(best + j, most);
-            V(istore)(place + j, where);
+            if (at)
+                V(istore)(place + j, where);
         }
     }
-    for (j = 0; j < n; j++)
-        value[j] = e.smallest ? -best[j] : best[j];
+    for (j = 0; j < n; j += 16) {
+        most = V(bit_xor)(V(load)(best + j), e.flips);
+        V(dstore)(value + j, V(widen_low)(most));
+        V(dstore)(value + j + 8, V(widen_high)(most));
+    }
     for (j = 0; at && j < n; j++)
         at[j] = place[j];
 }
 
+/* Sums to means or norms, as floats. f has room for whole vectors. */
+static void V(fold_finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to) {
+    int64_t k;
+    for (k = 0; k < n; k += 16) {
+        V(d) low = V(dload)(f + k), high = V(dload)(f + k + 8);
+        if (op == DVTI_OP_mean) {
+            low = V(ddiv)(low, V(dset)(divisor));
+            high = V(ddiv)(high, V(dset)(divisor));
+        } else if (op == DVTI_OP_norm) {
+            low = V(dsqrt)(low);
+            high = V(dsqrt)(high);
+        }
+        V(store_upto)(to + k, n - k, V(narrow)(low, high));
+    }
+}
+
 static dvti_fold V(fold)(dvti_op op) {
-    dvti_fold fold = {NULL, NULL};
+    dvti_fold fold = {NULL, NULL, NULL};
+    fold.finish = V(fold_finish);
     switch ((int)op) {
     case DVTI_OP_sum:
     case DVTI_OP_mean:
