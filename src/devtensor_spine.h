@@ -34,6 +34,7 @@
 #include "3_cpu/cpu_conv.c"
 #include "3_cpu/cpu_conv_plan.c"
 #include "3_cpu/cpu_conv_strip.c"
+#include "3_cpu/cpu_conv_weights.c"
 #include "3_cpu/cpu_elementwise.c"
 #include "3_cpu/cpu_matmul.c"
 #include "3_cpu/cpu_optimizer.c"

@@ -15,10 +15,6 @@ static void dvti_cv_gather(const dvti_cv *p, const dvti_cv_block *block, int64_t
     }
 }
 
-static float *dvti_cv_floats(void *area, int64_t at) {
-    return (float *)(void *)((char *)area + at);
-}
-
 /* Groups of a task, and the task's number without them. */
 static int64_t dvti_cv_groups(const dvti_cv *p, int64_t task, int64_t *group, int64_t *end) {
     *group = task % p->group_blocks * p->span;
@@ -75,6 +71,13 @@ static void dvti_cv_forward_direct(const dvti_cv_tile *t) {
     }
 }
 
+static void dvti_cv_put_row(const dvti_cv *p, char *y, int64_t count, const float *sums) {
+    if (p->dtype == DVT_F32)
+        memcpy(y, sums, (size_t)count * sizeof *sums);
+    else
+        p->simd->store_row(y, p->dtype, count, sums);
+}
+
 /* Sums of some columns, `row` elements apart, to where they belong. */
 static void dvti_cv_put(const dvti_cv_tile *t, int64_t column, int64_t cols, const float *sums,
                         int64_t row) {
@@ -84,9 +87,34 @@ static void dvti_cv_put(const dvti_cv_tile *t, int64_t column, int64_t cols, con
     for (; cols > 0; cols -= count, column += count, sums += count) {
         count = DVTI_MIN(cols, each - column % each);
         for (o = 0; o < t->outs; o++)
-            dvti_store_row_f32(y + dvti_cv_pixel(p, t->block, t->o + o, column) * p->size, p->dtype,
-                               1, count, sums + o * row);
+            dvti_cv_put_row(p, y + dvti_cv_pixel(p, t->block, t->o + o, column) * p->size, count,
+                            sums + o * row);
     }
+}
+
+/* The strip's rows behind each other: of each, what is a window is kept. */
+static void dvti_cv_forward_through(const dvti_cv_tile *t) {
+    const dvti_cv *p = t->p;
+    const int64_t end = (t->block->rows - 1) * p->pitch + p->ow;
+    float *sums = dvti_cv_floats(t->area, p->sums_at);
+    int64_t image, at, done, count;
+    dvti_product q = dvti_cv_weights_of(t);
+    q.b_k = p->at;
+    q.c = sums;
+    q.c_row = DVTI_CV_COLS;
+    for (image = 0; image < t->block->images; image++)
+        for (at = 0; at < end; at += q.cols) {
+            q.cols = DVTI_MIN(DVTI_CV_COLS, end - at);
+            q.b = t->block->strip + image * t->block->image_step + at;
+            p->by->multiply(&q);
+            for (done = 0; done < q.cols; done += count) {
+                int64_t row = (at + done) / p->pitch, column = (at + done) % p->pitch;
+                count = DVTI_MIN(q.cols - done, (column < p->ow ? p->ow : p->pitch) - column);
+                if (column < p->ow)
+                    dvti_cv_put(t, (image * t->block->rows + row) * p->ow + column, count,
+                                sums + done, DVTI_CV_COLS);
+            }
+        }
 }
 
 static void dvti_cv_forward_panel(const dvti_cv_tile *t, int64_t column, int64_t cols) {
@@ -158,6 +186,8 @@ static void dvti_cv_forward(void *user, int64_t task, void *area) {
             dvti_cv_forward_depthwise(p, &block, t.o);
         else if (p->direct)
             dvti_cv_forward_direct(&t);
+        else if (p->through)
+            dvti_cv_forward_through(&t);
         else
             for (column = 0; column < block.columns; column += p->by->width)
                 dvti_cv_forward_panel(&t, column, DVTI_MIN(p->by->width, block.columns - column));
@@ -363,63 +393,6 @@ static void dvti_cv_add_parts(void *user, int64_t begin, int64_t end) {
         }
 }
 
-/* ---- weights and bias as the kernels want them ---- */
-typedef struct dvti_cv_pack {
-    const dvti_cv *p;
-    float *to;
-} dvti_cv_pack;
-
-static void dvti_cv_widen(void *user, int64_t begin, int64_t end) {
-    const dvti_cv_pack *job = (const dvti_cv_pack *)user;
-    const dvti_view *w = &job->p->launch->in[1];
-    int64_t n = DVTI_MIN(end * 64, job->p->o * job->p->taps) - begin * 64;
-    job->p->by->copy(job->to + begin * 64, 0, (const char *)w->data + begin * 64 * job->p->size,
-                     w->dtype, 0, 1, n);
-}
-
-/* [group][tap][channel out] */
-static void dvti_cv_turn(void *user, int64_t begin, int64_t end) {
-    const dvti_cv_pack *job = (const dvti_cv_pack *)user;
-    const dvti_cv *p = job->p;
-    int64_t group, tap, taps, at;
-    for (at = begin; at < end; at += taps) {
-        group = at / p->taps;
-        tap = at % p->taps;
-        taps = DVTI_MIN(p->taps - tap, end - at);
-        p->by->turn(job->to + at * p->weight_row, p->weight_row,
-                    (const char *)p->launch->in[1].data + (group * p->og * p->taps + tap) * p->size,
-                    p->dtype, p->taps, taps, p->og);
-    }
-}
-
-static void dvti_cv_prepare(dvti_cv *p, char *workspace) {
-    const dvti_launch *launch = p->launch;
-    dvti_cv_pack job;
-    int64_t *at = (int64_t *)(void *)workspace;
-    dvti_cv_table(p, at);
-    p->at = at;
-    p->partial = dvti_cv_floats(workspace, p->partial_at);
-    job.p = p;
-    job.to = dvti_cv_floats(workspace, p->weight_at);
-    p->weight = job.to;
-    if (launch->op == DVTI_OP_conv2d_weight)
-        return;
-    if (launch->op == DVTI_OP_conv2d_data)
-        dvti_parallel_for(p->groups * p->taps, (double)p->og * 0.5, dvti_cv_turn, &job);
-    else if (p->dtype != DVT_F32)
-        dvti_parallel_for((p->o * p->taps + 63) / 64, 10, dvti_cv_widen, &job);
-    else
-        p->weight = (const float *)launch->in[1].data;
-    if (launch->n_in < 3)
-        return;
-    p->bias = (const float *)launch->in[2].data;
-    if (p->dtype != DVT_F32) {
-        float *bias = dvti_cv_floats(workspace, p->bias_at);
-        dvti_load_row_f32(launch->in[2].data, p->dtype, 1, p->o, bias);
-        p->bias = bias;
-    }
-}
-
 /* ---- the family ---- */
 DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads) {
     dvti_cv p;
@@ -434,17 +407,18 @@ static void dvti_cv_run_all(dvti_cv *p, const dvti_simd *simd) {
     double terms = dvti_cv_terms(p);
     int64_t areas = p->area ? (launch->workspace_bytes - p->shared) / p->area
                             : dvti_task_areas(p->tasks, terms, dvti_parallel_width());
+    p->simd = simd;
     p->by = simd->gemm_f32;
     p->kernels = simd->conv;
-    if (launch->op != DVTI_OP_conv2d_weight)
+    if (p->op != DVTI_OP_conv2d_weight)
         p->panel_row = p->by->width + DVTI_CONV_SLACK;
     dvti_cv_prepare(p, workspace);
     dvti_run_tasks(p->tasks, terms, workspace + p->shared, areas, p->area,
-                   launch->op == DVTI_OP_conv2d        ? dvti_cv_forward
-                   : launch->op == DVTI_OP_conv2d_data ? dvti_cv_data
-                                                       : dvti_cv_weights,
+                   p->op == DVTI_OP_conv2d        ? dvti_cv_forward
+                   : p->op == DVTI_OP_conv2d_data ? dvti_cv_data
+                                                  : dvti_cv_weights,
                    p);
-    if (launch->op == DVTI_OP_conv2d_weight)
+    if (p->op == DVTI_OP_conv2d_weight)
         dvti_parallel_for(p->o, (double)(p->parts * p->taps), dvti_cv_add_parts, p);
 }
 

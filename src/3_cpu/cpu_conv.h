@@ -21,8 +21,11 @@
 
 typedef struct dvti_cv {
     const dvti_launch *launch;
+    const dvti_simd *simd;
     const dvti_simd_gemm *by;
     const dvti_simd_conv *kernels;
+    dvti_op
+        op; /* what is computed: conv2d where a gradient to data is the convolution of dy with turned kernels */
     dvt_dtype dtype;
     int64_t size; /* bytes of an element */
     int64_t n, c, h, w, o, kh, kw, oh, ow, groups;
@@ -31,7 +34,9 @@ typedef struct dvti_cv {
     bool in_place;                        /* x is its own strip */
     bool pointwise;                       /* data: the product is the result */
     bool depthwise;                       /* one channel makes one: its own kernels */
-    bool direct;                          /* forward: products read the strip itself */
+    bool turned;                          /* forward: x is dy, and w is turned */
+    bool direct;                          /* forward: products read the strip itself, row by row */
+    bool through;                         /* forward: and over the ends of its rows */
     /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */
     int64_t phases, wide, pitch, hop, row_step;
     int64_t tall, plane; /* of a block's strip: rows, and elements from one channel to the next */
@@ -60,10 +65,17 @@ typedef struct dvti_cv_run {
     int64_t image, start, count;
 } dvti_cv_run;
 
+/* What stands `at` bytes behind the beginning of an area. */
+DVTI_INLINE float *dvti_cv_floats(void *area, int64_t at) {
+    return (float *)(void *)((char *)area + at);
+}
+
 /* False: the reference does it. */
 DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch);
 DVTI_FN double dvti_cv_terms(const dvti_cv *p);
 
+/* Weights and bias as the kernels want them. */
+DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace);
 /* Where taps look. */
 DVTI_FN void dvti_cv_table(const dvti_cv *p, int64_t *at);
 /* Number i of the blocks that some pictures make. */
