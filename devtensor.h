@@ -5031,6 +5031,47 @@ typedef enum dvti_op {
 #ifdef DEVTENSOR_LINES
 #line 16 "src/2_core/dvt_backend.h"
 #endif
+/* ==== begin src/2_core/math/dvt_functions.h ==== */
+/* The functions of floats that this room has: whoever computes in float32 uses them, so that a result does not depend on the device. Not
+   the reference loops, which have the C library's. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/2_core/math/dvt_functions.h"
+#endif
+#ifndef DVTI_FUNCTIONS_H
+#define DVTI_FUNCTIONS_H
+
+/* Rows of the op table: name, the files that it needs behind basics.inl, in their order. */
+#define DVTI_FUNCTIONS1(R)                                                                         \
+    R(exp, "exp.inl")                                                                              \
+    R(exp2, "exp.inl")                                                                             \
+    R(expm1, "exp.inl")                                                                            \
+    R(log, "log.inl")                                                                              \
+    R(log2, "log.inl")                                                                             \
+    R(log10, "log.inl")                                                                            \
+    R(log1p, "log.inl")                                                                            \
+    R(sin, "quarter_turns.inl angles.inl")                                                         \
+    R(cos, "quarter_turns.inl angles.inl")                                                         \
+    R(tan, "quarter_turns.inl angles.inl")                                                         \
+    R(asin, "arcs.inl")                                                                            \
+    R(acos, "arcs.inl")                                                                            \
+    R(atan, "arcs.inl")                                                                            \
+    R(sinh, "exp.inl")                                                                             \
+    R(cosh, "exp.inl")                                                                             \
+    R(tanh, "exp.inl")                                                                             \
+    R(sigmoid, "exp.inl")                                                                          \
+    R(softplus, "exp.inl log.inl softplus.inl")                                                    \
+    R(erf, "exp.inl erf.inl")                                                                      \
+    R(gelu, "exp.inl erf.inl")
+#define DVTI_FUNCTIONS2(R)                                                                         \
+    R(pow, "log.inl powers.inl")                                                                   \
+    R(atan2, "arcs.inl")                                                                           \
+    R(hypot, "log.inl powers.inl")
+
+#endif
+/* ==== end src/2_core/math/dvt_functions.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/2_core/dvt_backend.h"
+#endif
 
 /* A strided window on a device's memory. */
 typedef struct dvti_view {
@@ -7546,9 +7587,9 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
 DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
 
-/* Of 16 angles those beyond this: x = quarters pi / 2 + rest + low, where an infinite x gives NaN. */
-#define DVTI_ANGLE_MOST 65536.f
-DVTI_FN void dvti_reduce_angles(const float *x, float *rest, float *low, int32_t *quarters);
+/* Of 16 angles those whose bit in `done` is 0: dvti_reduce_angle (2_core/math/quarter_turns.inl). */
+DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, float *low,
+                                int32_t *quarters);
 
 /* Python's division of floats: the reference's, which tiers use for quotients that they cannot round. */
 DVTI_FN float dvti_modf(float a, float b);
@@ -14759,15 +14800,26 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 #line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
-/* Angles of any size, brought into an eighth of a turn exactly (Payne and Hanek): what the tiers' sine, cosine and tangent call for lanes
-   where the usual subtraction of multiples of pi / 2 loses digits. One function for all tiers, so that they agree. */
+/* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
+   all tiers. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/dvt_angle.c"
 #endif
+#if defined(__GNUC__) && !defined(__clang__)
+/* Elsewhere than on x86 GCC would fuse a multiplication with the subtraction behind it. */
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=off")
+#endif
+/* ==== begin src/2_core/math/quarter_turns.inl ==== */
+/* An angle of any size, brought into an eighth of a turn exactly (Payne and Hanek): for what angles.inl cannot subtract. Plain C of one
+   float, compiled without contraction. */
 
 /* x = m 2^e. Of 2 / pi the bits that make multiples of 4 quarter turns are left out, the next 96 give the product's place in the turn to
    2^-70 of it; no float comes nearer to a multiple of pi / 2 than 2^-31. */
-static int32_t dvti_quarter_turns(float x, double *rest) {
+#ifdef DEVTENSOR_LINES
+#line 5 "src/2_core/math/quarter_turns.inl"
+#endif
+DVTI_INLINE int32_t dvti_quarter_turns(float x, double *rest) {
     /* 2 / pi, after 32 zeros */
     static const uint32_t digits[] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
                                       0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
@@ -14792,25 +14844,36 @@ static int32_t dvti_quarter_turns(float x, double *rest) {
     return (int32_t)quarters;
 }
 
-DVTI_FN void dvti_reduce_angles(const float *x, float *rest, float *low, int32_t *quarters) {
-    int k;
-    for (k = 0; k < 16; k++) {
-        double r;
-        if (!(fabsf(x[k]) > DVTI_ANGLE_MOST))
-            continue;
-        if (fabsf(x[k]) > FLT_MAX) {
-            rest[k] = low[k] = x[k] - x[k]; /* NaN */
-            continue;
-        }
-        quarters[k] = dvti_quarter_turns(x[k], &r);
-        if (x[k] < 0) {
-            quarters[k] = -quarters[k];
-            r = -r;
-        }
-        rest[k] = (float)r;
-        low[k] = (float)(r - (double)rest[k]);
+/* x = quarters pi / 2 + rest + low, |x| > 2^15; an infinite x gives NaN. */
+DVTI_INLINE int32_t dvti_reduce_angle(float x, float *rest, float *low) {
+    int32_t quarters;
+    double r;
+    if (!(fabsf(x) <= FLT_MAX)) {
+        *rest = *low = x - x;
+        return 0;
     }
+    quarters = dvti_quarter_turns(x, &r);
+    r = x < 0 ? -r : r;
+    *rest = (float)r;
+    *low = (float)(r - (double)*rest);
+    return x < 0 ? -quarters : quarters;
 }
+/* ==== end src/2_core/math/quarter_turns.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/simd/dvt_angle.c"
+#endif
+
+DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, float *low,
+                                int32_t *quarters) {
+    int k;
+    for (k = 0; k < 16; k++)
+        if (!(done >> k & 1))
+            quarters[k] = dvti_reduce_angle(x[k], &rest[k], &low[k]);
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 60 "src/devtensor_spine.h"
@@ -15037,19 +15100,6 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
         return value;                                                                              \
     }
-
-/* Polynomials of vectors of floats by Horner's rule, lowest order first. */
-#define DVTI_P1(x, a, b) V(fma)(V(set)(b), x, V(set)(a))
-#define DVTI_P2(x, a, b, c) V(fma)(DVTI_P1(x, b, c), x, V(set)(a))
-#define DVTI_P3(x, a, b, c, d) V(fma)(DVTI_P2(x, b, c, d), x, V(set)(a))
-#define DVTI_P4(x, a, b, c, d, e) V(fma)(DVTI_P3(x, b, c, d, e), x, V(set)(a))
-#define DVTI_P5(x, a, b, c, d, e, f) V(fma)(DVTI_P4(x, b, c, d, e, f), x, V(set)(a))
-#define DVTI_P6(x, a, b, c, d, e, f, g) V(fma)(DVTI_P5(x, b, c, d, e, f, g), x, V(set)(a))
-#define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
-#define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
-    V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
-#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \
-    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))
 /* ==== end src/3_cpu/simd/words_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 17 "src/3_cpu/simd/tier_avx2.c"
@@ -15792,15 +15842,37 @@ DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/3_cpu/simd/math.inl ==== */
-/* Functions of vectors of floats. Coefficients are tools/fit_math.py's, lowest order first. Every step is one rounding that is
-   written here, so all tiers give the same bits. How far each function may be from C's function of double, in units of the last place, stands
-   in tests/tiers/math_rows.h; tests/tiers tries every 1021st input and the neighbourhood of special ones, tests/long all 2^32.
-   NaN, infinities, denormal numbers and -0 are as in C's Annex F. */
+/* ==== begin src/2_core/math/basics.inl ==== */
+/* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
+   each instruction set of cpu() (3_cpu/simd/vec.inl says what the words mean), one float for CUDA (3_cuda/kernels/words.cu). Every step
+   is one rounding that is written here, so all of them give the same bits.
 
+   Coefficients are tools/fit_math.py's, lowest order first. How far each function may be from C's function of double, in units of the
+   last place, stands in tests/tiers/math_rows.h; tests/tiers tries every 1021st input and the neighbourhood of special ones,
+   tests/long all 2^32. NaN, infinities, denormal numbers and -0 are as in C's Annex F. */
+
+/* Logarithms of 2 and to base 2. */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/math.inl"
+#line 9 "src/2_core/math/basics.inl"
 #endif
+#define DVTI_LOG2E 1.44269504f
+#define DVTI_LN2 0.693147181f
+#define DVTI_LN2_HIGH 0.693145752f /* exact when multiplied by a whole number below 2^9 */
+#define DVTI_LN2_LOW 1.42860677e-6f
+
+/* Polynomials of vectors of floats by Horner's rule, lowest order first. */
+#define DVTI_P1(x, a, b) V(fma)(V(set)(b), x, V(set)(a))
+#define DVTI_P2(x, a, b, c) V(fma)(DVTI_P1(x, b, c), x, V(set)(a))
+#define DVTI_P3(x, a, b, c, d) V(fma)(DVTI_P2(x, b, c, d), x, V(set)(a))
+#define DVTI_P4(x, a, b, c, d, e) V(fma)(DVTI_P3(x, b, c, d, e), x, V(set)(a))
+#define DVTI_P5(x, a, b, c, d, e, f) V(fma)(DVTI_P4(x, b, c, d, e, f), x, V(set)(a))
+#define DVTI_P6(x, a, b, c, d, e, f, g) V(fma)(DVTI_P5(x, b, c, d, e, f, g), x, V(set)(a))
+#define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
+#define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
+    V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
+#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \
+    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))
+
 DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
     return V(bit_and)(V(set)(-0.f), a);
 }
@@ -15809,14 +15881,17 @@ DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
 DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
     return V(min)(V(set)(high), V(max)(V(set)(low), a));
 }
-
-/* ---- exponentials ---- */
-#define DVTI_LOG2E 1.44269504f
-#define DVTI_LN2 0.693147181f
-#define DVTI_LN2_HIGH 0.693145752f /* exact when multiplied by a whole number below 2^9 */
-#define DVTI_LN2_LOW 1.42860677e-6f
+/* ==== end src/2_core/math/basics.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/exp.inl ==== */
+/* exp and what is made of it alone; see basics.inl. */
 
 /* exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2 */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/exp.inl"
+#endif
 DVTI_INLINE V(f) V(exp_poly)(V(f) r) {
     return DVTI_P5(r, 0.5f, 0.166666657f, 0.0416662954f, 0.00833349675f, 0.00139446475f,
                    0.000197903093f);
@@ -15917,9 +15992,17 @@ DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
     V(f) e = V(exp)(V(bit_or)(V(set)(-0.f), x));
     return V(div)(V(select)(V(lt)(x, V(zero)()), e, one), V(add)(e, one));
 }
+/* ==== end src/2_core/math/exp.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/log.inl ==== */
+/* Logarithms; see basics.inl. */
 
-/* ---- logarithms ---- */
 /* Some lane is not a positive normal number. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/log.inl"
+#endif
 DVTI_INLINE bool V(log_rare)(V(f) x) {
     V(i) bits = V(iadd)(V(as_i)(x), V(iset)(0x7f800000));
     return V(mbits)(V(igt)(V(iset)(-0x1000000), bits)) != 0xffff;
@@ -16010,14 +16093,31 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
     result = V(bit_or)(V(log_of)(e, f), V(sign_bit)(x));
     return rare ? V(log_special)(u, result) : result;
 }
+/* ==== end src/2_core/math/log.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/softplus.inl ==== */
+/* Needs exp.inl and log.inl; see basics.inl. */
 
 /* max(x, 0) + log1p(exp(-|x|)) */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/softplus.inl"
+#endif
 DVTI_INLINE V(f) V(softplus)(V(f) x) {
     return V(add)(V(max)(V(zero)(), x), V(log1p)(V(exp)(V(bit_or)(V(set)(-0.f), x))));
 }
+/* ==== end src/2_core/math/softplus.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/erf.inl ==== */
+/* The error function and gelu. Needs exp.inl; see basics.inl. */
 
-/* ---- the error function ---- */
 /* 1 - exp(-polynomial); near 0 a polynomial. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/erf.inl"
+#endif
 DVTI_INLINE V(f) V(erf)(V(f) x) {
     V(f) a = V(min)(V(set)(4), V(abs)(x)), z = V(mul)(a, a), p, q;
     q = DVTI_P7(a, 0.000162123542f, -1.12945402f, -0.633471072f, -0.108142354f, 0.0250297245f,
@@ -16046,45 +16146,54 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
     p = V(scalef)(V(mul)(V(mul)(p, s), V(fma)(e, tail, e)), n);
     return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));
 }
-
-#undef DVTI_LOG2E
-#undef DVTI_LN2
-#undef DVTI_LN2_HIGH
-#undef DVTI_LN2_LOW
-/* ==== end src/3_cpu/simd/math.inl ==== */
+/* ==== end src/2_core/math/erf.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/tier.inl"
+#line 7 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/3_cpu/simd/angles.inl ==== */
-/* Trigonometric functions of vectors of floats, and their inverses; see math.inl. */
+/* ==== begin src/3_cpu/simd/far_angles.inl ==== */
+/* Angles that are reduced one after the other: they are rare. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/far_angles.inl"
+#endif
+DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V(i) * quarters) {
+    float lanes[3][16];
+    int32_t turns[16];
+    V(store)(lanes[0], x);
+    V(store)(lanes[1], *rest);
+    V(store)(lanes[2], *low);
+    V(istore)(turns, *quarters);
+    dvti_reduce_angles(lanes[0], done, lanes[1], lanes[2], turns);
+    *rest = V(load)(lanes[1]);
+    *low = V(load)(lanes[2]);
+    *quarters = V(iload)(turns);
+}
+/* ==== end src/3_cpu/simd/far_angles.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/angles.inl ==== */
+/* Sine, cosine and tangent; see basics.inl. Whoever pastes this has one word more:
+     V(far_angles)(x, done, &r, &low, &quarters)   for lanes whose bit in `done` is 0 the three numbers of dvti_reduce_angle
+   (quarter_turns.inl), where x is so large that the subtraction here would lose digits. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/angles.inl"
+#endif
+#define DVTI_ANGLE_MOST 65536.f
 
 /* x = n pi / 2 + r + low, |r| <= pi / 4 and a little; low is what r's rounding took away. pi / 2 stands in three parts. Below
    DVTI_ANGLE_MOST the first subtraction is exact. The second may cancel, so its rounding error is found whichever operand is larger
    (Knuth). */
-#ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/angles.inl"
-#endif
 DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {
     const V(f) second = V(set)(-4.37113883e-8f), third = V(set)(-1.71512451e-15f);
     V(f) n = V(round)(V(mul)(x, V(set)(0.636619772f)));
     V(f) first = V(fnma)(n, V(set)(1.57079637f), x), w = V(mul)(n, second), r = V(sub)(first, w);
     V(f) back = V(sub)(r, first);
-    V(m) small = V(le)(V(abs)(x), V(set)(DVTI_ANGLE_MOST));
+    uint32_t done = V(mbits)(V(le)(V(abs)(x), V(set)(DVTI_ANGLE_MOST)));
     *low = V(sub)(V(sub)(first, V(sub)(r, back)), V(add)(w, back));
     *low = V(fnma)(n, third, V(add)(*low, V(fnma)(n, second, w)));
     *quarters = V(to_i)(n);
-    if (V(mbits)(small) != 0xffff) {
-        float lanes[3][16];
-        int32_t turns[16];
-        V(store)(lanes[0], x);
-        V(store)(lanes[1], r);
-        V(store)(lanes[2], *low);
-        V(istore)(turns, *quarters);
-        dvti_reduce_angles(lanes[0], lanes[1], lanes[2], turns);
-        r = V(load)(lanes[1]);
-        *low = V(load)(lanes[2]);
-        *quarters = V(iload)(turns);
-    }
+    if (done != 0xffff)
+        V(far_angles)(x, done, &r, low, quarters);
     return r;
 }
 
@@ -16140,7 +16249,17 @@ DVTI_INLINE V(f) V(tan)(V(f) x) {
     return V(select)(V(eq)(x, V(zero)()), x, r);
 }
 
-/* ---- inverses ---- */
+#undef DVTI_ANGLE_MOST
+/* ==== end src/2_core/math/angles.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/arcs.inl ==== */
+/* Inverse trigonometric functions; see basics.inl. */
+
+#ifdef DEVTENSOR_LINES
+#line 2 "src/2_core/math/arcs.inl"
+#endif
 #define DVTI_PI 3.14159274f
 #define DVTI_PI_LOW -8.74227766e-8f
 #define DVTI_HALF_PI 1.57079637f
@@ -16213,15 +16332,15 @@ DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
 #undef DVTI_PI_LOW
 #undef DVTI_HALF_PI
 #undef DVTI_HALF_PI_LOW
-/* ==== end src/3_cpu/simd/angles.inl ==== */
+/* ==== end src/2_core/math/arcs.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/3_cpu/simd/powers.inl ==== */
-/* Functions of two vectors of floats: powers and hypotenuses by way of doubles, and Python's division. */
+/* ==== begin src/2_core/math/powers.inl ==== */
+/* Powers and hypotenuses, by way of doubles. Needs log.inl; see basics.inl. */
 
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/powers.inl"
+#line 2 "src/2_core/math/powers.inl"
 #endif
 #define DVTI_WIDE_STEP(p, x, c) V(dfma)(p, x, V(dset)(c))
 
@@ -16303,7 +16422,18 @@ DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
     return V(select)(infinite, most, r);
 }
 
+#undef DVTI_WIDE_STEP
+/* ==== end src/2_core/math/powers.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 11 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/division.inl ==== */
+/* Python's division of vectors of floats. */
+
 /* The rest does not have b's sign, and is not 0. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/division.inl"
+#endif
 DVTI_INLINE V(m) V(other_side)(V(f) rest, V(f) b) {
     V(m) differ = V(igt)(V(iset)(0), V(ixor)(V(as_i)(rest), V(as_i)(b)));
     return V(mand)(differ, V(ne)(rest, V(zero)()));
@@ -16350,11 +16480,9 @@ DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
     r = V(select)(V(other_side)(rest, b), V(sub)(r, V(set)(1)), r);
     return V(select)(V(eq)(r, V(zero)()), V(sign_bit)(quotient), V(round)(r));
 }
-
-#undef DVTI_WIDE_STEP
-/* ==== end src/3_cpu/simd/powers.inl ==== */
+/* ==== end src/3_cpu/simd/division.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
@@ -16512,40 +16640,24 @@ DVTI_INLINE V(f) V(simple2)(V(f) a, V(f) b, const dvti_loop *loop) {
 
 DVTI_EW1(simple1, V(simple1)(a, loop))
 DVTI_EW2(simple2, V(simple2)(a, b, loop))
-DVTI_EW1(exp, V(exp)(a))
-DVTI_EW1(exp2, V(exp2)(a))
-DVTI_EW1(expm1, V(expm1)(a))
-DVTI_EW1(log, V(log)(a))
-DVTI_EW1(log2, V(log2)(a))
-DVTI_EW1(log10, V(log10)(a))
-DVTI_EW1(log1p, V(log1p)(a))
-DVTI_EW1(sinh, V(sinh)(a))
-DVTI_EW1(cosh, V(cosh)(a))
-DVTI_EW1(tanh, V(tanh)(a))
-DVTI_EW1(sigmoid, V(sigmoid)(a))
-DVTI_EW1(softplus, V(softplus)(a))
-DVTI_EW1(erf, V(erf)(a))
-DVTI_EW1(gelu, V(gelu)(a))
-DVTI_EW1(sin, V(sin)(a))
-DVTI_EW1(cos, V(cos)(a))
-DVTI_EW1(tan, V(tan)(a))
-DVTI_EW1(asin, V(asin)(a))
-DVTI_EW1(acos, V(acos)(a))
-DVTI_EW1(atan, V(atan)(a))
+#define DVTI_ROW(name, files) DVTI_EW1(name, V(name)(a))
+DVTI_FUNCTIONS1(DVTI_ROW)
+#undef DVTI_ROW
+#define DVTI_ROW(name, files) DVTI_EW2(name, V(name)(a, b))
+DVTI_FUNCTIONS2(DVTI_ROW)
+#undef DVTI_ROW
 DVTI_EW2(add, V(add)(a, b))
 DVTI_EW2(sub, V(sub)(a, b))
 DVTI_EW2(mul, V(mul)(a, b))
 DVTI_EW2(floor_div, V(floor_div)(a, b))
 DVTI_EW2(mod, V(mod)(a, b))
-DVTI_EW2(pow, V(pow)(a, b))
-DVTI_EW2(atan2, V(atan2)(a, b))
-DVTI_EW2(hypot, V(hypot)(a, b))
 DVTI_EW3(where, V(select)(V(nonzero)(a), b, c))
 
 static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #define DVTI_ROW(name)                                                                             \
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
+#define DVTI_FUNCTION(name, files) DVTI_ROW(name)
 #define DVTI_QUICK1(name, value)                                                                   \
     case DVTI_OP_##name:                                                                           \
         return V(ew_simple1);
@@ -16555,39 +16667,19 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     switch ((int)op) {
         DVTI_SIMPLE1(DVTI_QUICK1)
         DVTI_SIMPLE2(DVTI_QUICK2)
-        DVTI_ROW(exp)
-        DVTI_ROW(exp2)
-        DVTI_ROW(expm1)
-        DVTI_ROW(log)
-        DVTI_ROW(log2)
-        DVTI_ROW(log10)
-        DVTI_ROW(log1p)
-        DVTI_ROW(sinh)
-        DVTI_ROW(cosh)
-        DVTI_ROW(tanh)
-        DVTI_ROW(sigmoid)
-        DVTI_ROW(softplus)
-        DVTI_ROW(erf)
-        DVTI_ROW(gelu)
-        DVTI_ROW(sin)
-        DVTI_ROW(cos)
-        DVTI_ROW(tan)
-        DVTI_ROW(asin)
-        DVTI_ROW(acos)
-        DVTI_ROW(atan)
+        DVTI_FUNCTIONS1(DVTI_FUNCTION)
+        DVTI_FUNCTIONS2(DVTI_FUNCTION)
         DVTI_ROW(add)
         DVTI_ROW(sub)
         DVTI_ROW(mul)
         DVTI_ROW(floor_div)
         DVTI_ROW(mod)
-        DVTI_ROW(pow)
-        DVTI_ROW(atan2)
-        DVTI_ROW(hypot)
         DVTI_ROW(where)
     default:
         return NULL;
     }
 #undef DVTI_ROW
+#undef DVTI_FUNCTION
 #undef DVTI_QUICK1
 #undef DVTI_QUICK2
 }
@@ -16599,7 +16691,7 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/rows.inl ==== */
 /* Rows of the smaller dtypes to floats and back, as ref_element.c does it. What the vocabulary has no word for is left to the compiler, in
@@ -16698,7 +16790,7 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
 #undef DVTI_LANES
 /* ==== end src/3_cpu/simd/rows.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -17474,7 +17566,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 15 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -17578,7 +17670,7 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
                                                V(conv_correlate)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 16 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -17695,7 +17787,71 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 17 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/box_muller.inl ==== */
+/* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
+
+/* log(x) of normal x > 0, to less than a unit in the last place. Source: the method and coefficients of fdlibm's e_log.c: x = 2^k (1 + f),
+   s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/2_core/math/box_muller.inl"
+#endif
+DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {
+    const V(l) one = V(as_l)(V(dset)(1));
+    V(l) bits = V(as_l)(x);
+    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));
+    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),
+                     V(dset)(4503599627370496. + 1023));
+    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));
+    V(d) f, s, z, w, odd, even, half;
+    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);
+    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);
+    f = V(dsub)(m, V(dset)(1));
+    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));
+    z = V(dmul)(s, s);
+    w = V(dmul)(z, z);
+    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));
+    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));
+    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));
+    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));
+    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));
+    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));
+    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),
+                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));
+    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));
+}
+
+/* Sine and cosine of t, |t| <= pi / 4, to less than a unit in the last place. Source: fdlibm's k_sin.c and k_cos.c. */
+DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {
+    V(d) z = V(dmul)(t, t), p, q;
+    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));
+    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));
+    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));
+    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));
+    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));
+    *sine = V(dfma)(V(dmul)(z, p), t, t);
+    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));
+    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));
+    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));
+    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));
+    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));
+    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));
+}
+
+/* r times the cosine and the sine of 2 pi p / 2^32, p = quarter * 2^30 + rest, |rest| <= 2^29. */
+DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {
+    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));
+    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));
+    V(n) below = V(dge)(quarter, V(dset)(2));
+    V(d) sine, cosine;
+    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);
+    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));
+    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));
+}
+/* ==== end src/2_core/math/box_muller.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -17751,61 +17907,6 @@ DVTI_INLINE V(dd) V(wide)(V(i) w, bool with_sign) {
     r.low = V(dfma)(V(widen_low)(a), upper, V(widen_low)(b));
     r.high = V(dfma)(V(widen_high)(a), upper, V(widen_high)(b));
     return r;
-}
-
-/* log(x) of normal x > 0, to less than a unit in the last place. Source: the method and coefficients of fdlibm's e_log.c: x = 2^k (1 + f),
-   s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). */
-DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {
-    const V(l) one = V(as_l)(V(dset)(1));
-    V(l) bits = V(as_l)(x);
-    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));
-    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),
-                     V(dset)(4503599627370496. + 1023));
-    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));
-    V(d) f, s, z, w, odd, even, half;
-    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);
-    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);
-    f = V(dsub)(m, V(dset)(1));
-    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));
-    z = V(dmul)(s, s);
-    w = V(dmul)(z, z);
-    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));
-    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));
-    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));
-    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));
-    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));
-    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));
-    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),
-                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));
-    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));
-}
-
-/* Sine and cosine of t, |t| <= pi / 4, to less than a unit in the last place. Source: fdlibm's k_sin.c and k_cos.c. */
-DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {
-    V(d) z = V(dmul)(t, t), p, q;
-    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));
-    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));
-    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));
-    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));
-    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));
-    *sine = V(dfma)(V(dmul)(z, p), t, t);
-    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));
-    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));
-    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));
-    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));
-    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));
-    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));
-}
-
-/* r times the cosine and the sine of 2 pi p / 2^32, p = quarter * 2^30 + rest, |rest| <= 2^29. */
-DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {
-    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));
-    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));
-    V(n) below = V(dge)(quarter, V(dset)(2));
-    V(d) sine, cosine;
-    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);
-    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));
-    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));
 }
 
 /* The Box-Muller transform: two normal numbers of 16 pairs of words. */
@@ -17894,7 +17995,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -18054,7 +18155,7 @@ static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, 
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -18374,7 +18475,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -18405,7 +18506,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -18584,7 +18685,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
@@ -18601,7 +18702,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 }
 
 /* ==== begin src/3_cpu/simd/words_end.inl ==== */
-/* Takes words_begin.inl away, and what the parts have defined. */
+/* Takes words_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/simd/words_end.inl"
 #endif
@@ -18634,6 +18735,10 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #undef DVTI_P7
 #undef DVTI_P8
 #undef DVTI_P10
+#undef DVTI_LOG2E
+#undef DVTI_LN2
+#undef DVTI_LN2_HIGH
+#undef DVTI_LN2_LOW
 /* ==== end src/3_cpu/simd/words_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 25 "src/3_cpu/simd/tier_avx2.c"
@@ -18722,19 +18827,6 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
         return value;                                                                              \
     }
-
-/* Polynomials of vectors of floats by Horner's rule, lowest order first. */
-#define DVTI_P1(x, a, b) V(fma)(V(set)(b), x, V(set)(a))
-#define DVTI_P2(x, a, b, c) V(fma)(DVTI_P1(x, b, c), x, V(set)(a))
-#define DVTI_P3(x, a, b, c, d) V(fma)(DVTI_P2(x, b, c, d), x, V(set)(a))
-#define DVTI_P4(x, a, b, c, d, e) V(fma)(DVTI_P3(x, b, c, d, e), x, V(set)(a))
-#define DVTI_P5(x, a, b, c, d, e, f) V(fma)(DVTI_P4(x, b, c, d, e, f), x, V(set)(a))
-#define DVTI_P6(x, a, b, c, d, e, f, g) V(fma)(DVTI_P5(x, b, c, d, e, f, g), x, V(set)(a))
-#define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
-#define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
-    V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
-#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \
-    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))
 /* ==== end src/3_cpu/simd/words_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 19 "src/3_cpu/simd/tier_avx512.c"
@@ -19474,15 +19566,37 @@ DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/3_cpu/simd/math.inl ==== */
-/* Functions of vectors of floats. Coefficients are tools/fit_math.py's, lowest order first. Every step is one rounding that is
-   written here, so all tiers give the same bits. How far each function may be from C's function of double, in units of the last place, stands
-   in tests/tiers/math_rows.h; tests/tiers tries every 1021st input and the neighbourhood of special ones, tests/long all 2^32.
-   NaN, infinities, denormal numbers and -0 are as in C's Annex F. */
+/* ==== begin src/2_core/math/basics.inl ==== */
+/* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
+   each instruction set of cpu() (3_cpu/simd/vec.inl says what the words mean), one float for CUDA (3_cuda/kernels/words.cu). Every step
+   is one rounding that is written here, so all of them give the same bits.
 
+   Coefficients are tools/fit_math.py's, lowest order first. How far each function may be from C's function of double, in units of the
+   last place, stands in tests/tiers/math_rows.h; tests/tiers tries every 1021st input and the neighbourhood of special ones,
+   tests/long all 2^32. NaN, infinities, denormal numbers and -0 are as in C's Annex F. */
+
+/* Logarithms of 2 and to base 2. */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/math.inl"
+#line 9 "src/2_core/math/basics.inl"
 #endif
+#define DVTI_LOG2E 1.44269504f
+#define DVTI_LN2 0.693147181f
+#define DVTI_LN2_HIGH 0.693145752f /* exact when multiplied by a whole number below 2^9 */
+#define DVTI_LN2_LOW 1.42860677e-6f
+
+/* Polynomials of vectors of floats by Horner's rule, lowest order first. */
+#define DVTI_P1(x, a, b) V(fma)(V(set)(b), x, V(set)(a))
+#define DVTI_P2(x, a, b, c) V(fma)(DVTI_P1(x, b, c), x, V(set)(a))
+#define DVTI_P3(x, a, b, c, d) V(fma)(DVTI_P2(x, b, c, d), x, V(set)(a))
+#define DVTI_P4(x, a, b, c, d, e) V(fma)(DVTI_P3(x, b, c, d, e), x, V(set)(a))
+#define DVTI_P5(x, a, b, c, d, e, f) V(fma)(DVTI_P4(x, b, c, d, e, f), x, V(set)(a))
+#define DVTI_P6(x, a, b, c, d, e, f, g) V(fma)(DVTI_P5(x, b, c, d, e, f, g), x, V(set)(a))
+#define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
+#define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
+    V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
+#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \
+    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))
+
 DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
     return V(bit_and)(V(set)(-0.f), a);
 }
@@ -19491,14 +19605,17 @@ DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
 DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
     return V(min)(V(set)(high), V(max)(V(set)(low), a));
 }
-
-/* ---- exponentials ---- */
-#define DVTI_LOG2E 1.44269504f
-#define DVTI_LN2 0.693147181f
-#define DVTI_LN2_HIGH 0.693145752f /* exact when multiplied by a whole number below 2^9 */
-#define DVTI_LN2_LOW 1.42860677e-6f
+/* ==== end src/2_core/math/basics.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/exp.inl ==== */
+/* exp and what is made of it alone; see basics.inl. */
 
 /* exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2 */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/exp.inl"
+#endif
 DVTI_INLINE V(f) V(exp_poly)(V(f) r) {
     return DVTI_P5(r, 0.5f, 0.166666657f, 0.0416662954f, 0.00833349675f, 0.00139446475f,
                    0.000197903093f);
@@ -19599,9 +19716,17 @@ DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
     V(f) e = V(exp)(V(bit_or)(V(set)(-0.f), x));
     return V(div)(V(select)(V(lt)(x, V(zero)()), e, one), V(add)(e, one));
 }
+/* ==== end src/2_core/math/exp.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/log.inl ==== */
+/* Logarithms; see basics.inl. */
 
-/* ---- logarithms ---- */
 /* Some lane is not a positive normal number. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/log.inl"
+#endif
 DVTI_INLINE bool V(log_rare)(V(f) x) {
     V(i) bits = V(iadd)(V(as_i)(x), V(iset)(0x7f800000));
     return V(mbits)(V(igt)(V(iset)(-0x1000000), bits)) != 0xffff;
@@ -19692,14 +19817,31 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
     result = V(bit_or)(V(log_of)(e, f), V(sign_bit)(x));
     return rare ? V(log_special)(u, result) : result;
 }
+/* ==== end src/2_core/math/log.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/softplus.inl ==== */
+/* Needs exp.inl and log.inl; see basics.inl. */
 
 /* max(x, 0) + log1p(exp(-|x|)) */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/softplus.inl"
+#endif
 DVTI_INLINE V(f) V(softplus)(V(f) x) {
     return V(add)(V(max)(V(zero)(), x), V(log1p)(V(exp)(V(bit_or)(V(set)(-0.f), x))));
 }
+/* ==== end src/2_core/math/softplus.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/erf.inl ==== */
+/* The error function and gelu. Needs exp.inl; see basics.inl. */
 
-/* ---- the error function ---- */
 /* 1 - exp(-polynomial); near 0 a polynomial. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/erf.inl"
+#endif
 DVTI_INLINE V(f) V(erf)(V(f) x) {
     V(f) a = V(min)(V(set)(4), V(abs)(x)), z = V(mul)(a, a), p, q;
     q = DVTI_P7(a, 0.000162123542f, -1.12945402f, -0.633471072f, -0.108142354f, 0.0250297245f,
@@ -19728,45 +19870,54 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
     p = V(scalef)(V(mul)(V(mul)(p, s), V(fma)(e, tail, e)), n);
     return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));
 }
-
-#undef DVTI_LOG2E
-#undef DVTI_LN2
-#undef DVTI_LN2_HIGH
-#undef DVTI_LN2_LOW
-/* ==== end src/3_cpu/simd/math.inl ==== */
+/* ==== end src/2_core/math/erf.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/tier.inl"
+#line 7 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/3_cpu/simd/angles.inl ==== */
-/* Trigonometric functions of vectors of floats, and their inverses; see math.inl. */
+/* ==== begin src/3_cpu/simd/far_angles.inl ==== */
+/* Angles that are reduced one after the other: they are rare. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/far_angles.inl"
+#endif
+DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V(i) * quarters) {
+    float lanes[3][16];
+    int32_t turns[16];
+    V(store)(lanes[0], x);
+    V(store)(lanes[1], *rest);
+    V(store)(lanes[2], *low);
+    V(istore)(turns, *quarters);
+    dvti_reduce_angles(lanes[0], done, lanes[1], lanes[2], turns);
+    *rest = V(load)(lanes[1]);
+    *low = V(load)(lanes[2]);
+    *quarters = V(iload)(turns);
+}
+/* ==== end src/3_cpu/simd/far_angles.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/angles.inl ==== */
+/* Sine, cosine and tangent; see basics.inl. Whoever pastes this has one word more:
+     V(far_angles)(x, done, &r, &low, &quarters)   for lanes whose bit in `done` is 0 the three numbers of dvti_reduce_angle
+   (quarter_turns.inl), where x is so large that the subtraction here would lose digits. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/angles.inl"
+#endif
+#define DVTI_ANGLE_MOST 65536.f
 
 /* x = n pi / 2 + r + low, |r| <= pi / 4 and a little; low is what r's rounding took away. pi / 2 stands in three parts. Below
    DVTI_ANGLE_MOST the first subtraction is exact. The second may cancel, so its rounding error is found whichever operand is larger
    (Knuth). */
-#ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/angles.inl"
-#endif
 DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {
     const V(f) second = V(set)(-4.37113883e-8f), third = V(set)(-1.71512451e-15f);
     V(f) n = V(round)(V(mul)(x, V(set)(0.636619772f)));
     V(f) first = V(fnma)(n, V(set)(1.57079637f), x), w = V(mul)(n, second), r = V(sub)(first, w);
     V(f) back = V(sub)(r, first);
-    V(m) small = V(le)(V(abs)(x), V(set)(DVTI_ANGLE_MOST));
+    uint32_t done = V(mbits)(V(le)(V(abs)(x), V(set)(DVTI_ANGLE_MOST)));
     *low = V(sub)(V(sub)(first, V(sub)(r, back)), V(add)(w, back));
     *low = V(fnma)(n, third, V(add)(*low, V(fnma)(n, second, w)));
     *quarters = V(to_i)(n);
-    if (V(mbits)(small) != 0xffff) {
-        float lanes[3][16];
-        int32_t turns[16];
-        V(store)(lanes[0], x);
-        V(store)(lanes[1], r);
-        V(store)(lanes[2], *low);
-        V(istore)(turns, *quarters);
-        dvti_reduce_angles(lanes[0], lanes[1], lanes[2], turns);
-        r = V(load)(lanes[1]);
-        *low = V(load)(lanes[2]);
-        *quarters = V(iload)(turns);
-    }
+    if (done != 0xffff)
+        V(far_angles)(x, done, &r, low, quarters);
     return r;
 }
 
@@ -19822,7 +19973,17 @@ DVTI_INLINE V(f) V(tan)(V(f) x) {
     return V(select)(V(eq)(x, V(zero)()), x, r);
 }
 
-/* ---- inverses ---- */
+#undef DVTI_ANGLE_MOST
+/* ==== end src/2_core/math/angles.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/arcs.inl ==== */
+/* Inverse trigonometric functions; see basics.inl. */
+
+#ifdef DEVTENSOR_LINES
+#line 2 "src/2_core/math/arcs.inl"
+#endif
 #define DVTI_PI 3.14159274f
 #define DVTI_PI_LOW -8.74227766e-8f
 #define DVTI_HALF_PI 1.57079637f
@@ -19895,15 +20056,15 @@ DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
 #undef DVTI_PI_LOW
 #undef DVTI_HALF_PI
 #undef DVTI_HALF_PI_LOW
-/* ==== end src/3_cpu/simd/angles.inl ==== */
+/* ==== end src/2_core/math/arcs.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/3_cpu/simd/powers.inl ==== */
-/* Functions of two vectors of floats: powers and hypotenuses by way of doubles, and Python's division. */
+/* ==== begin src/2_core/math/powers.inl ==== */
+/* Powers and hypotenuses, by way of doubles. Needs log.inl; see basics.inl. */
 
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/powers.inl"
+#line 2 "src/2_core/math/powers.inl"
 #endif
 #define DVTI_WIDE_STEP(p, x, c) V(dfma)(p, x, V(dset)(c))
 
@@ -19985,7 +20146,18 @@ DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
     return V(select)(infinite, most, r);
 }
 
+#undef DVTI_WIDE_STEP
+/* ==== end src/2_core/math/powers.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 11 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/division.inl ==== */
+/* Python's division of vectors of floats. */
+
 /* The rest does not have b's sign, and is not 0. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/division.inl"
+#endif
 DVTI_INLINE V(m) V(other_side)(V(f) rest, V(f) b) {
     V(m) differ = V(igt)(V(iset)(0), V(ixor)(V(as_i)(rest), V(as_i)(b)));
     return V(mand)(differ, V(ne)(rest, V(zero)()));
@@ -20032,11 +20204,9 @@ DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
     r = V(select)(V(other_side)(rest, b), V(sub)(r, V(set)(1)), r);
     return V(select)(V(eq)(r, V(zero)()), V(sign_bit)(quotient), V(round)(r));
 }
-
-#undef DVTI_WIDE_STEP
-/* ==== end src/3_cpu/simd/powers.inl ==== */
+/* ==== end src/3_cpu/simd/division.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
@@ -20194,40 +20364,24 @@ DVTI_INLINE V(f) V(simple2)(V(f) a, V(f) b, const dvti_loop *loop) {
 
 DVTI_EW1(simple1, V(simple1)(a, loop))
 DVTI_EW2(simple2, V(simple2)(a, b, loop))
-DVTI_EW1(exp, V(exp)(a))
-DVTI_EW1(exp2, V(exp2)(a))
-DVTI_EW1(expm1, V(expm1)(a))
-DVTI_EW1(log, V(log)(a))
-DVTI_EW1(log2, V(log2)(a))
-DVTI_EW1(log10, V(log10)(a))
-DVTI_EW1(log1p, V(log1p)(a))
-DVTI_EW1(sinh, V(sinh)(a))
-DVTI_EW1(cosh, V(cosh)(a))
-DVTI_EW1(tanh, V(tanh)(a))
-DVTI_EW1(sigmoid, V(sigmoid)(a))
-DVTI_EW1(softplus, V(softplus)(a))
-DVTI_EW1(erf, V(erf)(a))
-DVTI_EW1(gelu, V(gelu)(a))
-DVTI_EW1(sin, V(sin)(a))
-DVTI_EW1(cos, V(cos)(a))
-DVTI_EW1(tan, V(tan)(a))
-DVTI_EW1(asin, V(asin)(a))
-DVTI_EW1(acos, V(acos)(a))
-DVTI_EW1(atan, V(atan)(a))
+#define DVTI_ROW(name, files) DVTI_EW1(name, V(name)(a))
+DVTI_FUNCTIONS1(DVTI_ROW)
+#undef DVTI_ROW
+#define DVTI_ROW(name, files) DVTI_EW2(name, V(name)(a, b))
+DVTI_FUNCTIONS2(DVTI_ROW)
+#undef DVTI_ROW
 DVTI_EW2(add, V(add)(a, b))
 DVTI_EW2(sub, V(sub)(a, b))
 DVTI_EW2(mul, V(mul)(a, b))
 DVTI_EW2(floor_div, V(floor_div)(a, b))
 DVTI_EW2(mod, V(mod)(a, b))
-DVTI_EW2(pow, V(pow)(a, b))
-DVTI_EW2(atan2, V(atan2)(a, b))
-DVTI_EW2(hypot, V(hypot)(a, b))
 DVTI_EW3(where, V(select)(V(nonzero)(a), b, c))
 
 static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #define DVTI_ROW(name)                                                                             \
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
+#define DVTI_FUNCTION(name, files) DVTI_ROW(name)
 #define DVTI_QUICK1(name, value)                                                                   \
     case DVTI_OP_##name:                                                                           \
         return V(ew_simple1);
@@ -20237,39 +20391,19 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     switch ((int)op) {
         DVTI_SIMPLE1(DVTI_QUICK1)
         DVTI_SIMPLE2(DVTI_QUICK2)
-        DVTI_ROW(exp)
-        DVTI_ROW(exp2)
-        DVTI_ROW(expm1)
-        DVTI_ROW(log)
-        DVTI_ROW(log2)
-        DVTI_ROW(log10)
-        DVTI_ROW(log1p)
-        DVTI_ROW(sinh)
-        DVTI_ROW(cosh)
-        DVTI_ROW(tanh)
-        DVTI_ROW(sigmoid)
-        DVTI_ROW(softplus)
-        DVTI_ROW(erf)
-        DVTI_ROW(gelu)
-        DVTI_ROW(sin)
-        DVTI_ROW(cos)
-        DVTI_ROW(tan)
-        DVTI_ROW(asin)
-        DVTI_ROW(acos)
-        DVTI_ROW(atan)
+        DVTI_FUNCTIONS1(DVTI_FUNCTION)
+        DVTI_FUNCTIONS2(DVTI_FUNCTION)
         DVTI_ROW(add)
         DVTI_ROW(sub)
         DVTI_ROW(mul)
         DVTI_ROW(floor_div)
         DVTI_ROW(mod)
-        DVTI_ROW(pow)
-        DVTI_ROW(atan2)
-        DVTI_ROW(hypot)
         DVTI_ROW(where)
     default:
         return NULL;
     }
 #undef DVTI_ROW
+#undef DVTI_FUNCTION
 #undef DVTI_QUICK1
 #undef DVTI_QUICK2
 }
@@ -20281,7 +20415,7 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/rows.inl ==== */
 /* Rows of the smaller dtypes to floats and back, as ref_element.c does it. What the vocabulary has no word for is left to the compiler, in
@@ -20380,7 +20514,7 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
 #undef DVTI_LANES
 /* ==== end src/3_cpu/simd/rows.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -21156,7 +21290,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 15 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -21260,7 +21394,7 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
                                                V(conv_correlate)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 16 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -21377,7 +21511,71 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 17 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/box_muller.inl ==== */
+/* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
+
+/* log(x) of normal x > 0, to less than a unit in the last place. Source: the method and coefficients of fdlibm's e_log.c: x = 2^k (1 + f),
+   s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/2_core/math/box_muller.inl"
+#endif
+DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {
+    const V(l) one = V(as_l)(V(dset)(1));
+    V(l) bits = V(as_l)(x);
+    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));
+    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),
+                     V(dset)(4503599627370496. + 1023));
+    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));
+    V(d) f, s, z, w, odd, even, half;
+    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);
+    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);
+    f = V(dsub)(m, V(dset)(1));
+    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));
+    z = V(dmul)(s, s);
+    w = V(dmul)(z, z);
+    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));
+    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));
+    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));
+    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));
+    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));
+    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));
+    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),
+                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));
+    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));
+}
+
+/* Sine and cosine of t, |t| <= pi / 4, to less than a unit in the last place. Source: fdlibm's k_sin.c and k_cos.c. */
+DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {
+    V(d) z = V(dmul)(t, t), p, q;
+    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));
+    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));
+    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));
+    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));
+    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));
+    *sine = V(dfma)(V(dmul)(z, p), t, t);
+    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));
+    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));
+    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));
+    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));
+    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));
+    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));
+}
+
+/* r times the cosine and the sine of 2 pi p / 2^32, p = quarter * 2^30 + rest, |rest| <= 2^29. */
+DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {
+    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));
+    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));
+    V(n) below = V(dge)(quarter, V(dset)(2));
+    V(d) sine, cosine;
+    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);
+    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));
+    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));
+}
+/* ==== end src/2_core/math/box_muller.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -21433,61 +21631,6 @@ DVTI_INLINE V(dd) V(wide)(V(i) w, bool with_sign) {
     r.low = V(dfma)(V(widen_low)(a), upper, V(widen_low)(b));
     r.high = V(dfma)(V(widen_high)(a), upper, V(widen_high)(b));
     return r;
-}
-
-/* log(x) of normal x > 0, to less than a unit in the last place. Source: the method and coefficients of fdlibm's e_log.c: x = 2^k (1 + f),
-   s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). */
-DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {
-    const V(l) one = V(as_l)(V(dset)(1));
-    V(l) bits = V(as_l)(x);
-    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));
-    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),
-                     V(dset)(4503599627370496. + 1023));
-    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));
-    V(d) f, s, z, w, odd, even, half;
-    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);
-    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);
-    f = V(dsub)(m, V(dset)(1));
-    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));
-    z = V(dmul)(s, s);
-    w = V(dmul)(z, z);
-    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));
-    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));
-    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));
-    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));
-    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));
-    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));
-    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),
-                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));
-    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));
-}
-
-/* Sine and cosine of t, |t| <= pi / 4, to less than a unit in the last place. Source: fdlibm's k_sin.c and k_cos.c. */
-DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {
-    V(d) z = V(dmul)(t, t), p, q;
-    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));
-    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));
-    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));
-    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));
-    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));
-    *sine = V(dfma)(V(dmul)(z, p), t, t);
-    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));
-    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));
-    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));
-    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));
-    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));
-    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));
-}
-
-/* r times the cosine and the sine of 2 pi p / 2^32, p = quarter * 2^30 + rest, |rest| <= 2^29. */
-DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {
-    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));
-    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));
-    V(n) below = V(dge)(quarter, V(dset)(2));
-    V(d) sine, cosine;
-    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);
-    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));
-    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));
 }
 
 /* The Box-Muller transform: two normal numbers of 16 pairs of words. */
@@ -21576,7 +21719,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -21736,7 +21879,7 @@ static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, 
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -22056,7 +22199,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -22087,7 +22230,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -22266,7 +22409,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
@@ -22283,7 +22426,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 }
 
 /* ==== begin src/3_cpu/simd/words_end.inl ==== */
-/* Takes words_begin.inl away, and what the parts have defined. */
+/* Takes words_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/simd/words_end.inl"
 #endif
@@ -22316,6 +22459,10 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #undef DVTI_P7
 #undef DVTI_P8
 #undef DVTI_P10
+#undef DVTI_LOG2E
+#undef DVTI_LN2
+#undef DVTI_LN2_HIGH
+#undef DVTI_LN2_LOW
 /* ==== end src/3_cpu/simd/words_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 27 "src/3_cpu/simd/tier_avx512.c"
@@ -22403,19 +22550,6 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
         return value;                                                                              \
     }
-
-/* Polynomials of vectors of floats by Horner's rule, lowest order first. */
-#define DVTI_P1(x, a, b) V(fma)(V(set)(b), x, V(set)(a))
-#define DVTI_P2(x, a, b, c) V(fma)(DVTI_P1(x, b, c), x, V(set)(a))
-#define DVTI_P3(x, a, b, c, d) V(fma)(DVTI_P2(x, b, c, d), x, V(set)(a))
-#define DVTI_P4(x, a, b, c, d, e) V(fma)(DVTI_P3(x, b, c, d, e), x, V(set)(a))
-#define DVTI_P5(x, a, b, c, d, e, f) V(fma)(DVTI_P4(x, b, c, d, e, f), x, V(set)(a))
-#define DVTI_P6(x, a, b, c, d, e, f, g) V(fma)(DVTI_P5(x, b, c, d, e, f, g), x, V(set)(a))
-#define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
-#define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
-    V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
-#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \
-    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))
 /* ==== end src/3_cpu/simd/words_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 18 "src/3_cpu/simd/tier_plain.c"
@@ -23326,15 +23460,37 @@ DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/3_cpu/simd/math.inl ==== */
-/* Functions of vectors of floats. Coefficients are tools/fit_math.py's, lowest order first. Every step is one rounding that is
-   written here, so all tiers give the same bits. How far each function may be from C's function of double, in units of the last place, stands
-   in tests/tiers/math_rows.h; tests/tiers tries every 1021st input and the neighbourhood of special ones, tests/long all 2^32.
-   NaN, infinities, denormal numbers and -0 are as in C's Annex F. */
+/* ==== begin src/2_core/math/basics.inl ==== */
+/* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
+   each instruction set of cpu() (3_cpu/simd/vec.inl says what the words mean), one float for CUDA (3_cuda/kernels/words.cu). Every step
+   is one rounding that is written here, so all of them give the same bits.
 
+   Coefficients are tools/fit_math.py's, lowest order first. How far each function may be from C's function of double, in units of the
+   last place, stands in tests/tiers/math_rows.h; tests/tiers tries every 1021st input and the neighbourhood of special ones,
+   tests/long all 2^32. NaN, infinities, denormal numbers and -0 are as in C's Annex F. */
+
+/* Logarithms of 2 and to base 2. */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/math.inl"
+#line 9 "src/2_core/math/basics.inl"
 #endif
+#define DVTI_LOG2E 1.44269504f
+#define DVTI_LN2 0.693147181f
+#define DVTI_LN2_HIGH 0.693145752f /* exact when multiplied by a whole number below 2^9 */
+#define DVTI_LN2_LOW 1.42860677e-6f
+
+/* Polynomials of vectors of floats by Horner's rule, lowest order first. */
+#define DVTI_P1(x, a, b) V(fma)(V(set)(b), x, V(set)(a))
+#define DVTI_P2(x, a, b, c) V(fma)(DVTI_P1(x, b, c), x, V(set)(a))
+#define DVTI_P3(x, a, b, c, d) V(fma)(DVTI_P2(x, b, c, d), x, V(set)(a))
+#define DVTI_P4(x, a, b, c, d, e) V(fma)(DVTI_P3(x, b, c, d, e), x, V(set)(a))
+#define DVTI_P5(x, a, b, c, d, e, f) V(fma)(DVTI_P4(x, b, c, d, e, f), x, V(set)(a))
+#define DVTI_P6(x, a, b, c, d, e, f, g) V(fma)(DVTI_P5(x, b, c, d, e, f, g), x, V(set)(a))
+#define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
+#define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
+    V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
+#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \
+    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))
+
 DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
     return V(bit_and)(V(set)(-0.f), a);
 }
@@ -23343,14 +23499,17 @@ DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
 DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
     return V(min)(V(set)(high), V(max)(V(set)(low), a));
 }
-
-/* ---- exponentials ---- */
-#define DVTI_LOG2E 1.44269504f
-#define DVTI_LN2 0.693147181f
-#define DVTI_LN2_HIGH 0.693145752f /* exact when multiplied by a whole number below 2^9 */
-#define DVTI_LN2_LOW 1.42860677e-6f
+/* ==== end src/2_core/math/basics.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/exp.inl ==== */
+/* exp and what is made of it alone; see basics.inl. */
 
 /* exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2 */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/exp.inl"
+#endif
 DVTI_INLINE V(f) V(exp_poly)(V(f) r) {
     return DVTI_P5(r, 0.5f, 0.166666657f, 0.0416662954f, 0.00833349675f, 0.00139446475f,
                    0.000197903093f);
@@ -23451,9 +23610,17 @@ DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
     V(f) e = V(exp)(V(bit_or)(V(set)(-0.f), x));
     return V(div)(V(select)(V(lt)(x, V(zero)()), e, one), V(add)(e, one));
 }
+/* ==== end src/2_core/math/exp.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/log.inl ==== */
+/* Logarithms; see basics.inl. */
 
-/* ---- logarithms ---- */
 /* Some lane is not a positive normal number. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/log.inl"
+#endif
 DVTI_INLINE bool V(log_rare)(V(f) x) {
     V(i) bits = V(iadd)(V(as_i)(x), V(iset)(0x7f800000));
     return V(mbits)(V(igt)(V(iset)(-0x1000000), bits)) != 0xffff;
@@ -23544,14 +23711,31 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
     result = V(bit_or)(V(log_of)(e, f), V(sign_bit)(x));
     return rare ? V(log_special)(u, result) : result;
 }
+/* ==== end src/2_core/math/log.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/softplus.inl ==== */
+/* Needs exp.inl and log.inl; see basics.inl. */
 
 /* max(x, 0) + log1p(exp(-|x|)) */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/softplus.inl"
+#endif
 DVTI_INLINE V(f) V(softplus)(V(f) x) {
     return V(add)(V(max)(V(zero)(), x), V(log1p)(V(exp)(V(bit_or)(V(set)(-0.f), x))));
 }
+/* ==== end src/2_core/math/softplus.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/erf.inl ==== */
+/* The error function and gelu. Needs exp.inl; see basics.inl. */
 
-/* ---- the error function ---- */
 /* 1 - exp(-polynomial); near 0 a polynomial. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/erf.inl"
+#endif
 DVTI_INLINE V(f) V(erf)(V(f) x) {
     V(f) a = V(min)(V(set)(4), V(abs)(x)), z = V(mul)(a, a), p, q;
     q = DVTI_P7(a, 0.000162123542f, -1.12945402f, -0.633471072f, -0.108142354f, 0.0250297245f,
@@ -23580,45 +23764,54 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
     p = V(scalef)(V(mul)(V(mul)(p, s), V(fma)(e, tail, e)), n);
     return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));
 }
-
-#undef DVTI_LOG2E
-#undef DVTI_LN2
-#undef DVTI_LN2_HIGH
-#undef DVTI_LN2_LOW
-/* ==== end src/3_cpu/simd/math.inl ==== */
+/* ==== end src/2_core/math/erf.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/tier.inl"
+#line 7 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/3_cpu/simd/angles.inl ==== */
-/* Trigonometric functions of vectors of floats, and their inverses; see math.inl. */
+/* ==== begin src/3_cpu/simd/far_angles.inl ==== */
+/* Angles that are reduced one after the other: they are rare. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/far_angles.inl"
+#endif
+DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V(i) * quarters) {
+    float lanes[3][16];
+    int32_t turns[16];
+    V(store)(lanes[0], x);
+    V(store)(lanes[1], *rest);
+    V(store)(lanes[2], *low);
+    V(istore)(turns, *quarters);
+    dvti_reduce_angles(lanes[0], done, lanes[1], lanes[2], turns);
+    *rest = V(load)(lanes[1]);
+    *low = V(load)(lanes[2]);
+    *quarters = V(iload)(turns);
+}
+/* ==== end src/3_cpu/simd/far_angles.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/angles.inl ==== */
+/* Sine, cosine and tangent; see basics.inl. Whoever pastes this has one word more:
+     V(far_angles)(x, done, &r, &low, &quarters)   for lanes whose bit in `done` is 0 the three numbers of dvti_reduce_angle
+   (quarter_turns.inl), where x is so large that the subtraction here would lose digits. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/angles.inl"
+#endif
+#define DVTI_ANGLE_MOST 65536.f
 
 /* x = n pi / 2 + r + low, |r| <= pi / 4 and a little; low is what r's rounding took away. pi / 2 stands in three parts. Below
    DVTI_ANGLE_MOST the first subtraction is exact. The second may cancel, so its rounding error is found whichever operand is larger
    (Knuth). */
-#ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/angles.inl"
-#endif
 DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {
     const V(f) second = V(set)(-4.37113883e-8f), third = V(set)(-1.71512451e-15f);
     V(f) n = V(round)(V(mul)(x, V(set)(0.636619772f)));
     V(f) first = V(fnma)(n, V(set)(1.57079637f), x), w = V(mul)(n, second), r = V(sub)(first, w);
     V(f) back = V(sub)(r, first);
-    V(m) small = V(le)(V(abs)(x), V(set)(DVTI_ANGLE_MOST));
+    uint32_t done = V(mbits)(V(le)(V(abs)(x), V(set)(DVTI_ANGLE_MOST)));
     *low = V(sub)(V(sub)(first, V(sub)(r, back)), V(add)(w, back));
     *low = V(fnma)(n, third, V(add)(*low, V(fnma)(n, second, w)));
     *quarters = V(to_i)(n);
-    if (V(mbits)(small) != 0xffff) {
-        float lanes[3][16];
-        int32_t turns[16];
-        V(store)(lanes[0], x);
-        V(store)(lanes[1], r);
-        V(store)(lanes[2], *low);
-        V(istore)(turns, *quarters);
-        dvti_reduce_angles(lanes[0], lanes[1], lanes[2], turns);
-        r = V(load)(lanes[1]);
-        *low = V(load)(lanes[2]);
-        *quarters = V(iload)(turns);
-    }
+    if (done != 0xffff)
+        V(far_angles)(x, done, &r, low, quarters);
     return r;
 }
 
@@ -23674,7 +23867,17 @@ DVTI_INLINE V(f) V(tan)(V(f) x) {
     return V(select)(V(eq)(x, V(zero)()), x, r);
 }
 
-/* ---- inverses ---- */
+#undef DVTI_ANGLE_MOST
+/* ==== end src/2_core/math/angles.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/arcs.inl ==== */
+/* Inverse trigonometric functions; see basics.inl. */
+
+#ifdef DEVTENSOR_LINES
+#line 2 "src/2_core/math/arcs.inl"
+#endif
 #define DVTI_PI 3.14159274f
 #define DVTI_PI_LOW -8.74227766e-8f
 #define DVTI_HALF_PI 1.57079637f
@@ -23747,15 +23950,15 @@ DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
 #undef DVTI_PI_LOW
 #undef DVTI_HALF_PI
 #undef DVTI_HALF_PI_LOW
-/* ==== end src/3_cpu/simd/angles.inl ==== */
+/* ==== end src/2_core/math/arcs.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/3_cpu/simd/powers.inl ==== */
-/* Functions of two vectors of floats: powers and hypotenuses by way of doubles, and Python's division. */
+/* ==== begin src/2_core/math/powers.inl ==== */
+/* Powers and hypotenuses, by way of doubles. Needs log.inl; see basics.inl. */
 
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/simd/powers.inl"
+#line 2 "src/2_core/math/powers.inl"
 #endif
 #define DVTI_WIDE_STEP(p, x, c) V(dfma)(p, x, V(dset)(c))
 
@@ -23837,7 +24040,18 @@ DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
     return V(select)(infinite, most, r);
 }
 
+#undef DVTI_WIDE_STEP
+/* ==== end src/2_core/math/powers.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 11 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/division.inl ==== */
+/* Python's division of vectors of floats. */
+
 /* The rest does not have b's sign, and is not 0. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/division.inl"
+#endif
 DVTI_INLINE V(m) V(other_side)(V(f) rest, V(f) b) {
     V(m) differ = V(igt)(V(iset)(0), V(ixor)(V(as_i)(rest), V(as_i)(b)));
     return V(mand)(differ, V(ne)(rest, V(zero)()));
@@ -23884,11 +24098,9 @@ DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
     r = V(select)(V(other_side)(rest, b), V(sub)(r, V(set)(1)), r);
     return V(select)(V(eq)(r, V(zero)()), V(sign_bit)(quotient), V(round)(r));
 }
-
-#undef DVTI_WIDE_STEP
-/* ==== end src/3_cpu/simd/powers.inl ==== */
+/* ==== end src/3_cpu/simd/division.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
@@ -24046,40 +24258,24 @@ DVTI_INLINE V(f) V(simple2)(V(f) a, V(f) b, const dvti_loop *loop) {
 
 DVTI_EW1(simple1, V(simple1)(a, loop))
 DVTI_EW2(simple2, V(simple2)(a, b, loop))
-DVTI_EW1(exp, V(exp)(a))
-DVTI_EW1(exp2, V(exp2)(a))
-DVTI_EW1(expm1, V(expm1)(a))
-DVTI_EW1(log, V(log)(a))
-DVTI_EW1(log2, V(log2)(a))
-DVTI_EW1(log10, V(log10)(a))
-DVTI_EW1(log1p, V(log1p)(a))
-DVTI_EW1(sinh, V(sinh)(a))
-DVTI_EW1(cosh, V(cosh)(a))
-DVTI_EW1(tanh, V(tanh)(a))
-DVTI_EW1(sigmoid, V(sigmoid)(a))
-DVTI_EW1(softplus, V(softplus)(a))
-DVTI_EW1(erf, V(erf)(a))
-DVTI_EW1(gelu, V(gelu)(a))
-DVTI_EW1(sin, V(sin)(a))
-DVTI_EW1(cos, V(cos)(a))
-DVTI_EW1(tan, V(tan)(a))
-DVTI_EW1(asin, V(asin)(a))
-DVTI_EW1(acos, V(acos)(a))
-DVTI_EW1(atan, V(atan)(a))
+#define DVTI_ROW(name, files) DVTI_EW1(name, V(name)(a))
+DVTI_FUNCTIONS1(DVTI_ROW)
+#undef DVTI_ROW
+#define DVTI_ROW(name, files) DVTI_EW2(name, V(name)(a, b))
+DVTI_FUNCTIONS2(DVTI_ROW)
+#undef DVTI_ROW
 DVTI_EW2(add, V(add)(a, b))
 DVTI_EW2(sub, V(sub)(a, b))
 DVTI_EW2(mul, V(mul)(a, b))
 DVTI_EW2(floor_div, V(floor_div)(a, b))
 DVTI_EW2(mod, V(mod)(a, b))
-DVTI_EW2(pow, V(pow)(a, b))
-DVTI_EW2(atan2, V(atan2)(a, b))
-DVTI_EW2(hypot, V(hypot)(a, b))
 DVTI_EW3(where, V(select)(V(nonzero)(a), b, c))
 
 static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #define DVTI_ROW(name)                                                                             \
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
+#define DVTI_FUNCTION(name, files) DVTI_ROW(name)
 #define DVTI_QUICK1(name, value)                                                                   \
     case DVTI_OP_##name:                                                                           \
         return V(ew_simple1);
@@ -24089,39 +24285,19 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     switch ((int)op) {
         DVTI_SIMPLE1(DVTI_QUICK1)
         DVTI_SIMPLE2(DVTI_QUICK2)
-        DVTI_ROW(exp)
-        DVTI_ROW(exp2)
-        DVTI_ROW(expm1)
-        DVTI_ROW(log)
-        DVTI_ROW(log2)
-        DVTI_ROW(log10)
-        DVTI_ROW(log1p)
-        DVTI_ROW(sinh)
-        DVTI_ROW(cosh)
-        DVTI_ROW(tanh)
-        DVTI_ROW(sigmoid)
-        DVTI_ROW(softplus)
-        DVTI_ROW(erf)
-        DVTI_ROW(gelu)
-        DVTI_ROW(sin)
-        DVTI_ROW(cos)
-        DVTI_ROW(tan)
-        DVTI_ROW(asin)
-        DVTI_ROW(acos)
-        DVTI_ROW(atan)
+        DVTI_FUNCTIONS1(DVTI_FUNCTION)
+        DVTI_FUNCTIONS2(DVTI_FUNCTION)
         DVTI_ROW(add)
         DVTI_ROW(sub)
         DVTI_ROW(mul)
         DVTI_ROW(floor_div)
         DVTI_ROW(mod)
-        DVTI_ROW(pow)
-        DVTI_ROW(atan2)
-        DVTI_ROW(hypot)
         DVTI_ROW(where)
     default:
         return NULL;
     }
 #undef DVTI_ROW
+#undef DVTI_FUNCTION
 #undef DVTI_QUICK1
 #undef DVTI_QUICK2
 }
@@ -24133,7 +24309,7 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/rows.inl ==== */
 /* Rows of the smaller dtypes to floats and back, as ref_element.c does it. What the vocabulary has no word for is left to the compiler, in
@@ -24232,7 +24408,7 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
 #undef DVTI_LANES
 /* ==== end src/3_cpu/simd/rows.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -25008,7 +25184,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 15 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -25112,7 +25288,7 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
                                                V(conv_correlate)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 16 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -25229,7 +25405,71 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 17 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/2_core/math/box_muller.inl ==== */
+/* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
+
+/* log(x) of normal x > 0, to less than a unit in the last place. Source: the method and coefficients of fdlibm's e_log.c: x = 2^k (1 + f),
+   s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/2_core/math/box_muller.inl"
+#endif
+DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {
+    const V(l) one = V(as_l)(V(dset)(1));
+    V(l) bits = V(as_l)(x);
+    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));
+    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),
+                     V(dset)(4503599627370496. + 1023));
+    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));
+    V(d) f, s, z, w, odd, even, half;
+    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);
+    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);
+    f = V(dsub)(m, V(dset)(1));
+    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));
+    z = V(dmul)(s, s);
+    w = V(dmul)(z, z);
+    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));
+    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));
+    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));
+    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));
+    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));
+    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));
+    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),
+                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));
+    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));
+}
+
+/* Sine and cosine of t, |t| <= pi / 4, to less than a unit in the last place. Source: fdlibm's k_sin.c and k_cos.c. */
+DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {
+    V(d) z = V(dmul)(t, t), p, q;
+    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));
+    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));
+    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));
+    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));
+    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));
+    *sine = V(dfma)(V(dmul)(z, p), t, t);
+    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));
+    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));
+    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));
+    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));
+    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));
+    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));
+}
+
+/* r times the cosine and the sine of 2 pi p / 2^32, p = quarter * 2^30 + rest, |rest| <= 2^29. */
+DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {
+    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));
+    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));
+    V(n) below = V(dge)(quarter, V(dset)(2));
+    V(d) sine, cosine;
+    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);
+    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));
+    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));
+}
+/* ==== end src/2_core/math/box_muller.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -25285,61 +25525,6 @@ DVTI_INLINE V(dd) V(wide)(V(i) w, bool with_sign) {
     r.low = V(dfma)(V(widen_low)(a), upper, V(widen_low)(b));
     r.high = V(dfma)(V(widen_high)(a), upper, V(widen_high)(b));
     return r;
-}
-
-/* log(x) of normal x > 0, to less than a unit in the last place. Source: the method and coefficients of fdlibm's e_log.c: x = 2^k (1 + f),
-   s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). */
-DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {
-    const V(l) one = V(as_l)(V(dset)(1));
-    V(l) bits = V(as_l)(x);
-    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));
-    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),
-                     V(dset)(4503599627370496. + 1023));
-    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));
-    V(d) f, s, z, w, odd, even, half;
-    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);
-    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);
-    f = V(dsub)(m, V(dset)(1));
-    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));
-    z = V(dmul)(s, s);
-    w = V(dmul)(z, z);
-    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));
-    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));
-    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));
-    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));
-    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));
-    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));
-    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),
-                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));
-    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));
-}
-
-/* Sine and cosine of t, |t| <= pi / 4, to less than a unit in the last place. Source: fdlibm's k_sin.c and k_cos.c. */
-DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {
-    V(d) z = V(dmul)(t, t), p, q;
-    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));
-    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));
-    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));
-    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));
-    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));
-    *sine = V(dfma)(V(dmul)(z, p), t, t);
-    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));
-    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));
-    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));
-    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));
-    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));
-    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));
-}
-
-/* r times the cosine and the sine of 2 pi p / 2^32, p = quarter * 2^30 + rest, |rest| <= 2^29. */
-DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {
-    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));
-    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));
-    V(n) below = V(dge)(quarter, V(dset)(2));
-    V(d) sine, cosine;
-    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);
-    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));
-    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));
 }
 
 /* The Box-Muller transform: two normal numbers of 16 pairs of words. */
@@ -25428,7 +25613,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -25588,7 +25773,7 @@ static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, 
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -25908,7 +26093,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -25939,7 +26124,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -26118,7 +26303,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
@@ -26135,7 +26320,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 }
 
 /* ==== begin src/3_cpu/simd/words_end.inl ==== */
-/* Takes words_begin.inl away, and what the parts have defined. */
+/* Takes words_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/3_cpu/simd/words_end.inl"
 #endif
@@ -26168,6 +26353,10 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #undef DVTI_P7
 #undef DVTI_P8
 #undef DVTI_P10
+#undef DVTI_LOG2E
+#undef DVTI_LN2
+#undef DVTI_LN2_HIGH
+#undef DVTI_LN2_LOW
 /* ==== end src/3_cpu/simd/words_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 26 "src/3_cpu/simd/tier_plain.c"
@@ -26720,6 +26909,12 @@ DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_DESCRIBE)
 DVTI_FN char *dvti_cuda_source(dvti_cuda_program program);
 /* The elementwise operation's text from the op table: floating, or integer. */
 DVTI_FN const char *dvti_cuda_op_text(dvti_op op, bool integer);
+/* In float32: the call of our own function, and the files of 2_core/math that it needs; NULL where the op table's text says all. */
+DVTI_FN const char *dvti_cuda_function_text(dvti_op op, const char **files);
+/* For the end of a variant's definitions. The functions of floats in these files of 2_core/math, "exp.inl log.inl", which are called
+   dvti_card_exp and so on; or dvti_exp_below, for families that add exponentials of this dtype. */
+DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
+DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
 /* The function `entry` of the program on this card, compiled and loaded at its first use. */
 DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function,
                                       dvti_cuda_program program, const char *entry,
@@ -29598,7 +29793,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
-/* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
+/* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cuda/jit/dvt_cuda_text.c"
 #endif
@@ -30106,15 +30301,8 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "\n",
-"\n",
 "__device__ inline double dvti_exp_below(double x, double largest) {\n",
 "    return exp(x - largest);\n",
-"}\n",
-"\n",
-"__device__ inline float dvti_exp_below(float x, float largest) {\n",
-"    const float d = x - largest, b = d - x;\n",
-"    const float error = (x - (d - b)) + (-largest - b), e = expf(d);\n",
-"    return e > 0 && d < 0 ? e + e * error : e;\n",
 "}\n",
 "#line 1 \"conv.cu\"\n",
 "\n",
@@ -31221,7 +31409,7 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "\n",
-"#define RESIDENT (sizeof(T) == 8 && !IS_INT && __CUDA_ARCH__ >= 1000 ? 2 : 0)\n",
+"#define RESIDENT (DOUBLES && (sizeof(T) == 4 || __CUDA_ARCH__ >= 1000) ? 2 : 0)\n",
 "\n",
 "#if TILE\n",
 "\n",
@@ -31347,6 +31535,15 @@ static const char *const dvti_cuda_lines[] = {
 "    }\n",
 "}\n",
 "#endif\n",
+"#line 1 \"exp_below.cu\"\n",
+"\n",
+"\n",
+"\n",
+"__device__ inline float dvti_exp_below(float x, float largest) {\n",
+"    const float d = x - largest, b = d - x;\n",
+"    const float error = (x - (d - b)) + (-largest - b), e = dvti_card_exp(d);\n",
+"    return e > 0 && d < 0 ? e + e * error : e;\n",
+"}\n",
 "#line 1 \"fill.cu\"\n",
 "\n",
 "\n",
@@ -32615,6 +32812,7 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "\n",
+"\n",
 "enum { UNIFORM, NORMAL, RANDINT, BERNOULLI, PERMUTATION };\n",
 "enum { PHILOX, THREEFRY, CURAND };\n",
 "\n",
@@ -32657,6 +32855,20 @@ static const char *const dvti_cuda_lines[] = {
 "    out[1] = p.f0 + r * sin(angle);\n",
 "}\n",
 "\n",
+"#if GEN == 0 && DIST == 1 && D == DVT_F32\n",
+"__device__ inline void dvti_normal_pair(const dvti_krandom &p, unsigned first, unsigned second, double *out) {\n",
+"    const unsigned quarter = second + 0x20000000u >> 30;\n",
+"    const double log = dvti_card_dlog_normal(((double)first + 1) * (1.0 / 4294967296.0)), r = p.f1 * sqrt(-2 * log);\n",
+"    dvti_card_dpolar(r, (double)(int)(second - (quarter << 30)), (double)quarter, &out[0], &out[1]);\n",
+"    out[0] = p.f0 + out[0];\n",
+"    out[1] = p.f0 + out[1];\n",
+"}\n",
+"#else\n",
+"__device__ inline void dvti_normal_pair(const dvti_krandom &p, unsigned first, unsigned second, double *out) {\n",
+"    dvti_box_muller(p, ((double)first + 1) * (1.0 / 4294967296.0), (double)second * (1.0 / 4294967296.0), out);\n",
+"}\n",
+"#endif\n",
+"\n",
 "#if GEN == 0 && DIST != 4\n",
 "#define PER (DIST == RANDINT || (D == DVT_F64 && DIST != BERNOULLI) ? 2 : 4)\n",
 "typedef dvti_stored<D>::type dvti_element;\n",
@@ -32679,7 +32891,7 @@ static const char *const dvti_cuda_lines[] = {
 "                        (double)(dvti_both(w, 1) >> 11) * (1.0 / 9007199254740992.0), v);\n",
 "    } else {\n",
 "        for (int k = 0; k < 4; k += 2)\n",
-"            dvti_box_muller(p, ((double)w.w[k] + 1) * (1.0 / 4294967296.0), (double)w.w[k + 1] * (1.0 / 4294967296.0), v + k);\n",
+"            dvti_normal_pair(p, w.w[k], w.w[k + 1], v + k);\n",
 "    }\n",
 "    for (int k = 0; k < PER; k++)\n",
 "        e[k] = dvti_narrow<D>(v[k]);\n",
@@ -33707,6 +33919,752 @@ static const char *const dvti_cuda_lines[] = {
 "        next[threadIdx.x] += sum;\n",
 "    }\n",
 "}\n",
+"#line 1 \"words.cu\"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#define V(name) dvti_card_##name\n",
+"#define DVTI_INLINE __device__ __forceinline__\n",
+"#define FLT_MAX 3.402823466e+38f\n",
+"#define FLT_MIN 1.175494351e-38f\n",
+"#define INFINITY __uint_as_float(0x7f800000)\n",
+"#define NAN __uint_as_float(0x7fc00000)\n",
+"\n",
+"typedef int int32_t;\n",
+"typedef unsigned uint32_t;\n",
+"typedef float V(f);\n",
+"typedef int V(i);\n",
+"typedef bool V(m);\n",
+"typedef double V(d);\n",
+"typedef int64_t V(l);\n",
+"typedef bool V(n);\n",
+"\n",
+"#define DVTI_WORD1(R, name, A, value) DVTI_INLINE V(R) V(name)(V(A) a) { return value; }\n",
+"#define DVTI_WORD2(R, name, A, B, value) DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) { return value; }\n",
+"#define DVTI_WORD3(R, name, A, B, C, value) DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) { return value; }\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(zero)() { return 0; }\n",
+"DVTI_WORD1(f, set, f, a)\n",
+"DVTI_WORD2(f, add, f, f, __fadd_rn(a, b))\n",
+"DVTI_WORD2(f, sub, f, f, __fsub_rn(a, b))\n",
+"DVTI_WORD2(f, mul, f, f, __fmul_rn(a, b))\n",
+"DVTI_WORD2(f, div, f, f, __fdiv_rn(a, b))\n",
+"DVTI_WORD2(f, min, f, f, a < b ? a : b)\n",
+"DVTI_WORD2(f, max, f, f, a > b ? a : b)\n",
+"DVTI_WORD3(f, fma, f, f, f, __fmaf_rn(a, b, c))\n",
+"DVTI_WORD3(f, fnma, f, f, f, __fmaf_rn(-a, b, c))\n",
+"DVTI_WORD1(f, sqrt, f, __fsqrt_rn(a))\n",
+"DVTI_WORD1(f, round, f, rintf(a))\n",
+"DVTI_WORD1(f, trunc, f, truncf(a))\n",
+"DVTI_WORD1(f, abs, f, fabsf(a))\n",
+"DVTI_WORD1(f, neg, f, -a)\n",
+"DVTI_WORD1(i, as_i, f, __float_as_int(a))\n",
+"DVTI_WORD1(f, as_f, i, __int_as_float(a))\n",
+"DVTI_WORD1(i, to_i, f, __float2int_rn(a))\n",
+"DVTI_WORD1(f, to_f, i, __int2float_rn(a))\n",
+"DVTI_WORD2(f, bit_and, f, f, __int_as_float(__float_as_int(a) & __float_as_int(b)))\n",
+"DVTI_WORD2(f, bit_or, f, f, __int_as_float(__float_as_int(a) | __float_as_int(b)))\n",
+"DVTI_WORD2(f, bit_xor, f, f, __int_as_float(__float_as_int(a) ^ __float_as_int(b)))\n",
+"DVTI_WORD2(m, lt, f, f, a < b)\n",
+"DVTI_WORD2(m, le, f, f, a <= b)\n",
+"DVTI_WORD2(m, gt, f, f, a > b)\n",
+"DVTI_WORD2(m, eq, f, f, a == b)\n",
+"DVTI_WORD2(m, ne, f, f, a != b)\n",
+"DVTI_WORD2(m, unord, f, f, a != a || b != b)\n",
+"DVTI_WORD3(f, select, m, f, f, a ? b : c)\n",
+"\n",
+"\n",
+"DVTI_WORD2(m, mand, m, m, a && b)\n",
+"DVTI_WORD2(m, mor, m, m, a || b)\n",
+"DVTI_WORD1(m, mnot, m, !a)\n",
+"DVTI_INLINE uint32_t V(mbits)(V(m) a) { return a ? 0xffff : 0; }\n",
+"\n",
+"\n",
+"DVTI_WORD1(i, iset, i, a)\n",
+"DVTI_WORD2(i, iadd, i, i, (int)((unsigned)a + (unsigned)b))\n",
+"DVTI_WORD2(i, isub, i, i, (int)((unsigned)a - (unsigned)b))\n",
+"DVTI_WORD2(i, iand, i, i, a & b)\n",
+"DVTI_WORD2(i, ishl, i, i, (int)((unsigned)a << b))\n",
+"DVTI_WORD2(i, isar, i, i, a >> b)\n",
+"DVTI_WORD2(m, ieq, i, i, a == b)\n",
+"DVTI_WORD2(m, igt, i, i, a > b)\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {\n",
+"    const int whole = __float2int_rn(n), half = whole >> 1;\n",
+"    return __fmul_rn(__fmul_rn(a, __int_as_float(half + 127 << 23)), __int_as_float(whole - half + 127 << 23));\n",
+"}\n",
+"\n",
+"\n",
+"#define dvti_card_far_angles(x, done, rest, low, quarters) (*(quarters) = dvti_reduce_angle(x, rest, low))\n",
+"\n",
+"\n",
+"DVTI_WORD1(d, dset, d, a)\n",
+"DVTI_WORD2(d, dadd, d, d, __dadd_rn(a, b))\n",
+"DVTI_WORD2(d, dsub, d, d, __dsub_rn(a, b))\n",
+"DVTI_WORD2(d, dmul, d, d, __dmul_rn(a, b))\n",
+"DVTI_WORD2(d, ddiv, d, d, __ddiv_rn(a, b))\n",
+"DVTI_WORD2(d, dmin, d, d, a < b ? a : b)\n",
+"DVTI_WORD2(d, dmax, d, d, a > b ? a : b)\n",
+"DVTI_WORD3(d, dfma, d, d, d, __fma_rn(a, b, c))\n",
+"DVTI_WORD3(d, dfnma, d, d, d, __fma_rn(-a, b, c))\n",
+"DVTI_WORD1(d, dneg, d, -a)\n",
+"DVTI_WORD1(d, dsqrt, d, __dsqrt_rn(a))\n",
+"DVTI_WORD1(d, dround, d, rint(a))\n",
+"DVTI_WORD2(n, deq, d, d, a == b)\n",
+"DVTI_WORD2(n, dgt, d, d, a > b)\n",
+"DVTI_WORD2(n, dge, d, d, a >= b)\n",
+"DVTI_WORD3(d, dselect, n, d, d, a ? b : c)\n",
+"DVTI_WORD2(n, nor, n, n, a || b)\n",
+"DVTI_WORD1(l, as_l, d, __double_as_longlong(a))\n",
+"DVTI_WORD1(d, as_d, l, __longlong_as_double(a))\n",
+"DVTI_WORD1(l, lset, l, a)\n",
+"DVTI_WORD2(l, ladd, l, l, (int64_t)((uint64_t)a + (uint64_t)b))\n",
+"DVTI_WORD2(l, lsub, l, l, (int64_t)((uint64_t)a - (uint64_t)b))\n",
+"DVTI_WORD2(l, land, l, l, a & b)\n",
+"DVTI_WORD2(l, lor, l, l, a | b)\n",
+"DVTI_WORD2(l, lshl, l, i, (int64_t)((uint64_t)a << b))\n",
+"DVTI_WORD2(l, lshr, l, i, (int64_t)((uint64_t)a >> b))\n",
+"\n",
+"DVTI_WORD1(d, widen_low, f, (double)a)\n",
+"DVTI_WORD1(d, widen_high, f, (double)a)\n",
+"DVTI_WORD2(f, narrow, d, d, __double2float_rn(a))\n",
+"\n",
+"DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {\n",
+"    const int whole = __double2int_rn(n), half = whole >> 1;\n",
+"    return __dmul_rn(__dmul_rn(a, __hiloint2double(half + 1023 << 20, 0)), __hiloint2double(whole - half + 1023 << 20, 0));\n",
+"}\n",
+"\n",
+"#undef DVTI_WORD1\n",
+"#undef DVTI_WORD2\n",
+"#undef DVTI_WORD3\n",
+"#line 1 \"words_end.cu\"\n",
+"\n",
+"#undef V\n",
+"#undef dvti_card_far_angles\n",
+"#undef DVTI_INLINE\n",
+"#undef FLT_MAX\n",
+"#undef FLT_MIN\n",
+"#undef INFINITY\n",
+"#undef NAN\n",
+"#undef DVTI_LOG2E\n",
+"#undef DVTI_LN2\n",
+"#undef DVTI_LN2_HIGH\n",
+"#undef DVTI_LN2_LOW\n",
+"#line 1 \"angles.inl\"\n",
+"\n",
+"\n",
+"\n",
+"#define DVTI_ANGLE_MOST 65536.f\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {\n",
+"    const V(f) second = V(set)(-4.37113883e-8f), third = V(set)(-1.71512451e-15f);\n",
+"    V(f) n = V(round)(V(mul)(x, V(set)(0.636619772f)));\n",
+"    V(f) first = V(fnma)(n, V(set)(1.57079637f), x), w = V(mul)(n, second), r = V(sub)(first, w);\n",
+"    V(f) back = V(sub)(r, first);\n",
+"    uint32_t done = V(mbits)(V(le)(V(abs)(x), V(set)(DVTI_ANGLE_MOST)));\n",
+"    *low = V(sub)(V(sub)(first, V(sub)(r, back)), V(add)(w, back));\n",
+"    *low = V(fnma)(n, third, V(add)(*low, V(fnma)(n, second, w)));\n",
+"    *quarters = V(to_i)(n);\n",
+"    if (done != 0xffff)\n",
+"        V(far_angles)(x, done, &r, low, quarters);\n",
+"    return r;\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(sin_poly)(V(f) r, V(f) low, V(f) z) {\n",
+"    V(f) p = DVTI_P2(z, -0.166666538f, 0.00833210163f, -0.000195068467f);\n",
+"    return V(add)(r, V(fma)(V(mul)(r, z), p, low));\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(cos_poly)(V(f) r, V(f) low, V(f) z) {\n",
+"    const V(f) one = V(set)(1), half = V(set)(0.5f);\n",
+"    V(f) p = DVTI_P2(z, 0.0416666456f, -0.00138873013f, 2.44306702e-05f);\n",
+"    V(f) high = V(fnma)(half, z, one), rest = V(fnma)(half, z, V(sub)(one, high));\n",
+"    return V(add)(high, V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest)));\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {\n",
+"    V(f) low, r, z, s, c;\n",
+"    V(i) n;\n",
+"    V(m) even;\n",
+"    r = V(angle_reduce)(x, &low, &n);\n",
+"    n = V(iadd)(n, V(iset)(turn));\n",
+"    z = V(mul)(r, r);\n",
+"    s = V(sin_poly)(r, low, z);\n",
+"    c = V(cos_poly)(r, low, z);\n",
+"    even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));\n",
+"    s = V(select)(even, s, c);\n",
+"    return V(bit_xor)(s, V(as_f)(V(ishl)(V(iand)(n, V(iset)(2)), 30)));\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(sin)(V(f) x) {\n",
+"\n",
+"    return V(select)(V(eq)(x, V(zero)()), x, V(sin_turned)(x, 0));\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(cos)(V(f) x) {\n",
+"    return V(sin_turned)(x, 1);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(tan)(V(f) x) {\n",
+"    V(f) low, r, z, s, c, sign;\n",
+"    V(i) n;\n",
+"    V(m) even;\n",
+"    r = V(angle_reduce)(x, &low, &n);\n",
+"    z = V(mul)(r, r);\n",
+"    s = V(sin_poly)(r, low, z);\n",
+"    c = V(cos_poly)(r, low, z);\n",
+"    even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));\n",
+"    sign = V(as_f)(V(ishl)(n, 31));\n",
+"    r = V(div)(V(select)(even, s, c), V(bit_xor)(sign, V(select)(even, c, s)));\n",
+"    return V(select)(V(eq)(x, V(zero)()), x, r);\n",
+"}\n",
+"\n",
+"#undef DVTI_ANGLE_MOST\n",
+"#line 1 \"arcs.inl\"\n",
+"\n",
+"\n",
+"#define DVTI_PI 3.14159274f\n",
+"#define DVTI_PI_LOW -8.74227766e-8f\n",
+"#define DVTI_HALF_PI 1.57079637f\n",
+"#define DVTI_HALF_PI_LOW -4.37113883e-8f\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(asin_poly)(V(f) s, V(f) z) {\n",
+"    V(f) p = DVTI_P4(z, 0.166667536f, 0.0749525204f, 0.0454760417f, 0.0241520889f, 0.0422118157f);\n",
+"    return V(mul)(V(mul)(s, z), p);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(asin)(V(f) x) {\n",
+"    const V(f) half = V(set)(0.5f);\n",
+"    V(f) a = V(abs)(x), z, s, p, r;\n",
+"    V(m) large = V(gt)(a, half);\n",
+"    z = V(select)(large, V(fnma)(half, a, half), V(mul)(a, a));\n",
+"    s = V(select)(large, V(sqrt)(z), a);\n",
+"    p = V(asin_poly)(s, z);\n",
+"    r = V(fnma)(V(set)(2), p, V(set)(DVTI_HALF_PI_LOW));\n",
+"    r = V(add)(V(fnma)(V(set)(2), s, V(set)(DVTI_HALF_PI)), r);\n",
+"    return V(bit_or)(V(sign_bit)(x), V(select)(large, r, V(add)(s, p)));\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(acos)(V(f) x) {\n",
+"    const V(f) half = V(set)(0.5f), two = V(set)(2);\n",
+"    V(f) a = V(abs)(x), z, s, p, small, r;\n",
+"    V(m) large = V(gt)(a, half), negative = V(lt)(x, V(zero)());\n",
+"    z = V(select)(large, V(fnma)(half, a, half), V(mul)(a, a));\n",
+"    s = V(select)(large, V(sqrt)(z), x);\n",
+"    p = V(asin_poly)(s, z);\n",
+"    small = V(sub)(V(set)(DVTI_HALF_PI), V(sub)(s, V(sub)(V(set)(DVTI_HALF_PI_LOW), p)));\n",
+"    r = V(fnma)(two, s, V(set)(DVTI_PI));\n",
+"    r = V(add)(r, V(fnma)(two, p, V(set)(DVTI_PI_LOW)));\n",
+"    r = V(select)(negative, r, V(mul)(two, V(add)(s, p)));\n",
+"    return V(select)(large, r, small);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(atan_of)(V(f) least, V(f) most, V(m) turned) {\n",
+"    V(f) q = V(div)(least, most), z = V(mul)(q, q), p, r;\n",
+"    p = DVTI_P8(z, -0.333333015f, 0.199986264f, -0.142650917f, 0.109566577f, -0.084164612f,\n",
+"                0.0581781007f, -0.0313945226f, 0.0110290106f, -0.00181872305f);\n",
+"    p = V(mul)(V(mul)(q, z), p);\n",
+"    r = V(sub)(V(set)(DVTI_HALF_PI), V(add)(q, V(sub)(p, V(set)(DVTI_HALF_PI_LOW))));\n",
+"    return V(select)(turned, r, V(add)(q, p));\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(atan)(V(f) x) {\n",
+"    const V(f) one = V(set)(1);\n",
+"    V(f) a = V(abs)(x), r = V(atan_of)(V(min)(one, a), V(max)(one, a), V(gt)(a, one));\n",
+"    return V(bit_or)(V(sign_bit)(x), r);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {\n",
+"    const V(f) most = V(set)(INFINITY);\n",
+"    V(f) a = V(abs)(y), b = V(abs)(x), small = V(min)(a, b), large = V(max)(a, b), r;\n",
+"    V(m) both = V(eq)(small, most), none = V(eq)(large, V(zero)()), left;\n",
+"    small = V(select)(both, V(set)(1), small);\n",
+"    large = V(select)(both, V(set)(1), V(select)(none, V(set)(1), large));\n",
+"    r = V(atan_of)(small, large, V(gt)(a, b));\n",
+"    left = V(igt)(V(iset)(0), V(as_i)(x));\n",
+"    r = V(select)(left, V(sub)(V(set)(DVTI_PI), V(sub)(r, V(set)(DVTI_PI_LOW))), r);\n",
+"    r = V(bit_or)(V(sign_bit)(y), r);\n",
+"    return V(select)(V(unord)(a, b), V(add)(a, b), r);\n",
+"}\n",
+"\n",
+"#undef DVTI_PI\n",
+"#undef DVTI_PI_LOW\n",
+"#undef DVTI_HALF_PI\n",
+"#undef DVTI_HALF_PI_LOW\n",
+"#line 1 \"basics.inl\"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#define DVTI_LOG2E 1.44269504f\n",
+"#define DVTI_LN2 0.693147181f\n",
+"#define DVTI_LN2_HIGH 0.693145752f\n",
+"#define DVTI_LN2_LOW 1.42860677e-6f\n",
+"\n",
+"\n",
+"#define DVTI_P1(x, a, b) V(fma)(V(set)(b), x, V(set)(a))\n",
+"#define DVTI_P2(x, a, b, c) V(fma)(DVTI_P1(x, b, c), x, V(set)(a))\n",
+"#define DVTI_P3(x, a, b, c, d) V(fma)(DVTI_P2(x, b, c, d), x, V(set)(a))\n",
+"#define DVTI_P4(x, a, b, c, d, e) V(fma)(DVTI_P3(x, b, c, d, e), x, V(set)(a))\n",
+"#define DVTI_P5(x, a, b, c, d, e, f) V(fma)(DVTI_P4(x, b, c, d, e, f), x, V(set)(a))\n",
+"#define DVTI_P6(x, a, b, c, d, e, f, g) V(fma)(DVTI_P5(x, b, c, d, e, f, g), x, V(set)(a))\n",
+"#define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))\n",
+"#define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \\\n",
+"    V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))\n",
+"#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \\\n",
+"    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))\n",
+"\n",
+"DVTI_INLINE V(f) V(sign_bit)(V(f) a) {\n",
+"    return V(bit_and)(V(set)(-0.f), a);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {\n",
+"    return V(min)(V(set)(high), V(max)(V(set)(low), a));\n",
+"}\n",
+"#line 1 \"box_muller.inl\"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {\n",
+"    const V(l) one = V(as_l)(V(dset)(1));\n",
+"    V(l) bits = V(as_l)(x);\n",
+"    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));\n",
+"    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),\n",
+"                     V(dset)(4503599627370496. + 1023));\n",
+"    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));\n",
+"    V(d) f, s, z, w, odd, even, half;\n",
+"    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);\n",
+"    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);\n",
+"    f = V(dsub)(m, V(dset)(1));\n",
+"    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));\n",
+"    z = V(dmul)(s, s);\n",
+"    w = V(dmul)(z, z);\n",
+"    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));\n",
+"    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));\n",
+"    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));\n",
+"    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));\n",
+"    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));\n",
+"    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));\n",
+"    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),\n",
+"                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));\n",
+"    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {\n",
+"    V(d) z = V(dmul)(t, t), p, q;\n",
+"    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));\n",
+"    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));\n",
+"    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));\n",
+"    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));\n",
+"    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));\n",
+"    *sine = V(dfma)(V(dmul)(z, p), t, t);\n",
+"    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));\n",
+"    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));\n",
+"    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));\n",
+"    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));\n",
+"    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));\n",
+"    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {\n",
+"    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));\n",
+"    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));\n",
+"    V(n) below = V(dge)(quarter, V(dset)(2));\n",
+"    V(d) sine, cosine;\n",
+"    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);\n",
+"    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));\n",
+"    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));\n",
+"}\n",
+"#line 1 \"erf.inl\"\n",
+"\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(erf)(V(f) x) {\n",
+"    V(f) a = V(min)(V(set)(4), V(abs)(x)), z = V(mul)(a, a), p, q;\n",
+"    q = DVTI_P7(a, 0.000162123542f, -1.12945402f, -0.633471072f, -0.108142354f, 0.0250297245f,\n",
+"                -0.00413679006f, 0.000427353021f, -2.04775679e-05f);\n",
+"    q = V(sub)(V(set)(1), V(exp_normal)(q));\n",
+"    p = DVTI_P6(z, 0.128379166f, -0.376126379f, 0.112837367f, -0.0268617738f, 0.00520721916f,\n",
+"                 -0.000821654685f, 8.69896539e-05f);\n",
+"    p = V(fma)(p, a, a);\n",
+"    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.875f)), p, q));\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(gelu)(V(f) x) {\n",
+"    const V(f) one = V(set)(1), half = V(set)(-0.5f);\n",
+"    V(f) a = V(min)(V(set)(15), V(abs)(x)), square = V(mul)(a, a), tail, n, low, r, e, s, t, p;\n",
+"    tail = V(mul)(V(fma)(a, a, V(neg)(square)), half);\n",
+"    r = V(exp_reduce)(V(mul)(square, half), &n, &low);\n",
+"    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);\n",
+"    e = V(add)(one, V(add)(r, low));\n",
+"    s = V(div)(a, V(add)(V(set)(4), a));\n",
+"    t = V(fma)(V(set)(-2), s, one);\n",
+"    p = DVTI_P10(t, 0.755285144f, 0.607896626f, 0.387137294f, 0.186521575f, 0.0603983514f,\n",
+"                 0.00754261389f, -0.00349221961f, -0.00163548801f, 0.000171859618f, 0.000219286114f,\n",
+"                 -4.50620464e-05f);\n",
+"    p = V(scalef)(V(mul)(V(mul)(p, s), V(fma)(e, tail, e)), n);\n",
+"    return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));\n",
+"}\n",
+"#line 1 \"exp.inl\"\n",
+"\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(exp_poly)(V(f) r) {\n",
+"    return DVTI_P5(r, 0.5f, 0.166666657f, 0.0416662954f, 0.00833349675f, 0.00139446475f,\n",
+"                   0.000197903093f);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(exp_reduce)(V(f) x, V(f) * n, V(f) * low) {\n",
+"    V(f) high, r;\n",
+"    *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));\n",
+"    high = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);\n",
+"    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), high);\n",
+"    *low = V(fnma)(*n, V(set)(DVTI_LN2_LOW), V(sub)(high, r));\n",
+"    return r;\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(scale)(V(f) a, V(f) n) {\n",
+"#if defined(DVTI_HAS_SCALEF)\n",
+"    return V(scalef)(a, n);\n",
+"#else\n",
+"    return V(mul)(a, V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(127)), 23)));\n",
+"#endif\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n) {\n",
+"    V(f) r;\n",
+"    *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));\n",
+"    r = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);\n",
+"    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), r);\n",
+"    return V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1));\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(exp)(V(f) x) {\n",
+"    const V(f) one = V(set)(1);\n",
+"    V(f) n, low, r = V(exp_reduce)(V(within)(x, -150, 150), &n, &low), sum = V(add)(one, r);\n",
+"    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);\n",
+"    low = V(add)(low, V(sub)(r, V(sub)(sum, one)));\n",
+"    return V(scalef)(V(add)(sum, low), n);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(exp_normal)(V(f) x) {\n",
+"    V(f) n, p = V(exp_split)(x, &n);\n",
+"    return V(scale)(p, n);\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(exp2)(V(f) x) {\n",
+"    V(f) y = V(within)(x, -200, 200), n = V(round)(y);\n",
+"    V(f) r = V(mul)(V(sub)(y, n), V(set)(DVTI_LN2));\n",
+"    return V(scalef)(V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1)), n);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(expm1_quarter)(V(f) x) {\n",
+"    V(f) n, low, scale, r = V(exp_reduce)(V(within)(x, -18, 89.6f), &n, &low);\n",
+"    scale = V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(125)), 23));\n",
+"    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);\n",
+"    return V(fma)(scale, low, V(fma)(scale, r, V(sub)(scale, V(set)(0.25f))));\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(expm1)(V(f) x) {\n",
+"    V(f) t = V(mul)(V(set)(4), V(expm1_quarter)(x));\n",
+"    return V(select)(V(lt)(V(abs)(x), V(set)(1e-8f)), x, t);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(sinh)(V(f) x) {\n",
+"    V(f) a = V(abs)(x), h = V(mul)(V(set)(2), V(expm1_quarter)(a)), s;\n",
+"    s = V(div)(V(min)(V(set)(FLT_MAX), h), V(add)(V(add)(h, h), V(set)(1)));\n",
+"    s = V(add)(h, s);\n",
+"    return V(select)(V(lt)(a, V(set)(1e-4f)), x, V(bit_or)(V(sign_bit)(x), s));\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(cosh)(V(f) x) {\n",
+"    V(f) n, p = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n);\n",
+"    V(f) k = V(scalef)(p, V(sub)(n, V(set)(2)));\n",
+"    k = V(add)(k, V(div)(V(set)(0.0625f), k));\n",
+"    return V(add)(k, k);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(tanh)(V(f) x) {\n",
+"    V(f) a = V(min)(V(set)(9.1f), V(abs)(x)), z = V(mul)(a, a), e, p, q;\n",
+"    e = V(add)(V(exp_normal)(V(add)(a, a)), V(set)(1));\n",
+"    q = V(sub)(V(set)(1), V(div)(V(set)(2), e));\n",
+"    p = DVTI_P4(z, -0.333332837f, 0.133314833f, -0.0537427738f, 0.0206480622f, -0.00571406353f);\n",
+"    p = V(fma)(V(mul)(p, z), a, a);\n",
+"    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.625f)), p, q));\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(sigmoid)(V(f) x) {\n",
+"    const V(f) one = V(set)(1);\n",
+"    V(f) e = V(exp)(V(bit_or)(V(set)(-0.f), x));\n",
+"    return V(div)(V(select)(V(lt)(x, V(zero)()), e, one), V(add)(e, one));\n",
+"}\n",
+"#line 1 \"log.inl\"\n",
+"\n",
+"\n",
+"\n",
+"DVTI_INLINE bool V(log_rare)(V(f) x) {\n",
+"    V(i) bits = V(iadd)(V(as_i)(x), V(iset)(0x7f800000));\n",
+"    return V(mbits)(V(igt)(V(iset)(-0x1000000), bits)) != 0xffff;\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(log_split)(V(f) x, V(i) * n) {\n",
+"    V(i) bits = V(as_i)(x);\n",
+"    *n = V(isar)(V(isub)(bits, V(iset)(0x3f3504f3)), 23);\n",
+"    return V(as_f)(V(isub)(bits, V(ishl)(*n, 23)));\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(log_reduce)(V(f) x, bool rare, V(f) * e) {\n",
+"    V(f) less = V(zero)(), m;\n",
+"    V(i) n;\n",
+"    if (rare) {\n",
+"        V(m) tiny = V(lt)(x, V(set)(FLT_MIN));\n",
+"        x = V(select)(tiny, V(mul)(x, V(set)(8388608)), x);\n",
+"        less = V(select)(tiny, V(set)(23), less);\n",
+"    }\n",
+"    m = V(log_split)(x, &n);\n",
+"    *e = V(sub)(V(to_f)(n), less);\n",
+"    return m;\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(log_special)(V(f) x, V(f) result) {\n",
+"    result = V(select)(V(lt)(x, V(set)(INFINITY)), result, x);\n",
+"    result = V(select)(V(lt)(x, V(zero)()), V(set)(NAN), result);\n",
+"    return V(select)(V(eq)(x, V(zero)()), V(set)(-INFINITY), result);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(log_poly)(V(f) f, V(f) f2) {\n",
+"    const V(f) f4 = V(mul)(f2, f2);\n",
+"    V(f) p = V(fma)(V(set)(0.0674681216f), f2, DVTI_P1(f, 0.118881412f, -0.11675743f)), q;\n",
+"    p = V(fma)(p, f2, DVTI_P1(f, 0.142195523f, -0.124055736f));\n",
+"    q = V(fma)(DVTI_P1(f, 0.200021192f, -0.166679963f), f2, DVTI_P1(f, 0.333333135f, -0.250000089f));\n",
+"    p = V(fma)(p, f4, q);\n",
+"    return V(mul)(V(mul)(p, f), f2);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(log_of)(V(f) e, V(f) f) {\n",
+"    V(f) f2 = V(mul)(f, f);\n",
+"    V(f) low = V(fma)(e, V(set)(DVTI_LN2_LOW), V(log_poly)(f, f2));\n",
+"    low = V(fnma)(V(set)(0.5f), f2, low);\n",
+"    return V(fma)(e, V(set)(DVTI_LN2_HIGH), V(add)(f, low));\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(log)(V(f) x) {\n",
+"    bool rare = V(log_rare)(x);\n",
+"    V(f) e, f = V(sub)(V(log_reduce)(x, rare, &e), V(set)(1)), result = V(log_of)(e, f);\n",
+"    return rare ? V(log_special)(x, result) : result;\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(log_base)(V(f) x, float high, float low, float e_high, float e_low) {\n",
+"    bool rare = V(log_rare)(x);\n",
+"    V(f) e, f = V(sub)(V(log_reduce)(x, rare, &e), V(set)(1)), f2 = V(mul)(f, f), small, result;\n",
+"    small = V(fnma)(V(set)(0.5f), f2, V(log_poly)(f, f2));\n",
+"    small = V(fma)(small, V(set)(high), V(fma)(f, V(set)(low), V(mul)(e, V(set)(e_low))));\n",
+"    result = V(fma)(e, V(set)(e_high), V(fma)(f, V(set)(high), small));\n",
+"    return rare ? V(log_special)(x, result) : result;\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(log2)(V(f) x) {\n",
+"    return V(log_base)(x, DVTI_LOG2E, 1.92596299e-8f, 1, 0);\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(log10)(V(f) x) {\n",
+"    return V(log_base)(x, 0.434294492f, -1.01046469e-8f, 0.301025391f, 4.60503907e-6f);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(log1p)(V(f) x) {\n",
+"    const V(f) one = V(set)(1);\n",
+"    V(f) u = V(add)(x, one), back = V(sub)(u, one), f, e, c, result;\n",
+"    bool rare = V(log_rare)(u);\n",
+"    V(i) n;\n",
+"    c = V(add)(V(sub)(one, V(sub)(u, back)), V(sub)(x, back));\n",
+"    f = V(sub)(V(log_split)(u, &n), one);\n",
+"    e = V(to_f)(n);\n",
+"    c = V(mul)(c, V(as_f)(V(isub)(V(iset)(0x3f800000), V(ishl)(n, 23))));\n",
+"    f = V(add)(f, V(select)(V(lt)(x, V(set)(67108864)), c, V(zero)()));\n",
+"    result = V(bit_or)(V(log_of)(e, f), V(sign_bit)(x));\n",
+"    return rare ? V(log_special)(u, result) : result;\n",
+"}\n",
+"#line 1 \"powers.inl\"\n",
+"\n",
+"\n",
+"#define DVTI_WIDE_STEP(p, x, c) V(dfma)(p, x, V(dset)(c))\n",
+"\n",
+"\n",
+"DVTI_INLINE V(d) V(wide_log2)(V(d) a) {\n",
+"    const V(l) root = V(lset)(0x3fe6a09e667f3bcd), digits = V(lset)(0xfffffffffffff);\n",
+"    const V(d) big = V(dset)(4503599627370496. + 1023);\n",
+"    V(l) t = V(ladd)(V(as_l)(a), V(lsub)(V(lset)(0x3ff0000000000000), root));\n",
+"    V(d) n = V(dsub)(V(as_d)(V(lor)(V(lshr)(t, 52), V(lset)(0x4330000000000000))), big);\n",
+"    V(d) f = V(dsub)(V(as_d)(V(ladd)(V(land)(t, digits), root)), V(dset)(1)), p;\n",
+"    V(d) z = V(dmul)(f, f), even, odd;\n",
+"    odd = DVTI_WIDE_STEP(V(dset)(-0.069740655405949453), z, -0.13462915875723169);\n",
+"    odd = DVTI_WIDE_STEP(odd, z, -0.14249861609583486);\n",
+"    odd = DVTI_WIDE_STEP(odd, z, -0.180436753944068);\n",
+"    odd = DVTI_WIDE_STEP(odd, z, -0.24044643343397709);\n",
+"    odd = DVTI_WIDE_STEP(odd, z, -0.36067379313991749);\n",
+"    odd = DVTI_WIDE_STEP(odd, z, -0.72134752032752891);\n",
+"    even = DVTI_WIDE_STEP(V(dset)(0.13251321111863187), z, 0.13027532333502115);\n",
+"    even = DVTI_WIDE_STEP(even, z, 0.16021669427162799);\n",
+"    even = DVTI_WIDE_STEP(even, z, 0.20610712189675004);\n",
+"    even = DVTI_WIDE_STEP(even, z, 0.28853879575135533);\n",
+"    even = DVTI_WIDE_STEP(even, z, 0.48089834880271937);\n",
+"    even = DVTI_WIDE_STEP(even, z, 1.4426950408865746);\n",
+"    p = V(dfma)(odd, f, even);\n",
+"    return V(dfma)(p, f, n);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(d) V(wide_exp2)(V(d) y) {\n",
+"    V(d) n, r, z, even, odd;\n",
+"    y = V(dmin)(V(dset)(200), V(dmax)(V(dset)(-200), y));\n",
+"    n = V(dround)(y);\n",
+"    r = V(dsub)(y, n);\n",
+"    z = V(dmul)(r, r);\n",
+"    odd = DVTI_WIDE_STEP(V(dset)(1.5201899288727922e-05), z, 0.0013333922624769951);\n",
+"    odd = DVTI_WIDE_STEP(odd, z, 0.055504103534242004);\n",
+"    odd = DVTI_WIDE_STEP(odd, z, 0.69314718072843695);\n",
+"    even = DVTI_WIDE_STEP(V(dset)(0.00015469289891380882), z, 0.0096180272575313065);\n",
+"    even = DVTI_WIDE_STEP(even, z, 0.24022651198130499);\n",
+"    even = DVTI_WIDE_STEP(even, z, 0.99999999996168321);\n",
+"    return V(dscalef)(V(dfma)(odd, r, even), n);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(pow_special)(V(f) a, V(f) b, V(f) result) {\n",
+"    const V(f) one = V(set)(1), none = V(zero)(), most = V(set)(INFINITY);\n",
+"    V(f) size = V(abs)(a), half = V(mul)(V(set)(0.5f), b), sign;\n",
+"    V(m) down = V(lt)(b, none), whole = V(eq)(V(trunc)(b), b);\n",
+"    V(m) odd = V(mand)(whole, V(ne)(V(trunc)(half), half));\n",
+"    result = V(select)(V(eq)(size, none), V(select)(down, most, none), result);\n",
+"    result = V(select)(V(eq)(size, most), V(select)(down, none, most), result);\n",
+"    result = V(select)(V(eq)(size, one), one, result);\n",
+"    sign = V(select)(odd, V(sign_bit)(a), none);\n",
+"    result = V(bit_or)(sign, result);\n",
+"    result = V(select)(V(mand)(V(lt)(a, none), V(mand)(V(lt)(size, most), V(mnot)(whole))), V(set)(NAN), result);\n",
+"    result = V(select)(V(unord)(a, b), V(set)(NAN), result);\n",
+"    return V(select)(V(mor)(V(eq)(b, none), V(eq)(a, one)), one, result);\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(pow)(V(f) a, V(f) b) {\n",
+"    V(f) size = V(abs)(a), r;\n",
+"    V(d) low = V(dmul)(V(widen_low)(b), V(wide_log2)(V(widen_low)(size)));\n",
+"    V(d) high = V(dmul)(V(widen_high)(b), V(wide_log2)(V(widen_high)(size)));\n",
+"    r = V(narrow)(V(wide_exp2)(low), V(wide_exp2)(high));\n",
+"    if (V(log_rare)(a) || V(mbits)(V(le)(V(abs)(b), V(set)(FLT_MAX))) != 0xffff)\n",
+"        r = V(pow_special)(a, b, r);\n",
+"    return r;\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(d) V(wide_hypot)(V(d) a, V(d) b) {\n",
+"    return V(dsqrt)(V(dfma)(a, a, V(dmul)(b, b)));\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {\n",
+"    const V(f) most = V(set)(INFINITY);\n",
+"    V(f) r = V(narrow)(V(wide_hypot)(V(widen_low)(a), V(widen_low)(b)),\n",
+"                       V(wide_hypot)(V(widen_high)(a), V(widen_high)(b)));\n",
+"    V(m) infinite = V(mor)(V(eq)(V(abs)(a), most), V(eq)(V(abs)(b), most));\n",
+"    return V(select)(infinite, most, r);\n",
+"}\n",
+"\n",
+"#undef DVTI_WIDE_STEP\n",
+"#line 1 \"quarter_turns.inl\"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"DVTI_INLINE int32_t dvti_quarter_turns(float x, double *rest) {\n",
+"\n",
+"    static const uint32_t digits[] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,\n",
+"                                      0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};\n",
+"    uint32_t bits, m, quarters;\n",
+"    uint64_t high, low, turn;\n",
+"    int skip, word, shift;\n",
+"    memcpy(&bits, &x, sizeof bits);\n",
+"    m = (bits & 0x7fffff) | 0x800000;\n",
+"    skip = (int)(bits >> 23 & 0xff) - 150 + 30;\n",
+"    word = skip >> 5;\n",
+"    shift = skip & 31;\n",
+"    high = (uint64_t)digits[word] << 32 | digits[word + 1];\n",
+"    low = (uint64_t)digits[word + 2] << 32 | digits[word + 3];\n",
+"    if (shift) {\n",
+"        high = high << shift | low >> (64 - shift);\n",
+"        low <<= shift;\n",
+"    }\n",
+"    turn = m * high + ((m * (low >> 32)) >> 32);\n",
+"    quarters = (uint32_t)((turn + ((uint64_t)1 << 61)) >> 62);\n",
+"    turn -= (uint64_t)quarters << 62;\n",
+"    *rest = (double)(int64_t)turn * 3.4061215800304474e-19;\n",
+"    return (int32_t)quarters;\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE int32_t dvti_reduce_angle(float x, float *rest, float *low) {\n",
+"    int32_t quarters;\n",
+"    double r;\n",
+"    if (!(fabsf(x) <= FLT_MAX)) {\n",
+"        *rest = *low = x - x;\n",
+"        return 0;\n",
+"    }\n",
+"    quarters = dvti_quarter_turns(x, &r);\n",
+"    r = x < 0 ? -r : r;\n",
+"    *rest = (float)r;\n",
+"    *low = (float)(r - (double)*rest);\n",
+"    return x < 0 ? -quarters : quarters;\n",
+"}\n",
+"#line 1 \"softplus.inl\"\n",
+"\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(softplus)(V(f) x) {\n",
+"    return V(add)(V(max)(V(zero)(), x), V(log1p)(V(exp)(V(bit_or)(V(set)(-0.f), x))));\n",
+"}\n",
 NULL
 #ifdef DEVTENSOR_LINES
 #line 6 "src/3_cuda/jit/dvt_cuda_text.c"
@@ -33716,6 +34674,25 @@ NULL
 #define DVTI_CUDA_FAMILY_FILE(name, fuse) #name ".cu",
 static const char *const dvti_cuda_files[] = {DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_FAMILY_FILE)};
 #undef DVTI_CUDA_FAMILY_FILE
+
+DVTI_FN const char *dvti_cuda_function_text(dvti_op op, const char **files) {
+    switch ((int)op) {
+#define DVTI_CUDA_FUNCTION1(name, needs)                                                           \
+    case DVTI_OP_##name:                                                                           \
+        *files = needs;                                                                            \
+        return "dvti_card_" #name "(x)";
+#define DVTI_CUDA_FUNCTION2(name, needs)                                                           \
+    case DVTI_OP_##name:                                                                           \
+        *files = needs;                                                                            \
+        return "dvti_card_" #name "(a, b)";
+        DVTI_FUNCTIONS1(DVTI_CUDA_FUNCTION1)
+        DVTI_FUNCTIONS2(DVTI_CUDA_FUNCTION2)
+#undef DVTI_CUDA_FUNCTION1
+#undef DVTI_CUDA_FUNCTION2
+    default:
+        return NULL;
+    }
+}
 
 DVTI_FN const char *dvti_cuda_op_text(dvti_op op, bool integer) {
 #define DVTI_CUDA_TEXT_UNARY(name, rule, f, i, grad, lo, hi, doc) {#f, #i},
@@ -33740,6 +34717,26 @@ static void dvti_cuda_add_file(dvti_text *text, const char *name) {
             break;
         dvti_text_add(text, "%s", dvti_cuda_lines[i]);
     }
+}
+
+DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files) {
+    char name[32];
+    dvti_cuda_add_file(text, "words.cu");
+    dvti_cuda_add_file(text, "basics.inl");
+    while (*files) {
+        size_t length = strcspn(files, " ");
+        snprintf(name, sizeof name, "%.*s", (int)length, files);
+        dvti_cuda_add_file(text, name);
+        files += length + strspn(files + length, " ");
+    }
+    dvti_cuda_add_file(text, "words_end.cu");
+}
+
+DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype) {
+    if (dtype == DVT_F64 || !dvt_dtype_is_float(dtype))
+        return;
+    dvti_cuda_add_functions(text, "exp.inl");
+    dvti_cuda_add_file(text, "exp_below.cu");
 }
 
 static void dvti_cuda_write_source(dvti_cuda_program program, dvti_text *text) {
@@ -34747,7 +35744,9 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
     static const char *const type[] = {"float", "double", "int64_t"};
     dvti_op op = (dvti_op)(variant & 255);
     int compute = (int)(variant >> 8 & 3), k;
-    const char *row = dvti_cuda_op_text(op, compute == DVTI_I64);
+    const char *files = NULL,
+               *own = compute == DVTI_F32 ? dvti_cuda_function_text(op, &files) : NULL;
+    const char *row = own ? own : dvti_cuda_op_text(op, compute == DVTI_I64);
     dvti_text_add(text, "#define T %s\n", type[compute]);
     dvti_text_add(text, "#define IS_INT %d\n", compute == DVTI_I64);
     dvti_text_add(text, "#define F(name) %s\n", compute == DVTI_F32 ? "name##f" : "name");
@@ -34764,11 +35763,15 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define ACROSS %d\n", (int)(variant >> 34 & 7));
     dvti_text_add(text, "#define FLAT %d\n", (int)(variant >> 37 & 1));
     dvti_text_add(text, "#define CONDITION %d\n", op == DVTI_OP_where);
+    dvti_text_add(text, "#define DOUBLES %d\n",
+                  compute == DVTI_F64 || (own && (op == DVTI_OP_pow || op == DVTI_OP_hypot)));
     dvti_text_add(text, "#define TEXT %s\n",
                   row                   ? row
                   : op == DVTI_OP_where ? "a != 0 ? b : c"
                   : op == DVTI_OP_clip  ? "x < low ? low : x > high ? high : x"
                                         : "x");
+    if (own)
+        dvti_cuda_add_functions(text, files);
 }
 
 /* ---- geometry: number 0 is the result, 1.. are the operands ---- */
@@ -35919,6 +36922,8 @@ enum { DVTI_CUDA_PHILOX, DVTI_CUDA_THREEFRY, DVTI_CUDA_CURAND };
 DVTI_FN void dvti_cuda_describe_random(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define D %d\n#define DIST %d\n#define GEN %d\n", (int)(variant & 15),
                   (int)(variant >> 4 & 15), (int)(variant >> 8 & 15));
+    if (variant == ((uint64_t)DVT_F32 | DVTI_CUDA_NORMAL << 4 | DVTI_CUDA_PHILOX << 8))
+        dvti_cuda_add_functions(text, "box_muller.inl");
 }
 
 static int dvti_cuda_distribution(dvti_op op) {
@@ -36196,6 +37201,8 @@ DVTI_FN void dvti_cuda_describe_reduce(uint64_t variant, dvti_text *text) {
                   (int)(variant >> 4 & 15), dvti_cuda_reduce_name((int)(variant >> 8 & 255)));
     dvti_text_add(text, "#define COLUMNS %d\n#define SPLIT %d\n#define WIDE %d\n",
                   (int)(variant >> 16 & 1), (int)(variant >> 17 & 1), (int)(variant >> 18 & 1));
+    if ((variant >> 8 & 255) == DVTI_OP_logsumexp)
+        dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
 }
 
 static dvti_cuda_grid dvti_cuda_reduce_grid(int64_t items) {
@@ -36338,6 +37345,7 @@ DVTI_FN void dvti_cuda_describe_softmax(uint64_t variant, dvti_text *text) {
                   "#define LOGARITHM %d\n#define COLUMNS %d\n#define LONG %d\n#define WIDE %d\n",
                   (int)(variant >> 14 & 1), (int)(variant >> 15 & 1), (int)(variant >> 16 & 1),
                   (int)(variant >> 17 & 1));
+    dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
 }
 
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch) {

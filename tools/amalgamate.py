@@ -17,6 +17,7 @@ SPINE = "devtensor_spine.h"
 HEADER = "devtensor.h"
 KERNELS = "devtensor_kernels.cu.inc"
 KERNEL_FOLDER = "3_cuda/kernels"
+MATH_FOLDER = "2_core/math"  # its functions are pasted for the CPU, and are text for CUDA
 PLATFORM = "1_base/dvt_platform.h"
 PUBLIC_SYSTEM_HEADERS = {"stdbool.h", "stddef.h", "stdint.h"}
 LINES_PER_FILE = 1000
@@ -195,12 +196,13 @@ def kernels(sources):
     """The CUDA files as one C string literal per line: compilers limit the length of a literal, not their number.
     Comments are for readers of src/; the lines keep their numbers, so that errors name the right ones."""
     names = [n for n in sources.all() if n.startswith(KERNEL_FOLDER + "/")]
+    names += [n for n in sources.all() if n.startswith(MATH_FOLDER + "/") and n.endswith(".inl")]
     out = [BANNER.replace("Edit src/", f"Edit src/{KERNEL_FOLDER}/"), SPDX,
            "/* The CUDA source: a table of lines, ended by NULL. "]
     out.append("Include it inside an initialiser. */\n" if names else
                "No kernel has been written yet: it is empty. */\n")
     for name in names:
-        out.append(f'"#line 1 \\"{name[len(KERNEL_FOLDER) + 1:]}\\"\\n",\n')
+        out.append(f'"#line 1 \\"{os.path.basename(name)}\\"\\n",\n')
         for line in code_of(sources.lines(name), strings=True)[:-1]:
             text = line.rstrip().replace("\\", "\\\\").replace('"', '\\"').replace("??", "?\\?")
             out.append(f'"{text}\\n",\n')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the polynomials of src/3_cpu/simd/math.inl and math64.inl and prints their coefficients, lowest order first.
+"""Fits the polynomials of src/2_core/math and of src/3_cpu/simd/math64.inl and prints their coefficients, lowest order first.
 
     tools/fit_math.py [NAME...]       needs mpmath; all of them take a few minutes
 

@@ -14,6 +14,7 @@
 #ifndef DVTI_BACKEND_H
 #define DVTI_BACKEND_H
 #include "2_core/dvt_op_table.h"
+#include "2_core/math/dvt_functions.h"
 
 /* A strided window on a device's memory. */
 typedef struct dvti_view {

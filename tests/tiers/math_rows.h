@@ -1,4 +1,4 @@
-/* The functions of simd/math.inl, what they are in double, and how far from that they may be, in units of the last place. */
+/* The functions of 2_core/math, what they are in double, and how far from that they may be, in units of the last place. */
 #ifndef MATH_ROWS_H
 #define MATH_ROWS_H
 #include <math.h>

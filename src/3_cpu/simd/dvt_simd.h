@@ -165,9 +165,9 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
 DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
 
-/* Of 16 angles those beyond this: x = quarters pi / 2 + rest + low, where an infinite x gives NaN. */
-#define DVTI_ANGLE_MOST 65536.f
-DVTI_FN void dvti_reduce_angles(const float *x, float *rest, float *low, int32_t *quarters);
+/* Of 16 angles those whose bit in `done` is 0: dvti_reduce_angle (2_core/math/quarter_turns.inl). */
+DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, float *low,
+                                int32_t *quarters);
 
 /* Python's division of floats: the reference's, which tiers use for quotients that they cannot round. */
 DVTI_FN float dvti_modf(float a, float b);

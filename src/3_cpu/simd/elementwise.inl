@@ -150,40 +150,24 @@ DVTI_INLINE V(f) V(simple2)(V(f) a, V(f) b, const dvti_loop *loop) {
 
 DVTI_EW1(simple1, V(simple1)(a, loop))
 DVTI_EW2(simple2, V(simple2)(a, b, loop))
-DVTI_EW1(exp, V(exp)(a))
-DVTI_EW1(exp2, V(exp2)(a))
-DVTI_EW1(expm1, V(expm1)(a))
-DVTI_EW1(log, V(log)(a))
-DVTI_EW1(log2, V(log2)(a))
-DVTI_EW1(log10, V(log10)(a))
-DVTI_EW1(log1p, V(log1p)(a))
-DVTI_EW1(sinh, V(sinh)(a))
-DVTI_EW1(cosh, V(cosh)(a))
-DVTI_EW1(tanh, V(tanh)(a))
-DVTI_EW1(sigmoid, V(sigmoid)(a))
-DVTI_EW1(softplus, V(softplus)(a))
-DVTI_EW1(erf, V(erf)(a))
-DVTI_EW1(gelu, V(gelu)(a))
-DVTI_EW1(sin, V(sin)(a))
-DVTI_EW1(cos, V(cos)(a))
-DVTI_EW1(tan, V(tan)(a))
-DVTI_EW1(asin, V(asin)(a))
-DVTI_EW1(acos, V(acos)(a))
-DVTI_EW1(atan, V(atan)(a))
+#define DVTI_ROW(name, files) DVTI_EW1(name, V(name)(a))
+DVTI_FUNCTIONS1(DVTI_ROW)
+#undef DVTI_ROW
+#define DVTI_ROW(name, files) DVTI_EW2(name, V(name)(a, b))
+DVTI_FUNCTIONS2(DVTI_ROW)
+#undef DVTI_ROW
 DVTI_EW2(add, V(add)(a, b))
 DVTI_EW2(sub, V(sub)(a, b))
 DVTI_EW2(mul, V(mul)(a, b))
 DVTI_EW2(floor_div, V(floor_div)(a, b))
 DVTI_EW2(mod, V(mod)(a, b))
-DVTI_EW2(pow, V(pow)(a, b))
-DVTI_EW2(atan2, V(atan2)(a, b))
-DVTI_EW2(hypot, V(hypot)(a, b))
 DVTI_EW3(where, V(select)(V(nonzero)(a), b, c))
 
 static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #define DVTI_ROW(name)                                                                             \
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
+#define DVTI_FUNCTION(name, files) DVTI_ROW(name)
 #define DVTI_QUICK1(name, value)                                                                   \
     case DVTI_OP_##name:                                                                           \
         return V(ew_simple1);
@@ -193,39 +177,19 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     switch ((int)op) {
         DVTI_SIMPLE1(DVTI_QUICK1)
         DVTI_SIMPLE2(DVTI_QUICK2)
-        DVTI_ROW(exp)
-        DVTI_ROW(exp2)
-        DVTI_ROW(expm1)
-        DVTI_ROW(log)
-        DVTI_ROW(log2)
-        DVTI_ROW(log10)
-        DVTI_ROW(log1p)
-        DVTI_ROW(sinh)
-        DVTI_ROW(cosh)
-        DVTI_ROW(tanh)
-        DVTI_ROW(sigmoid)
-        DVTI_ROW(softplus)
-        DVTI_ROW(erf)
-        DVTI_ROW(gelu)
-        DVTI_ROW(sin)
-        DVTI_ROW(cos)
-        DVTI_ROW(tan)
-        DVTI_ROW(asin)
-        DVTI_ROW(acos)
-        DVTI_ROW(atan)
+        DVTI_FUNCTIONS1(DVTI_FUNCTION)
+        DVTI_FUNCTIONS2(DVTI_FUNCTION)
         DVTI_ROW(add)
         DVTI_ROW(sub)
         DVTI_ROW(mul)
         DVTI_ROW(floor_div)
         DVTI_ROW(mod)
-        DVTI_ROW(pow)
-        DVTI_ROW(atan2)
-        DVTI_ROW(hypot)
         DVTI_ROW(where)
     default:
         return NULL;
     }
 #undef DVTI_ROW
+#undef DVTI_FUNCTION
 #undef DVTI_QUICK1
 #undef DVTI_QUICK2
 }

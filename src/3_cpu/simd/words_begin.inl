@@ -46,16 +46,3 @@
     DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
         return value;                                                                              \
     }
-
-/* Polynomials of vectors of floats by Horner's rule, lowest order first. */
-#define DVTI_P1(x, a, b) V(fma)(V(set)(b), x, V(set)(a))
-#define DVTI_P2(x, a, b, c) V(fma)(DVTI_P1(x, b, c), x, V(set)(a))
-#define DVTI_P3(x, a, b, c, d) V(fma)(DVTI_P2(x, b, c, d), x, V(set)(a))
-#define DVTI_P4(x, a, b, c, d, e) V(fma)(DVTI_P3(x, b, c, d, e), x, V(set)(a))
-#define DVTI_P5(x, a, b, c, d, e, f) V(fma)(DVTI_P4(x, b, c, d, e, f), x, V(set)(a))
-#define DVTI_P6(x, a, b, c, d, e, f, g) V(fma)(DVTI_P5(x, b, c, d, e, f, g), x, V(set)(a))
-#define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
-#define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
-    V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
-#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \
-    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))

@@ -1,4 +1,4 @@
-/* Takes words_begin.inl away, and what the parts have defined. */
+/* Takes words_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
 #undef DVTI_PARTS
 #undef DVTI_PART_F
 #undef DVTI_PART_D
@@ -28,3 +28,7 @@
 #undef DVTI_P7
 #undef DVTI_P8
 #undef DVTI_P10
+#undef DVTI_LOG2E
+#undef DVTI_LN2
+#undef DVTI_LN2_HIGH
+#undef DVTI_LN2_LOW

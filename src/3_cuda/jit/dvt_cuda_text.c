@@ -1,4 +1,4 @@
-/* The text of programs: args.h, base.cu, the definitions of a variant, a family's file. */
+/* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
 #include "3_cuda/dvt_cuda.h"
 
 /* Lines; each file begins with its #line. */
@@ -9,6 +9,25 @@ static const char *const dvti_cuda_lines[] = {
 #define DVTI_CUDA_FAMILY_FILE(name, fuse) #name ".cu",
 static const char *const dvti_cuda_files[] = {DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_FAMILY_FILE)};
 #undef DVTI_CUDA_FAMILY_FILE
+
+DVTI_FN const char *dvti_cuda_function_text(dvti_op op, const char **files) {
+    switch ((int)op) {
+#define DVTI_CUDA_FUNCTION1(name, needs)                                                           \
+    case DVTI_OP_##name:                                                                           \
+        *files = needs;                                                                            \
+        return "dvti_card_" #name "(x)";
+#define DVTI_CUDA_FUNCTION2(name, needs)                                                           \
+    case DVTI_OP_##name:                                                                           \
+        *files = needs;                                                                            \
+        return "dvti_card_" #name "(a, b)";
+        DVTI_FUNCTIONS1(DVTI_CUDA_FUNCTION1)
+        DVTI_FUNCTIONS2(DVTI_CUDA_FUNCTION2)
+#undef DVTI_CUDA_FUNCTION1
+#undef DVTI_CUDA_FUNCTION2
+    default:
+        return NULL;
+    }
+}
 
 DVTI_FN const char *dvti_cuda_op_text(dvti_op op, bool integer) {
 #define DVTI_CUDA_TEXT_UNARY(name, rule, f, i, grad, lo, hi, doc) {#f, #i},
@@ -33,6 +52,26 @@ static void dvti_cuda_add_file(dvti_text *text, const char *name) {
             break;
         dvti_text_add(text, "%s", dvti_cuda_lines[i]);
     }
+}
+
+DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files) {
+    char name[32];
+    dvti_cuda_add_file(text, "words.cu");
+    dvti_cuda_add_file(text, "basics.inl");
+    while (*files) {
+        size_t length = strcspn(files, " ");
+        snprintf(name, sizeof name, "%.*s", (int)length, files);
+        dvti_cuda_add_file(text, name);
+        files += length + strspn(files + length, " ");
+    }
+    dvti_cuda_add_file(text, "words_end.cu");
+}
+
+DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype) {
+    if (dtype == DVT_F64 || !dvt_dtype_is_float(dtype))
+        return;
+    dvti_cuda_add_functions(text, "exp.inl");
+    dvti_cuda_add_file(text, "exp_below.cu");
 }
 
 static void dvti_cuda_write_source(dvti_cuda_program program, dvti_text *text) {

@@ -12,8 +12,8 @@
    Variant: T the class to compute in; N_IN, D0 the result's dtype, D1 .. D3 the operands' (ANY: known at run time, for mixtures
    that are rare); N, U; WIDE: 64-bit positions; FLAT: one axis; TILE: a position is a tile of 32 by 32 along the last two axes, N is 1 and U
    is 4; ACROSS: bit k - 1 for an operand k that goes through shared memory.
-   Numerics: the same operations as on the CPU, each rounded (no contraction); the library's functions within their
-   documented errors. in and out may be the same memory: a thread reads its positions before it writes them. */
+   Numerics: the same operations as on the CPU, each rounded (no contraction), and in float the same functions (2_core/math); double has
+   CUDA's, within their documented errors. in and out may be the same memory: a thread reads its positions before it writes them. */
 
 #define ANY 15
 
@@ -264,8 +264,8 @@ __device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_posit
 }
 
 /* Blocks on a processor, 0: the compiler's choice. It keeps float64 on 10.0 to 40 registers, and what a division or a sine needs besides on
-   the stack; two blocks leave 128. */
-#define RESIDENT (sizeof(T) == 8 && !IS_INT && __CUDA_ARCH__ >= 1000 ? 2 : 0)
+   the stack; powers of float in double to 64 everywhere. Two blocks leave 128. */
+#define RESIDENT (DOUBLES && (sizeof(T) == 4 || __CUDA_ARCH__ >= 1000) ? 2 : 0)
 
 #if TILE
 /* An operand that is read across, 32 by 32 elements of it: along its own lines into shared memory, and out of it along the

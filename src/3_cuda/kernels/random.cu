@@ -1,6 +1,7 @@
 /* Random numbers: the words of Philox 4x32-10 and Threefry 2x32-20 as 1_base/dvt_rng.c has them, and what becomes of them as
    3_cpu/ref/ref_random.c has it. Every element is a function of the key and its own position, so the integers, and all that is made of
-   them by exact steps, have the CPU's bits; normal numbers differ where log, sin, cos do.
+   them by exact steps, have the CPU's bits; normal numbers of float come by the CPU's functions, of
+   other dtypes by CUDA's log, sin and cos.
 
    Launch: one thread for each counter (Philox: 4 or 2 elements, stored as one), element (Threefry) or element of a subsequence (cuRAND).
    Compiled without fusing a * b + c; where XLA fuses, so does the text.
@@ -58,6 +59,20 @@ __device__ inline void dvti_box_muller(const dvti_krandom &p, double u, double v
     out[1] = p.f0 + r * sin(angle);
 }
 
+#if GEN == 0 && DIST == 1 && D == DVT_F32 /* the CPU's functions (2_core/math), so its bits */
+__device__ inline void dvti_normal_pair(const dvti_krandom &p, unsigned first, unsigned second, double *out) {
+    const unsigned quarter = second + 0x20000000u >> 30;
+    const double log = dvti_card_dlog_normal(((double)first + 1) * (1.0 / 4294967296.0)), r = p.f1 * sqrt(-2 * log);
+    dvti_card_dpolar(r, (double)(int)(second - (quarter << 30)), (double)quarter, &out[0], &out[1]);
+    out[0] = p.f0 + out[0];
+    out[1] = p.f0 + out[1];
+}
+#else
+__device__ inline void dvti_normal_pair(const dvti_krandom &p, unsigned first, unsigned second, double *out) {
+    dvti_box_muller(p, ((double)first + 1) * (1.0 / 4294967296.0), (double)second * (1.0 / 4294967296.0), out);
+}
+#endif
+
 #if GEN == 0 && DIST != 4
 #define PER (DIST == RANDINT || (D == DVT_F64 && DIST != BERNOULLI) ? 2 : 4)
 typedef dvti_stored<D>::type dvti_element;
@@ -80,7 +95,7 @@ __device__ inline void dvti_draw(const dvti_krandom &p, const dvti_words &w, dvt
                         (double)(dvti_both(w, 1) >> 11) * (1.0 / 9007199254740992.0), v);
     } else {
         for (int k = 0; k < 4; k += 2)
-            dvti_box_muller(p, ((double)w.w[k] + 1) * (1.0 / 4294967296.0), (double)w.w[k + 1] * (1.0 / 4294967296.0), v + k);
+            dvti_normal_pair(p, w.w[k], w.w[k + 1], v + k);
     }
     for (int k = 0; k < PER; k++)
         e[k] = dvti_narrow<D>(v[k]);

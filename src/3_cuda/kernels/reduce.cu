@@ -16,7 +16,7 @@
    and norms are formed in float64 (two double operations per element: hidden behind memory on data-centre cards, and
    for float32 just so on those with few of them). Extremes are compared in the elements' own type. logsumexp keeps a running maximum
    with the sum over it; each group of VEC elements needs one test of the maximum and one exponential per element; for
-   floats of up to 32 bits that is expf with the rounding error of the difference put back (dvti_exp_below).
+   floats of up to 32 bits that is a float's with the rounding error of the difference put back (dvti_exp_below).
 
    Variant: D, OUT dtypes; OP; COLUMNS; SPLIT; WIDE: positions of 64 bits, else 32. */
 

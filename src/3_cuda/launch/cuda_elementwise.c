@@ -17,7 +17,9 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
     static const char *const type[] = {"float", "double", "int64_t"};
     dvti_op op = (dvti_op)(variant & 255);
     int compute = (int)(variant >> 8 & 3), k;
-    const char *row = dvti_cuda_op_text(op, compute == DVTI_I64);
+    const char *files = NULL,
+               *own = compute == DVTI_F32 ? dvti_cuda_function_text(op, &files) : NULL;
+    const char *row = own ? own : dvti_cuda_op_text(op, compute == DVTI_I64);
     dvti_text_add(text, "#define T %s\n", type[compute]);
     dvti_text_add(text, "#define IS_INT %d\n", compute == DVTI_I64);
     dvti_text_add(text, "#define F(name) %s\n", compute == DVTI_F32 ? "name##f" : "name");
@@ -34,11 +36,15 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define ACROSS %d\n", (int)(variant >> 34 & 7));
     dvti_text_add(text, "#define FLAT %d\n", (int)(variant >> 37 & 1));
     dvti_text_add(text, "#define CONDITION %d\n", op == DVTI_OP_where);
+    dvti_text_add(text, "#define DOUBLES %d\n",
+                  compute == DVTI_F64 || (own && (op == DVTI_OP_pow || op == DVTI_OP_hypot)));
     dvti_text_add(text, "#define TEXT %s\n",
                   row                   ? row
                   : op == DVTI_OP_where ? "a != 0 ? b : c"
                   : op == DVTI_OP_clip  ? "x < low ? low : x > high ? high : x"
                                         : "x");
+    if (own)
+        dvti_cuda_add_functions(text, files);
 }
 
 /* ---- geometry: number 0 is the result, 1.. are the operands ---- */

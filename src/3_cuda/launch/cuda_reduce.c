@@ -122,6 +122,8 @@ DVTI_FN void dvti_cuda_describe_reduce(uint64_t variant, dvti_text *text) {
                   (int)(variant >> 4 & 15), dvti_cuda_reduce_name((int)(variant >> 8 & 255)));
     dvti_text_add(text, "#define COLUMNS %d\n#define SPLIT %d\n#define WIDE %d\n",
                   (int)(variant >> 16 & 1), (int)(variant >> 17 & 1), (int)(variant >> 18 & 1));
+    if ((variant >> 8 & 255) == DVTI_OP_logsumexp)
+        dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
 }
 
 static dvti_cuda_grid dvti_cuda_reduce_grid(int64_t items) {

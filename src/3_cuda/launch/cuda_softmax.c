@@ -90,6 +90,7 @@ DVTI_FN void dvti_cuda_describe_softmax(uint64_t variant, dvti_text *text) {
                   "#define LOGARITHM %d\n#define COLUMNS %d\n#define LONG %d\n#define WIDE %d\n",
                   (int)(variant >> 14 & 1), (int)(variant >> 15 & 1), (int)(variant >> 16 & 1),
                   (int)(variant >> 17 & 1));
+    dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
 }
 
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch) {

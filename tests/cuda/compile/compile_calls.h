@@ -52,6 +52,20 @@ static void rows(void) {
         }
 }
 
+/* What has functions of floats that are ours (2_core/math). */
+static void functions(dvt_dtype dtype) {
+    dvt_array *x = filled(DVT_SHAPE(64), dtype);
+#define ROW(name, files) dvt_##name(x);
+    DVTI_FUNCTIONS1(ROW)
+#undef ROW
+#define ROW(name, files) dvt_##name(x, x);
+    DVTI_FUNCTIONS2(ROW)
+#undef ROW
+    dvt_softmax(x, 0);
+    dvt_logsumexp(x, DVT_AXES(0), false);
+    dvt_normal(0, 1, DVT_SHAPE(64), dtype, dvt_cpu());
+}
+
 static void layouts(dvt_dtype dtype) {
     dvt_array *x = filled(DVT_SHAPE(64, 64), dtype), *y = dvt_slice(x, 1, 1, 63, 2);
     dvt_add(x, x);
@@ -312,10 +326,12 @@ static void once(const char *subject, void (*call)(void)) {
 static void compute_some(void) {
     static const dvt_dtype others[] = {DVT_I32, DVT_I64, DVT_U8, DVT_BOOL};
     static const dvt_dtype tensor_core[] = {DVT_F32, DVT_F16, DVT_F64, DVT_BF16};
+    static const dvt_dtype own_functions[] = {DVT_F32, DVT_F16, DVT_BF16};
     int n = full ? 4 : 1, products_of = full ? 4 : 2;
     once("fill", fills);
     once("all_reduce", sums_over_devices);
     once("elementwise", elementwise);
+    by_dtype("functions", functions, own_functions, full ? 3 : 1);
     by_dtype("matmul", products, tensor_core, products_of);
     by_dtype("matmul", products, others, n);
     by_dtype("conv", convolutions, tensor_core, products_of);

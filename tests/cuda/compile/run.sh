@@ -1,7 +1,7 @@
 #!/bin/sh
 # The CUDA kernels compiled for real architectures, with no card (see compile_all.c), and by a second compiler. A process for each
 # architecture, because NVRTC compiles one program at a time; as many at once as there are processors.
-# usage: run.sh [--list] [OPTION...] [ARCHITECTURE...]     the others are those of compile_all
+# usage: run.sh [--list] [OPTION...] [ARCHITECTURE...]     the others are those of compile_all: --only=functions, say
 #   no argument: what `make test` does. Every family's usual program for all eight architectures, with its spills and the size of its
 #     arguments; for 9.0 besides, every family in what chooses its program, and that three operations compile three programs;
 #     clang's CUDA front end on every family's usual program.

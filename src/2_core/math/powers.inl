@@ -1,4 +1,4 @@
-/* Functions of two vectors of floats: powers and hypotenuses by way of doubles, and Python's division. */
+/* Powers and hypotenuses, by way of doubles. Needs log.inl; see basics.inl. */
 
 #define DVTI_WIDE_STEP(p, x, c) V(dfma)(p, x, V(dset)(c))
 
@@ -78,54 +78,6 @@ DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
                        V(wide_hypot)(V(widen_high)(a), V(widen_high)(b)));
     V(m) infinite = V(mor)(V(eq)(V(abs)(a), most), V(eq)(V(abs)(b), most));
     return V(select)(infinite, most, r);
-}
-
-/* The rest does not have b's sign, and is not 0. */
-DVTI_INLINE V(m) V(other_side)(V(f) rest, V(f) b) {
-    V(m) differ = V(igt)(V(iset)(0), V(ixor)(V(as_i)(rest), V(as_i)(b)));
-    return V(mand)(differ, V(ne)(rest, V(zero)()));
-}
-
-/* a - b trunc(a / b), exactly: the quotient is off by 1 at most, and then the rest has the wrong sign. Only for
-   |a / b| <= 2^22 and finite b. */
-DVTI_INLINE V(f) V(remainder)(V(f) a, V(f) b, V(f) quotient) {
-    V(f) rest = V(fnma)(V(trunc)(quotient), b, a);
-    V(f) back = V(add)(rest, V(bit_or)(V(sign_bit)(a), V(abs)(b)));
-    return V(select)(V(other_side)(rest, a), back, rest);
-}
-
-/* Some lane's quotient is too large for that, or no number. */
-DVTI_INLINE bool V(division_rare)(V(f) quotient, V(f) b) {
-    V(m) common = V(mand)(V(le)(V(abs)(quotient), V(set)(4194304)),
-                          V(le)(V(abs)(b), V(set)(FLT_MAX)));
-    return V(mbits)(common) != 0xffff;
-}
-
-static V(f) V(division_by_lanes)(V(f) a, V(f) b, float (*divide)(float, float)) {
-    float lanes[2][16];
-    int k;
-    V(store)(lanes[0], a);
-    V(store)(lanes[1], b);
-    for (k = 0; k < 16; k++)
-        lanes[0][k] = divide(lanes[0][k], lanes[1][k]);
-    return V(load)(lanes[0]);
-}
-
-DVTI_INLINE V(f) V(mod)(V(f) a, V(f) b) {
-    V(f) quotient = V(div)(a, b), rest = V(remainder)(a, b, quotient), r;
-    if (V(division_rare)(quotient, b))
-        return V(division_by_lanes)(a, b, dvti_modf);
-    r = V(select)(V(other_side)(rest, b), V(add)(rest, b), rest);
-    return V(select)(V(eq)(rest, V(zero)()), V(sign_bit)(b), r);
-}
-
-DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
-    V(f) quotient = V(div)(a, b), rest = V(remainder)(a, b, quotient), r;
-    if (V(division_rare)(quotient, b))
-        return V(division_by_lanes)(a, b, dvti_floor_divf);
-    r = V(div)(V(sub)(a, rest), b);
-    r = V(select)(V(other_side)(rest, b), V(sub)(r, V(set)(1)), r);
-    return V(select)(V(eq)(r, V(zero)()), V(sign_bit)(quotient), V(round)(r));
 }
 
 #undef DVTI_WIDE_STEP

@@ -1,0 +1,12 @@
+/* Behind the functions of 2_core/math/: takes away what words.cu has defined, and basics.inl, but the functions. */
+#undef V
+#undef dvti_card_far_angles
+#undef DVTI_INLINE
+#undef FLT_MAX
+#undef FLT_MIN
+#undef INFINITY
+#undef NAN
+#undef DVTI_LOG2E
+#undef DVTI_LN2
+#undef DVTI_LN2_HIGH
+#undef DVTI_LN2_LOW
