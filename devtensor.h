@@ -897,6 +897,9 @@ DVT_API dvt_array *dvt_all(dvt_array *x, dvt_axes axes, bool keepdims); /* bool 
 DVT_API dvt_array *dvt_norm(dvt_array *x, dvt_axes axes, bool keepdims);
 /* log(sum(exp(x))) without overflow. */
 DVT_API dvt_array *dvt_logsumexp(dvt_array *x, dvt_axes axes, bool keepdims);
+/* The sum of all elements so far along one axis; integers give int64. Formed in float64 (int64 for
+   integers), one after the other; on a CPU with the same bits for any number of threads. */
+DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis);
 /* Along one axis, each row with its own maximum subtracted. float. */
 DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis);
 DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
@@ -2035,6 +2038,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_all
 #undef dvt_norm
 #undef dvt_logsumexp
+#undef dvt_cumsum
 #undef dvt_softmax
 #undef dvt_log_softmax
 #undef dvt_matmul
@@ -4982,6 +4986,7 @@ DVTI_FN void dvti_thread_join(dvti_thread thread) {
     O(logsumexp, "log of the sum of exponentials")                                                 \
     O(argmin, "position of the smallest")                                                          \
     O(argmax, "position of the largest")                                                           \
+    O(cumsum, "sum of all so far along an axis")                                                   \
     O(softmax, "exponentials divided by their sum")                                                \
     O(log_softmax, "logarithm of softmax")                                                         \
     O(matmul, "matrix product with batches")                                                       \
@@ -5101,6 +5106,10 @@ typedef enum dvti_kernel {
     DVTI_K_REDUCE,
     /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape. */
     DVTI_K_SOFTMAX,
+    /* op: cumsum. in[0] and out[0] (A, N, B), contiguous: out[a][j][b] is the sum of in[a][0..j][b]; i[0] = 1: of in[a][j..N-1][b]. In
+       float64 or int64, in an order that the shape and the device decide. On cpu() one addition after the other, in chunks of
+       DVTI_SCAN_CHUNK positions from where sums begin: the sum of all chunks before is added to each element of a chunk. */
+    DVTI_K_SCAN,
     /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
        batch axes already broadcast by strides of 0; any strides; one dtype, except that on cpu() int32 may be made of factors of int8 and uint8. Accumulated in float32 for float32, float16,
        bfloat16, float64 for float64, int64 for integers; in an order that the shapes, the strides and the device decide: k ascending
@@ -7227,6 +7236,9 @@ DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads);
 
+DVTI_FN void dvti_cpu_scan(const dvti_launch *launch);
+DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch);
+
 /* One element of a view, converted; the plain way that every family may use. `at` counts elements from view.data. */
 DVTI_FN double dvti_load_f64(const void *data, dvt_dtype dtype, int64_t at);
 DVTI_FN int64_t dvti_load_i64(const void *data, dvt_dtype dtype, int64_t at);
@@ -7266,6 +7278,31 @@ DVTI_FN dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position);
 /* n positions further, not beyond the end of the last axis. */
 DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n);
 #define DVTI_BLOCK 512 /* elements: four operands of 8 bytes stay in the first-level cache */
+
+/* ---- cumulative sums, shared by the reference and the tiers (ref/ref_scan.c) ----
+   A line (a, b) is cut into chunks. Sums run from -0, which adds nothing to any number, -0 included; so does what stands before the first
+   chunk of a line. Where there are several chunks, a first pass forms their sums, and the second begins with those before. */
+#define DVTI_SCAN_CHUNK 4096
+#define DVTI_SCAN_LINES                                                                            \
+    16 /* that are summed side by side: one alone would wait for each addition */
+
+typedef struct dvti_scan {
+    dvti_view in, out;
+    int64_t rows, n, b; /* the extents A, N, B */
+    int64_t chunks,
+        pieces; /* chunks of a line; (chunk, a): pieces of b lines, neighbours as even as can be */
+    bool backwards, totals, floats;
+    void *before; /* double or int64_t [chunk][a][b]; NULL: one chunk a line */
+} dvti_scan;
+
+DVTI_FN dvti_scan dvti_scan_plan(const dvti_launch *launch);
+/* From the first position of a piece in the order of summing: the element's number, and how many positions there are. */
+DVTI_FN int64_t dvti_scan_first(const dvti_scan *scan, int64_t piece, int64_t *positions);
+/* Lines of pieces, by the plain loops: `count` <= DVTI_SCAN_LINES pieces where b is 1; else columns of one piece. */
+DVTI_FN void dvti_scan_pieces(const dvti_scan *scan, int64_t piece, int64_t count);
+DVTI_FN void dvti_scan_columns(const dvti_scan *scan, int64_t piece, int64_t column, int64_t count);
+/* Sums of chunks become the sums of the chunks before. */
+DVTI_FN void dvti_scan_carry(const dvti_scan *scan);
 
 /* ---- the inside of a matrix product, shared by matmul and convolution (ref/ref_gemm.c) ----
    A product is cut into tiles, and the sums of a tile into steps of at most plan.depth terms. For a step both factors stand in
@@ -7551,6 +7588,15 @@ typedef struct dvti_pooling {
 typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, int64_t last_plane);
 #define DVTI_POOL_BUFFER 4096
 
+/* Rows of floats, added one after the other to `sum`; y, if there is one, receives before + sum. sum and before have whole vectors. */
+typedef struct dvti_running {
+    const float *x;
+    float *y;
+    int64_t x_step, y_step, rows, columns;
+    double *sum;
+    const double *before;
+} dvti_running;
+
 typedef struct dvti_simd {
     const char *name;
     /* NULL for an operation that this tier has no loop for. */
@@ -7567,6 +7613,7 @@ typedef struct dvti_simd {
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
+    void (*running)(const dvti_running *rows);
     /* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);
@@ -9768,6 +9815,188 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #ifdef DEVTENSOR_LINES
 #line 42 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cpu/cpu_scan.c ==== */
+/* Cumulative sums: the passes over chunks, threads, and for float32 the tier's kernel. Lines that lie along memory go through it in blocks
+   of 16 x 16, turned in a buffer and back. Source of the two passes: Blelloch, "Prefix Sums and Their Applications", 1990. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/cpu_scan.c"
+#endif
+
+#define DVTI_SCAN_ROWS                                                                             \
+    8 /* of as many columns as a block has, so that sums stay in registers for a while */
+
+typedef struct dvti_scan_job {
+    const dvti_scan *scan;
+    const dvti_simd *simd; /* NULL: the plain loops */
+    int64_t strips;        /* of DVTI_BLOCK columns, of a piece */
+} dvti_scan_job;
+
+/* ---- lines along memory ---- */
+typedef struct dvti_scan_group {
+    const float *x[DVTI_SCAN_LINES];
+    float *y[DVTI_SCAN_LINES];
+    double sum[DVTI_SCAN_LINES], before[DVTI_SCAN_LINES];
+    int64_t positions[DVTI_SCAN_LINES];
+    int64_t whole; /* positions that all lines have, in whole blocks */
+} dvti_scan_group;
+
+static void dvti_scan_open(const dvti_scan *scan, int64_t piece, dvti_scan_group *group) {
+    int64_t k, least = DVTI_SCAN_CHUNK;
+    for (k = 0; k < DVTI_SCAN_LINES; k++) {
+        int64_t first = dvti_scan_first(scan, piece + k, &group->positions[k]);
+        group->x[k] = (const float *)scan->in.data + first;
+        group->y[k] = (float *)scan->out.data + first;
+        group->sum[k] = -0.;
+        group->before[k] =
+            scan->before && !scan->totals ? ((double *)scan->before)[piece + k] : -0.;
+        least = DVTI_MIN(least, group->positions[k]);
+    }
+    group->whole = least / DVTI_SCAN_LINES * DVTI_SCAN_LINES;
+}
+
+/* What whole blocks leave of a line. */
+static void dvti_scan_rest(const dvti_scan *scan, dvti_scan_group *group, int64_t k) {
+    int64_t step = scan->backwards ? -1 : 1, j;
+    double sum = group->sum[k];
+    for (j = group->whole; j < group->positions[k]; j++) {
+        sum += (double)group->x[k][j * step];
+        if (!scan->totals)
+            group->y[k][j * step] = (float)(group->before[k] + sum);
+    }
+    group->sum[k] = sum;
+}
+
+/* Blocks come and go by way of rows that are 16 apart: lines of several chunks are not one distance apart. */
+static void dvti_scan_load(const dvti_simd *simd, const dvti_scan_group *group, int64_t at,
+                           float *x) {
+    float rows[DVTI_SCAN_LINES * DVTI_SCAN_LINES];
+    int k;
+    for (k = 0; k < DVTI_SCAN_LINES; k++)
+        memcpy(rows + k * DVTI_SCAN_LINES, group->x[k] + at, DVTI_SCAN_LINES * sizeof *x);
+    simd->turn(rows, DVTI_SCAN_LINES, x, DVTI_SCAN_LINES);
+}
+
+static void dvti_scan_store(const dvti_simd *simd, const dvti_scan_group *group, int64_t at,
+                            const float *y) {
+    float rows[DVTI_SCAN_LINES * DVTI_SCAN_LINES];
+    int k;
+    simd->turn(y, DVTI_SCAN_LINES, rows, DVTI_SCAN_LINES);
+    for (k = 0; k < DVTI_SCAN_LINES; k++)
+        memcpy(group->y[k] + at, rows + k * DVTI_SCAN_LINES, DVTI_SCAN_LINES * sizeof *y);
+}
+
+static void dvti_scan_group_of(const dvti_scan *scan, const dvti_simd *simd, int64_t piece) {
+    float x[DVTI_SCAN_LINES * DVTI_SCAN_LINES], y[DVTI_SCAN_LINES * DVTI_SCAN_LINES];
+    dvti_scan_group group;
+    dvti_running rows;
+    int64_t j, k;
+    dvti_scan_open(scan, piece, &group);
+    rows.rows = rows.columns = DVTI_SCAN_LINES;
+    rows.sum = group.sum;
+    rows.before = group.before;
+    /* From the other end the last row of a block comes first. */
+    rows.x = scan->backwards ? x + (DVTI_SCAN_LINES - 1) * DVTI_SCAN_LINES : x;
+    rows.y = scan->totals ? NULL : y + (rows.x - x);
+    rows.x_step = rows.y_step = scan->backwards ? -DVTI_SCAN_LINES : DVTI_SCAN_LINES;
+    for (j = 0; j < group.whole; j += DVTI_SCAN_LINES) {
+        int64_t at = scan->backwards ? 1 - j - DVTI_SCAN_LINES : j;
+        dvti_scan_load(simd, &group, at, x);
+        simd->running(&rows);
+        if (!scan->totals)
+            dvti_scan_store(simd, &group, at, y);
+    }
+    for (k = 0; k < DVTI_SCAN_LINES; k++) {
+        dvti_scan_rest(scan, &group, k);
+        if (scan->totals)
+            ((double *)scan->before)[piece + k] = group.sum[k];
+    }
+}
+
+static void dvti_scan_groups(void *user, int64_t begin, int64_t end) {
+    const dvti_scan_job *job = (const dvti_scan_job *)user;
+    for (; begin < end; begin++) {
+        int64_t piece = begin * DVTI_SCAN_LINES;
+        int64_t count = DVTI_MIN(job->scan->pieces - piece, DVTI_SCAN_LINES);
+        if (job->simd && count == DVTI_SCAN_LINES)
+            dvti_scan_group_of(job->scan, job->simd, piece);
+        else
+            dvti_scan_pieces(job->scan, piece, count);
+    }
+}
+
+/* ---- lines side by side ---- */
+static void dvti_scan_strip(const dvti_scan *scan, const dvti_simd *simd, int64_t piece,
+                            int64_t column, int64_t count) {
+    double sum[DVTI_BLOCK], before[DVTI_BLOCK];
+    double *kept = scan->before ? (double *)scan->before + piece * scan->b + column : NULL;
+    int64_t j, k, positions, at = dvti_scan_first(scan, piece, &positions) + column;
+    dvti_running rows;
+    for (k = 0; k < DVTI_BLOCK; k++) {
+        sum[k] = before[k] = -0.;
+        if (k < count && kept && !scan->totals)
+            before[k] = kept[k];
+    }
+    rows.x_step = rows.y_step = scan->backwards ? -scan->b : scan->b;
+    rows.columns = count;
+    rows.sum = sum;
+    rows.before = before;
+    for (j = 0; j < positions; j += DVTI_SCAN_ROWS) {
+        rows.rows = DVTI_MIN(positions - j, DVTI_SCAN_ROWS);
+        rows.x = (const float *)scan->in.data + at + j * rows.x_step;
+        rows.y = scan->totals ? NULL : (float *)scan->out.data + at + j * rows.y_step;
+        simd->running(&rows);
+    }
+    if (scan->totals)
+        memcpy(kept, sum, sizeof *sum * (size_t)count);
+}
+
+static void dvti_scan_strips(void *user, int64_t begin, int64_t end) {
+    const dvti_scan_job *job = (const dvti_scan_job *)user;
+    for (; begin < end; begin++) {
+        int64_t piece = begin / job->strips, column = begin % job->strips * DVTI_BLOCK;
+        int64_t count = DVTI_MIN(job->scan->b - column, DVTI_BLOCK);
+        if (job->simd)
+            dvti_scan_strip(job->scan, job->simd, piece, column, count);
+        else
+            dvti_scan_columns(job->scan, piece, column, count);
+    }
+}
+
+/* ---- the launch ---- */
+static void dvti_scan_pass(const dvti_scan *scan, const dvti_simd *simd) {
+    const double each = simd ? 0.3 : 1.5;
+    dvti_scan_job job;
+    job.scan = scan;
+    job.simd = simd;
+    job.strips = (scan->b - 1) / DVTI_BLOCK + 1;
+    if (scan->b == 1)
+        dvti_parallel_for((scan->pieces - 1) / DVTI_SCAN_LINES + 1,
+                          each * (double)(DVTI_SCAN_LINES * DVTI_MIN(scan->n, DVTI_SCAN_CHUNK)),
+                          dvti_scan_groups, &job);
+    else
+        dvti_parallel_for(
+            scan->pieces * job.strips,
+            each * (double)(DVTI_MIN(scan->b, DVTI_BLOCK) * DVTI_MIN(scan->n, DVTI_SCAN_CHUNK)),
+            dvti_scan_strips, &job);
+}
+
+DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
+    dvti_scan scan = dvti_scan_plan(launch);
+    const dvti_simd *simd = scan.in.dtype == DVT_F32 ? dvti_simd_now() : NULL;
+    if (scan.before) {
+        scan.totals = true;
+        dvti_scan_pass(&scan, simd);
+        dvti_scan_carry(&scan);
+        scan.totals = false;
+    }
+    dvti_scan_pass(&scan, simd);
+}
+
+#undef DVTI_SCAN_ROWS
+/* ==== end src/3_cpu/cpu_scan.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 43 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
 /* softmax and log_softmax by a tier's loop, many rows per call. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
    copied to the stack when they are short enough. */
@@ -9859,7 +10088,7 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
 #undef DVTI_SOFTMAX_COPY
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_transpose.c ==== */
 /* Copies across the order of memory: rows that become columns. A strip of 64 columns is done in blocks of 16 x 16, so that four cache lines
@@ -9981,7 +10210,7 @@ DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_TURN_STRIP
 /* ==== end src/3_cpu/cpu_transpose.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -10032,6 +10261,9 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     case DVTI_K_SOFTMAX:
         dvti_ref_softmax(launch);
         break;
+    case DVTI_K_SCAN:
+        dvti_cpu_scan(launch);
+        break;
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
     case DVTI_K_ONE_HOT:
@@ -10066,6 +10298,8 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
         return DVTI_MAX(dvti_ref_reduce_workspace(launch), dvti_fast_reduce_workspace(launch));
     case DVTI_K_MATMUL:
         return dvti_cpu_matmul_workspace(launch, dvti_cpu_threads(device));
+    case DVTI_K_SCAN:
+        return dvti_scan_workspace(launch);
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
         return dvti_ref_index_workspace(launch);
@@ -10169,7 +10403,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -10649,7 +10883,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -10782,7 +11016,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -11519,7 +11753,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -11678,7 +11912,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -12128,7 +12362,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -12214,7 +12448,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -13039,7 +13273,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -13256,7 +13490,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -13471,7 +13705,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -13563,7 +13797,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -13919,7 +14153,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -14270,7 +14504,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -14716,7 +14950,179 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/ref/ref_scan.c ==== */
+/* Cumulative sums by plain loops, for every dtype, and the plan that the tiers' way (cpu_scan.c) follows too. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/ref/ref_scan.c"
+#endif
+
+static int64_t dvti_scan_chunks(int64_t n) {
+    return (n - 1) / DVTI_SCAN_CHUNK + 1;
+}
+
+DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch) {
+    const int64_t *dim = launch->out[0].dim;
+    int64_t chunks = dvti_scan_chunks(dim[1]);
+    return chunks > 1 ? dim[0] * chunks * dim[2] * 8 : 0;
+}
+
+DVTI_FN dvti_scan dvti_scan_plan(const dvti_launch *launch) {
+    dvti_scan scan;
+    scan.in = launch->in[0];
+    scan.out = launch->out[0];
+    scan.n = scan.out.dim[1];
+    scan.b = scan.out.dim[2];
+    scan.chunks = dvti_scan_chunks(scan.n);
+    scan.rows = scan.out.dim[0];
+    scan.pieces = scan.rows * scan.chunks;
+    scan.backwards = launch->i[0] != 0;
+    scan.totals = false;
+    scan.floats = launch->compute != DVTI_I64;
+    scan.before = scan.chunks > 1 ? launch->workspace : NULL;
+    return scan;
+}
+
+DVTI_FN int64_t dvti_scan_first(const dvti_scan *scan, int64_t piece, int64_t *positions) {
+    int64_t a = piece % scan->rows, at = piece / scan->rows * DVTI_SCAN_CHUNK;
+    *positions = DVTI_MIN(scan->n - at, DVTI_SCAN_CHUNK);
+    return (a * scan->n + (scan->backwards ? scan->n - 1 - at : at)) * scan->b;
+}
+
+static const void *dvti_scan_at(const dvti_view *view, int64_t at) {
+    return (const char *)view->data + at * dvt_dtype_size(view->dtype);
+}
+
+/* ---- float64 and int64 ---- */
+/* x (rows, columns) becomes the running sums, each plus what stands before; sum goes on. */
+#define DVTI_DEFINE_RUNNING(name, T, U)                                                            \
+    static void name(T *x, int64_t rows, int64_t columns, T *sum, const T *before) {               \
+        int64_t r, c;                                                                              \
+        if (columns == 1) { /* a single line's sum stays in a register */                          \
+            T own = *sum;                                                                          \
+            for (r = 0; r < rows; r++) {                                                           \
+                own = (T)((U)own + (U)x[r]);                                                       \
+                x[r] = (T)((U)own + (U)*before);                                                   \
+            }                                                                                      \
+            *sum = own;                                                                            \
+            return;                                                                                \
+        }                                                                                          \
+        for (r = 0; r < rows; r++, x += columns)                                                   \
+            for (c = 0; c < columns; c++) {                                                        \
+                sum[c] = (T)((U)sum[c] + (U)x[c]);                                                 \
+                x[c] = (T)((U)sum[c] + (U)before[c]);                                              \
+            }                                                                                      \
+    }
+DVTI_DEFINE_RUNNING(dvti_running_f64, double, double)
+DVTI_DEFINE_RUNNING(dvti_running_i64, int64_t, uint64_t)
+#undef DVTI_DEFINE_RUNNING
+
+/* Lines where b is 1: a block holds some positions of all of them, turned so that the lines lie side by side. */
+#define DVTI_DEFINE_PIECES(name, T, zero, load, store, running)                                    \
+    static void name(const dvti_scan *scan, int64_t piece, int64_t count) {                        \
+        T x[DVTI_BLOCK], line[DVTI_BLOCK], sum[DVTI_SCAN_LINES], before[DVTI_SCAN_LINES];          \
+        int64_t first[DVTI_SCAN_LINES], positions[DVTI_SCAN_LINES];                                \
+        int64_t at, k, j, n, most = 0, step = scan->backwards ? -1 : 1, rows = DVTI_BLOCK / count; \
+        for (k = 0; k < count; k++) {                                                              \
+            first[k] = dvti_scan_first(scan, piece + k, &positions[k]);                            \
+            most = DVTI_MAX(most, positions[k]);                                                   \
+            sum[k] = zero;                                                                         \
+            before[k] = scan->before && !scan->totals ? ((T *)scan->before)[piece + k] : zero;     \
+        }                                                                                          \
+        for (at = 0; at < most; at += rows) {                                                      \
+            for (k = 0; k < count; k++) {                                                          \
+                n = DVTI_MIN(positions[k] - at, rows);                                             \
+                if (n > 0)                                                                         \
+                    load(dvti_scan_at(&scan->in, first[k] + at * step), scan->in.dtype, step, n,   \
+                         line);                                                                    \
+                for (j = 0; j < rows; j++)                                                         \
+                    x[j * count + k] = j < n ? line[j] : zero;                                     \
+            }                                                                                      \
+            running(x, rows, count, sum, before);                                                  \
+            for (k = 0; k < count && !scan->totals; k++) {                                         \
+                n = DVTI_MIN(positions[k] - at, rows);                                             \
+                for (j = 0; j < n; j++)                                                            \
+                    line[j] = x[j * count + k];                                                    \
+                if (n > 0)                                                                         \
+                    store((void *)dvti_scan_at(&scan->out, first[k] + at * step), scan->out.dtype, \
+                          step, n, line);                                                          \
+            }                                                                                      \
+        }                                                                                          \
+        for (k = 0; k < count && scan->totals; k++)                                                \
+            ((T *)scan->before)[piece + k] = sum[k];                                               \
+    }
+DVTI_DEFINE_PIECES(dvti_pieces_f64, double, -0., dvti_load_row_f64, dvti_store_row_f64,
+                   dvti_running_f64)
+DVTI_DEFINE_PIECES(dvti_pieces_i64, int64_t, 0, dvti_load_row_i64, dvti_store_row_i64,
+                   dvti_running_i64)
+#undef DVTI_DEFINE_PIECES
+
+/* Columns of one piece, at most DVTI_BLOCK. */
+#define DVTI_DEFINE_COLUMNS(name, T, zero, load, store, running)                                   \
+    static void name(const dvti_scan *scan, int64_t piece, int64_t column, int64_t count) {        \
+        T x[DVTI_BLOCK], sum[DVTI_BLOCK], before[DVTI_BLOCK];                                      \
+        int64_t j, k, positions, at = dvti_scan_first(scan, piece, &positions) + column;           \
+        T *kept = scan->before ? (T *)scan->before + piece * scan->b + column : NULL;              \
+        for (k = 0; k < count; k++) {                                                              \
+            sum[k] = zero;                                                                         \
+            before[k] = kept && !scan->totals ? kept[k] : zero;                                    \
+        }                                                                                          \
+        for (j = 0; j < positions; j++) {                                                          \
+            load(dvti_scan_at(&scan->in, at), scan->in.dtype, 1, count, x);                        \
+            running(x, 1, count, sum, before);                                                     \
+            if (!scan->totals)                                                                     \
+                store((void *)dvti_scan_at(&scan->out, at), scan->out.dtype, 1, count, x);         \
+            at += scan->backwards ? -scan->b : scan->b;                                            \
+        }                                                                                          \
+        if (scan->totals)                                                                          \
+            memcpy(kept, sum, sizeof *sum *(size_t)count);                                         \
+    }
+DVTI_DEFINE_COLUMNS(dvti_columns_f64, double, -0., dvti_load_row_f64, dvti_store_row_f64,
+                    dvti_running_f64)
+DVTI_DEFINE_COLUMNS(dvti_columns_i64, int64_t, 0, dvti_load_row_i64, dvti_store_row_i64,
+                    dvti_running_i64)
+#undef DVTI_DEFINE_COLUMNS
+
+DVTI_FN void dvti_scan_pieces(const dvti_scan *scan, int64_t piece, int64_t count) {
+    if (scan->floats)
+        dvti_pieces_f64(scan, piece, count);
+    else
+        dvti_pieces_i64(scan, piece, count);
+}
+
+DVTI_FN void dvti_scan_columns(const dvti_scan *scan, int64_t piece, int64_t column,
+                               int64_t count) {
+    if (scan->floats)
+        dvti_columns_f64(scan, piece, column, count);
+    else
+        dvti_columns_i64(scan, piece, column, count);
+}
+
+/* ---- from chunk to chunk ---- */
+#define DVTI_CARRY(T, U, zero)                                                                     \
+    for (line = 0; line < lines; line++) {                                                         \
+        T *at = (T *)scan->before + line, sum = zero, own;                                         \
+        for (k = 0; k < scan->chunks; k++, at += lines) {                                          \
+            own = *at;                                                                             \
+            *at = sum;                                                                             \
+            sum = (T)((U)sum + (U)own);                                                            \
+        }                                                                                          \
+    }
+
+DVTI_FN void dvti_scan_carry(const dvti_scan *scan) {
+    int64_t line, k, lines = scan->rows * scan->b;
+    if (scan->floats) {
+        DVTI_CARRY(double, double, -0.)
+    } else {
+        DVTI_CARRY(int64_t, uint64_t, 0)
+    }
+}
+
+#undef DVTI_CARRY
+/* ==== end src/3_cpu/ref/ref_scan.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -14797,7 +15203,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
@@ -14876,7 +15282,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -15027,7 +15433,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -18687,10 +19093,44 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 #ifdef DEVTENSOR_LINES
 #line 23 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/scan.inl ==== */
+/* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
+   no addition waits for its neighbour; lines that lie along memory are turned first (cpu_scan.c). */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/scan.inl"
+#endif
+static void V(running)(const dvti_running *p) {
+    int64_t c, r;
+    for (c = 0; c < p->columns; c += 16) {
+        const int64_t n = p->columns - c;
+        V(d) low = V(dload)(p->sum + c), high = V(dload)(p->sum + c + 8);
+        const V(d) before_low = V(dload)(p->before + c), before_high = V(dload)(p->before + c + 8);
+        for (r = 0; r < p->rows; r++) {
+            const float *x = p->x + r * p->x_step + c;
+            const V(f) v = n < 16 ? V(load_n)(x, n) : V(load)(x);
+            low = V(dadd)(low, V(widen_low)(v));
+            high = V(dadd)(high, V(widen_high)(v));
+            if (p->y) {
+                float *y = p->y + r * p->y_step + c;
+                const V(f) w = V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high));
+                if (n < 16)
+                    V(store_n)(y, n, w);
+                else
+                    V(store)(y, w);
+            }
+        }
+        V(dstore)(p->sum + c, low);
+        V(dstore)(p->sum + c + 8, high);
+    }
+}
+/* ==== end src/3_cpu/simd/scan.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 24 "src/3_cpu/simd/tier.inl"
+#endif
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool),
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(running),
     V(load_row),       V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -18752,7 +19192,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -22411,10 +22851,44 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 #ifdef DEVTENSOR_LINES
 #line 23 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/scan.inl ==== */
+/* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
+   no addition waits for its neighbour; lines that lie along memory are turned first (cpu_scan.c). */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/scan.inl"
+#endif
+static void V(running)(const dvti_running *p) {
+    int64_t c, r;
+    for (c = 0; c < p->columns; c += 16) {
+        const int64_t n = p->columns - c;
+        V(d) low = V(dload)(p->sum + c), high = V(dload)(p->sum + c + 8);
+        const V(d) before_low = V(dload)(p->before + c), before_high = V(dload)(p->before + c + 8);
+        for (r = 0; r < p->rows; r++) {
+            const float *x = p->x + r * p->x_step + c;
+            const V(f) v = n < 16 ? V(load_n)(x, n) : V(load)(x);
+            low = V(dadd)(low, V(widen_low)(v));
+            high = V(dadd)(high, V(widen_high)(v));
+            if (p->y) {
+                float *y = p->y + r * p->y_step + c;
+                const V(f) w = V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high));
+                if (n < 16)
+                    V(store_n)(y, n, w);
+                else
+                    V(store)(y, w);
+            }
+        }
+        V(dstore)(p->sum + c, low);
+        V(dstore)(p->sum + c + 8, high);
+    }
+}
+/* ==== end src/3_cpu/simd/scan.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 24 "src/3_cpu/simd/tier.inl"
+#endif
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool),
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(running),
     V(load_row),       V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -22476,7 +22950,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -26305,10 +26779,44 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 #ifdef DEVTENSOR_LINES
 #line 23 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/scan.inl ==== */
+/* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
+   no addition waits for its neighbour; lines that lie along memory are turned first (cpu_scan.c). */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/scan.inl"
+#endif
+static void V(running)(const dvti_running *p) {
+    int64_t c, r;
+    for (c = 0; c < p->columns; c += 16) {
+        const int64_t n = p->columns - c;
+        V(d) low = V(dload)(p->sum + c), high = V(dload)(p->sum + c + 8);
+        const V(d) before_low = V(dload)(p->before + c), before_high = V(dload)(p->before + c + 8);
+        for (r = 0; r < p->rows; r++) {
+            const float *x = p->x + r * p->x_step + c;
+            const V(f) v = n < 16 ? V(load_n)(x, n) : V(load)(x);
+            low = V(dadd)(low, V(widen_low)(v));
+            high = V(dadd)(high, V(widen_high)(v));
+            if (p->y) {
+                float *y = p->y + r * p->y_step + c;
+                const V(f) w = V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high));
+                if (n < 16)
+                    V(store_n)(y, n, w);
+                else
+                    V(store)(y, w);
+            }
+        }
+        V(dstore)(p->sum + c, low);
+        V(dstore)(p->sum + c + 8, high);
+    }
+}
+/* ==== end src/3_cpu/simd/scan.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 24 "src/3_cpu/simd/tier.inl"
+#endif
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool),
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(running),
     V(load_row),       V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -26370,7 +26878,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -26384,7 +26892,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -26453,7 +26961,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -26706,6 +27214,15 @@ typedef struct dvti_ksoftmax {
     int64_t vector; /* rows are contiguous, of whole groups of 16 bytes, and aligned */
 } dvti_ksoftmax;
 
+/* scan.cu */
+typedef struct dvti_kscan {
+    const void *in;
+    void *out, *before;    /* before: (chunks, lines), when chunks > 1 */
+    int64_t n, b, lines;   /* of (A, N, B); lines: A * B */
+    int64_t chunk, chunks; /* positions of a chunk, chunks of a line */
+    int64_t backwards;
+} dvti_kscan;
+
 /* matmul.cu, matmul_mma.cu */
 typedef struct dvti_kmatmul {
     const void *a, *b;
@@ -26875,6 +27392,7 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
     X(elementwise, false)                                                                          \
     X(reduce, false)                                                                               \
     X(softmax, false)                                                                              \
+    X(scan, false)                                                                                 \
     X(matmul, true)                                                                                \
     X(matmul_mma, true)                                                                            \
     X(conv, true)                                                                                  \
@@ -26961,6 +27479,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch);
@@ -26969,6 +27488,7 @@ DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launc
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 /* The bytes of workspace that the launch is to have. */
 DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
@@ -27169,7 +27689,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -27388,7 +27908,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -27534,7 +28054,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -27599,7 +28119,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -28079,7 +28599,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -28242,7 +28762,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -28433,7 +28953,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -28468,7 +28988,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -28679,7 +29199,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -28955,7 +29475,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -29176,7 +29696,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -29395,7 +29915,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -29476,7 +29996,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -29790,7 +30310,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
@@ -29932,6 +30452,15 @@ static const char *const dvti_cuda_lines[] = {
 "    int64_t groups;\n",
 "    int64_t vector;\n",
 "} dvti_ksoftmax;\n",
+"\n",
+"\n",
+"typedef struct dvti_kscan {\n",
+"    const void *in;\n",
+"    void *out, *before;\n",
+"    int64_t n, b, lines;\n",
+"    int64_t chunk, chunks;\n",
+"    int64_t backwards;\n",
+"} dvti_kscan;\n",
 "\n",
 "\n",
 "typedef struct dvti_kmatmul {\n",
@@ -33564,6 +34093,160 @@ static const char *const dvti_cuda_lines[] = {
 "    }\n",
 "}\n",
 "#endif\n",
+"#line 1 \"scan.cu\"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"template <bool, class A, class B> struct dvti_either { typedef A type; };\n",
+"template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };\n",
+"\n",
+"typedef dvti_either<DVTI_IS_FLOAT(OUT), double, int64_t>::type dvti_sum;\n",
+"\n",
+"#define EACH 4\n",
+"#define ROUND (256 * EACH)\n",
+"\n",
+"__device__ inline double dvti_plus(double a, double b) {\n",
+"    return a + b;\n",
+"}\n",
+"\n",
+"__device__ inline int64_t dvti_plus(int64_t a, int64_t b) {\n",
+"    return (int64_t)((uint64_t)a + (uint64_t)b);\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline dvti_sum dvti_nothing() {\n",
+"    return DVTI_IS_FLOAT(OUT) ? (dvti_sum)-0.0 : (dvti_sum)0;\n",
+"}\n",
+"\n",
+"\n",
+"__device__ inline int64_t dvti_place(const dvti_kscan &p, int64_t a, int64_t at, int64_t b) {\n",
+"    return (a * p.n + (p.backwards ? p.n - 1 - at : at)) * p.b + b;\n",
+"}\n",
+"\n",
+"#if COLUMNS\n",
+"\n",
+"\n",
+"template <bool APPLY> __device__ inline void dvti_columns(const dvti_kscan &p) {\n",
+"    for (int64_t i = dvti_thread(); i < p.lines * p.chunks; i += dvti_threads()) {\n",
+"        const int64_t chunk = dvti_quotient(i, p.lines), line = i - chunk * p.lines, a = dvti_quotient(line, p.b), b = line - a * p.b;\n",
+"        const int64_t begin = chunk * p.chunk, end = begin + p.chunk < p.n ? begin + p.chunk : p.n;\n",
+"        const dvti_sum start = APPLY && p.chunks > 1 ? ((dvti_sum *)p.before)[i] : dvti_nothing();\n",
+"        dvti_sum sum = dvti_nothing();\n",
+"        for (int64_t at = begin; at < end; at++) {\n",
+"            const int64_t place = dvti_place(p, a, at, b);\n",
+"            sum = dvti_plus(sum, dvti_load<D, dvti_sum>(p.in, place));\n",
+"            if (APPLY)\n",
+"                dvti_store<OUT>(p.out, place, dvti_plus(start, sum));\n",
+"        }\n",
+"        if (!APPLY)\n",
+"            ((dvti_sum *)p.before)[i] = sum;\n",
+"    }\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_scan_totals(const dvti_kscan p) {\n",
+"    dvti_columns<false>(p);\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_scan_apply(const dvti_kscan p) {\n",
+"    dvti_columns<true>(p);\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_scan_starts(const dvti_kscan p) {\n",
+"    for (int64_t line = dvti_thread(); line < p.lines; line += dvti_threads()) {\n",
+"        dvti_sum sum = dvti_nothing();\n",
+"        for (int64_t chunk = 0; chunk < p.chunks; chunk++) {\n",
+"            dvti_sum *at = (dvti_sum *)p.before + chunk * p.lines + line;\n",
+"            const dvti_sum own = *at;\n",
+"            *at = sum;\n",
+"            sum = dvti_plus(sum, own);\n",
+"        }\n",
+"    }\n",
+"}\n",
+"\n",
+"#else\n",
+"\n",
+"\n",
+"__device__ inline dvti_sum dvti_before(dvti_sum own, dvti_sum &carry) {\n",
+"    __shared__ dvti_sum warps[8];\n",
+"    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;\n",
+"    dvti_sum sum = own;\n",
+"    for (int step = 1; step < 32; step *= 2) {\n",
+"        const dvti_sum other = __shfl_up_sync(0xffffffffu, sum, step);\n",
+"        sum = lane >= step ? dvti_plus(other, sum) : sum;\n",
+"    }\n",
+"    if (lane == 31)\n",
+"        warps[warp] = sum;\n",
+"    const dvti_sum left = __shfl_up_sync(0xffffffffu, sum, 1);\n",
+"    __syncthreads();\n",
+"    dvti_sum before = carry;\n",
+"    for (int k = 0; k < 8; k++) {\n",
+"        before = k < warp ? dvti_plus(before, warps[k]) : before;\n",
+"        carry = dvti_plus(carry, warps[k]);\n",
+"    }\n",
+"    __syncthreads();\n",
+"    return lane ? dvti_plus(before, left) : before;\n",
+"}\n",
+"\n",
+"\n",
+"template <bool APPLY> __device__ inline void dvti_rows(const dvti_kscan &p) {\n",
+"    for (int64_t i = blockIdx.x; i < p.lines * p.chunks; i += gridDim.x) {\n",
+"        const int64_t chunk = dvti_quotient(i, p.lines), row = i - chunk * p.lines;\n",
+"        const int64_t begin = chunk * p.chunk, end = begin + p.chunk < p.n ? begin + p.chunk : p.n;\n",
+"        dvti_sum carry = APPLY && p.chunks > 1 ? ((dvti_sum *)p.before)[i] : dvti_nothing();\n",
+"        for (int64_t base = begin; base < end; base += ROUND) {\n",
+"            const int64_t first = base + (int64_t)threadIdx.x * EACH;\n",
+"            dvti_sum x[EACH];\n",
+"#pragma unroll\n",
+"            for (int k = 0; k < EACH; k++) {\n",
+"                x[k] = first + k < end ? dvti_load<D, dvti_sum>(p.in, dvti_place(p, row, first + k, 0)) : dvti_nothing();\n",
+"                if (k > 0)\n",
+"                    x[k] = dvti_plus(x[k - 1], x[k]);\n",
+"            }\n",
+"            const dvti_sum before = dvti_before(x[EACH - 1], carry);\n",
+"#pragma unroll\n",
+"            for (int k = 0; APPLY && k < EACH; k++)\n",
+"                if (first + k < end)\n",
+"                    dvti_store<OUT>(p.out, dvti_place(p, row, first + k, 0), dvti_plus(before, x[k]));\n",
+"        }\n",
+"        if (!APPLY && threadIdx.x == 0)\n",
+"            ((dvti_sum *)p.before)[i] = carry;\n",
+"    }\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_scan_totals(const dvti_kscan p) {\n",
+"    dvti_rows<false>(p);\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_scan_apply(const dvti_kscan p) {\n",
+"    dvti_rows<true>(p);\n",
+"}\n",
+"\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_scan_starts(const dvti_kscan p) {\n",
+"    for (int64_t row = blockIdx.x; row < p.lines; row += gridDim.x) {\n",
+"        dvti_sum carry = dvti_nothing();\n",
+"        for (int64_t base = 0; base < p.chunks; base += 256) {\n",
+"            const int64_t chunk = base + threadIdx.x;\n",
+"            dvti_sum *at = (dvti_sum *)p.before + chunk * p.lines + row;\n",
+"            const dvti_sum before = dvti_before(chunk < p.chunks ? *at : dvti_nothing(), carry);\n",
+"            if (chunk < p.chunks)\n",
+"                *at = before;\n",
+"        }\n",
+"    }\n",
+"}\n",
+"#endif\n",
 "#line 1 \"softmax.cu\"\n",
 "\n",
 "\n",
@@ -34779,7 +35462,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -34910,7 +35593,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -35143,7 +35826,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -35226,7 +35909,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -35239,6 +35922,8 @@ DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *laun
     switch (launch->kernel) {
     case DVTI_K_REDUCE:
         return dvti_cuda_reduce_workspace(gpu, launch);
+    case DVTI_K_SCAN:
+        return dvti_cuda_scan_workspace(gpu, launch);
     case DVTI_K_MATMUL:
         return dvti_cuda_matmul_workspace(gpu, launch);
     case DVTI_K_CONV2D:
@@ -35270,6 +35955,8 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
         return dvti_cuda_reduce(gpu, launch);
     case DVTI_K_SOFTMAX:
         return dvti_cuda_softmax(gpu, launch);
+    case DVTI_K_SCAN:
+        return dvti_cuda_scan(gpu, launch);
     case DVTI_K_MATMUL:
         return dvti_cuda_matmul(gpu, launch);
     case DVTI_K_CONV2D:
@@ -35291,7 +35978,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -35362,7 +36049,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -35685,7 +36372,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -35720,7 +36407,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -36094,7 +36781,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -36129,7 +36816,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -36302,7 +36989,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -36644,7 +37331,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -36698,7 +37385,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -36758,7 +37445,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -36898,7 +37585,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -37072,7 +37759,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -37248,7 +37935,73 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
+/* Cumulative sums: DVTI_K_SCAN (kernels/scan.cu). */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_scan.c"
+#endif
+
+/* Lines that fill a card, so that they need not be cut; positions of a chunk where they are. */
+#define DVTI_CUDA_SCAN_ROWS 1024
+#define DVTI_CUDA_SCAN_COLUMNS 16384
+#define DVTI_CUDA_SCAN_ROW_CHUNK 4096
+#define DVTI_CUDA_SCAN_COLUMN_CHUNK 256
+
+DVTI_FN void dvti_cuda_describe_scan(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define D %d\n#define OUT %d\n#define COLUMNS %d\n", (int)(variant & 15),
+                  (int)(variant >> 4 & 15), (int)(variant >> 8 & 1));
+}
+
+static dvti_kscan dvti_cuda_scan_args(const dvti_launch *launch) {
+    const int64_t *dim = launch->out[0].dim;
+    dvti_kscan args;
+    bool columns = dim[2] > 1;
+    args.in = launch->in[0].data;
+    args.out = launch->out[0].data;
+    args.before = launch->workspace;
+    args.n = dim[1];
+    args.b = dim[2];
+    args.lines = dim[0] * dim[2];
+    args.backwards = launch->i[0];
+    args.chunk = columns ? DVTI_CUDA_SCAN_COLUMN_CHUNK : DVTI_CUDA_SCAN_ROW_CHUNK;
+    if (args.lines >= (columns ? DVTI_CUDA_SCAN_COLUMNS : DVTI_CUDA_SCAN_ROWS))
+        args.chunk = DVTI_MAX(args.n, 1);
+    args.chunks = (args.n - 1) / args.chunk + 1;
+    return args;
+}
+
+DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    dvti_kscan args = dvti_cuda_scan_args(launch);
+    (void)gpu;
+    return args.chunks > 1 ? args.lines * args.chunks * 8 : 0;
+}
+
+DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    static const char *const entry[] = {"dvti_scan_totals", "dvti_scan_starts", "dvti_scan_apply"};
+    dvti_kscan args = dvti_cuda_scan_args(launch);
+    int each = args.b > 1 ? 1 : 256, k; /* threads of a line */
+    dvti_cuda_program program;
+    dvt_status status = DVT_OK;
+    program.family = DVTI_CUDA_FAMILY_scan;
+    program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
+                      (uint64_t)(args.b > 1) << 8;
+    for (k = args.chunks > 1 ? 0 : 2; k < 3 && status == DVT_OK; k++) {
+        int64_t items = args.lines * (k == 1 ? 1 : args.chunks);
+        status = dvti_cuda_start(gpu, launch, program, entry[k],
+                                 dvti_cuda_grid_for(gpu, items * each, 256, 1), &args, sizeof args);
+    }
+    return status;
+}
+
+#undef DVTI_CUDA_SCAN_ROWS
+#undef DVTI_CUDA_SCAN_COLUMNS
+#undef DVTI_CUDA_SCAN_ROW_CHUNK
+#undef DVTI_CUDA_SCAN_COLUMN_CHUNK
+/* ==== end src/3_cuda/launch/cuda_scan.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -37363,7 +38116,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -37423,7 +38176,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -37610,7 +38363,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -37710,7 +38463,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -37723,7 +38476,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -37822,6 +38575,8 @@ DVTI_FN dvt_array *dvti_unslice(dvt_array *g, int axis, int64_t start, int64_t s
    the recorded operation holds it. Recorded: their own gradients are dvt_take and dvt_take_along_axis. */
 DVTI_FN dvt_array *dvti_take_add(dvt_array *g, dvt_array *index, int axis, int64_t n);
 DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis, int64_t n);
+/* dvt_cumsum along an axis that is not negative; backwards: of the elements from each one to the end. Recorded: each other's gradients. */
+DVTI_FN dvt_array *dvti_cumsum(dvt_array *x, int axis, bool backwards);
 /* Convolution and pooling with resolved parameters, recorded: each other's gradients. attr.i of convolution: stride, padding
    and dilation (height, width each), groups. Of pooling: window, stride and padding (height, width each), 1 to
    divide by the elements inside, extents of the result. */
@@ -37966,7 +38721,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -38086,6 +38841,7 @@ static unsigned dvti_reads_other(dvti_op op, int input) {
     case DVTI_OP_sum:
     case DVTI_OP_mean:
     case DVTI_OP_concat:
+    case DVTI_OP_cumsum:
     case DVTI_OP_avg_pool2d:
     case DVTI_OP_avg_pool2d_data:
         return 0;
@@ -38115,7 +38871,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -38405,7 +39161,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -38570,7 +39326,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -38806,7 +39562,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -38903,7 +39659,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -39106,7 +39862,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -39374,7 +40130,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -39816,7 +40572,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -40027,7 +40783,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -40276,7 +41032,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -40483,7 +41239,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -40663,7 +41419,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -40862,7 +41618,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -41078,7 +41834,72 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_scan.c ==== */
+/* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/4_ops/op_scan.c"
+#endif
+
+/* A contiguous array as (A, N, B) around its axis. */
+static dvti_view dvti_scan_view(const dvt_array *x, int axis) {
+    dvti_view view = dvti_view_of(x);
+    view.ndim = 3;
+    view.dim[0] = dvti_extents(x->shape.dim, axis);
+    view.dim[1] = x->shape.dim[axis];
+    view.dim[2] = dvti_extents(x->shape.dim + axis + 1, x->shape.ndim - axis - 1);
+    view.stride[2] = 1;
+    view.stride[1] = view.dim[2];
+    view.stride[0] = view.dim[1] * view.dim[2];
+    return view;
+}
+
+static bool dvti_scan_run(const char *name, dvt_array *packed, dvt_array *out, int axis,
+                          bool backwards) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_SCAN, DVTI_OP_cumsum);
+    if (dvt_size(out) == 0)
+        return true;
+    launch.in[0] = dvti_scan_view(packed, axis);
+    launch.out[0] = dvti_scan_view(out, axis);
+    launch.n_in = launch.n_out = 1;
+    launch.i[0] = backwards;
+    launch.compute = dvt_dtype_is_float(out->dtype) ? DVTI_F64 : DVTI_I64;
+    return dvti_run(out->storage->device, &launch) == DVT_OK;
+}
+
+DVTI_FN dvt_array *dvti_cumsum(dvt_array *x, int axis, bool backwards) {
+    static const char name[] = "dvt_cumsum";
+    dvti_attr attr = dvti_attr_none();
+    dvt_array *packed = NULL, *out = NULL;
+    dvt_scope_guard scope;
+    if (!dvti_check(name, &x, 1))
+        return NULL;
+    scope = dvt_scope_begin();
+    DVT_PAUSE {
+        packed = dvt_contiguous(x);
+    }
+    if (packed)
+        out = dvti_array_new(name, x->shape, dvt_dtype_is_float(x->dtype) ? x->dtype : DVT_I64,
+                             x->storage->ctx);
+    if (out && !dvti_scan_run(name, packed, out, axis, backwards))
+        out = NULL;
+    attr.i[0] = axis;
+    attr.i[1] = backwards;
+    out = dvti_finish(out, DVTI_OP_cumsum, name, &x, 1, &attr);
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    return out;
+}
+
+DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
+    if (!dvti_check("dvt_cumsum", &x, 1) || !dvti_axis("dvt_cumsum", &axis, x->shape.ndim))
+        return NULL;
+    return dvti_cumsum(x, axis, false);
+}
+/* ==== end src/4_ops/op_scan.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -41439,7 +42260,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -41479,6 +42300,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call);
 DVTI_FN void dvti_grad_matmul(dvti_grad_call *call);
 DVTI_FN void dvti_grad_index(dvti_grad_call *call);
 DVTI_FN void dvti_grad_conv(dvti_grad_call *call);
+DVTI_FN void dvti_grad_scan(dvti_grad_call *call);
 
 /* ---- helpers of gradient functions (grad_helpers.c); NULL in, NULL out ---- */
 /* g summed over the axes that broadcasting added or repeated, in x's shape and dtype. */
@@ -41718,7 +42540,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -41878,6 +42700,9 @@ static void dvti_call_family(dvti_grad_call *call) {
     case DVTI_OP_take_along:
     case DVTI_OP_take_along_add:
         dvti_grad_index(call);
+        break;
+    case DVTI_OP_cumsum:
+        dvti_grad_scan(call);
         break;
     case DVTI_OP_conv2d:
     case DVTI_OP_conv2d_data:
@@ -42091,7 +42916,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -42338,7 +43163,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -42402,7 +43227,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -42576,7 +43401,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -42613,7 +43438,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -42657,7 +43482,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -42696,7 +43521,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -42847,7 +43672,21 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/5_grad/grad_scan.c ==== */
+/* The gradient of cumulative sums: an element is in all sums from its own on, so it is their gradients' sum from the other end. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/5_grad/grad_scan.c"
+#endif
+
+DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
+    const dvti_attr *attr = &call->node->attr;
+    call->out[0] = dvti_cumsum(call->g, (int)attr->i[0], !attr->i[1]);
+}
+/* ==== end src/5_grad/grad_scan.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -42899,7 +43738,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -42913,7 +43752,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -43201,7 +44040,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -43567,7 +44406,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -43904,7 +44743,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -44084,7 +44923,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -44245,7 +45084,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -44665,7 +45504,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -45017,7 +45856,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -45432,7 +46271,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -45900,7 +46739,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -46176,7 +47015,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -46714,7 +47553,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -46992,7 +47831,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -47193,7 +48032,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -47589,7 +48428,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -47834,7 +48673,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -48067,7 +48906,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -48319,7 +49158,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -48517,7 +49356,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -48917,7 +49756,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -48984,7 +49823,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -49388,7 +50227,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -49620,7 +50459,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -49789,7 +50628,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -49986,7 +50825,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -50174,7 +51013,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -50413,7 +51252,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -50543,7 +51382,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -50923,7 +51762,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -51185,7 +52024,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -51620,7 +52459,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -51809,7 +52648,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -51973,7 +52812,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -52221,7 +53060,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -52524,7 +53363,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -52662,7 +53501,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -52723,7 +53562,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -52999,7 +53838,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -53224,7 +54063,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -53237,7 +54076,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -53541,6 +54380,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_all(...) dvt_note_site(dvt_all(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_norm(...) dvt_note_site(dvt_norm(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_logsumexp(...) dvt_note_site(dvt_logsumexp(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_cumsum(...) dvt_note_site(dvt_cumsum(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_softmax(...) dvt_note_site(dvt_softmax(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_log_softmax(...) dvt_note_site(dvt_log_softmax(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_matmul(...) dvt_note_site(dvt_matmul(__VA_ARGS__), __FILE__, __LINE__)
@@ -53607,7 +54447,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 181 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -69,6 +69,7 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_logsumexp dvt_logsumexp(s->x, DVT_ALL, false)
 #define CALL_argmin dvt_argmin(s->x, 0, false)
 #define CALL_argmax dvt_argmax(s->x, 0, false)
+#define CALL_cumsum dvt_cumsum(s->x, -1)
 #define CALL_softmax dvt_softmax(s->x, -1)
 #define CALL_log_softmax dvt_log_softmax(s->x, -1)
 #define CALL_matmul dvt_matmul(s->x, s->y)

@@ -293,6 +293,7 @@
 #define dvt_all(...) dvt_note_site(dvt_all(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_norm(...) dvt_note_site(dvt_norm(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_logsumexp(...) dvt_note_site(dvt_logsumexp(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_cumsum(...) dvt_note_site(dvt_cumsum(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_softmax(...) dvt_note_site(dvt_softmax(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_log_softmax(...) dvt_note_site(dvt_log_softmax(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_matmul(...) dvt_note_site(dvt_matmul(__VA_ARGS__), __FILE__, __LINE__)

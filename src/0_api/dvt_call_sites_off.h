@@ -292,6 +292,7 @@
 #undef dvt_all
 #undef dvt_norm
 #undef dvt_logsumexp
+#undef dvt_cumsum
 #undef dvt_softmax
 #undef dvt_log_softmax
 #undef dvt_matmul

@@ -121,6 +121,9 @@ DVT_API dvt_array *dvt_all(dvt_array *x, dvt_axes axes, bool keepdims); /* bool 
 DVT_API dvt_array *dvt_norm(dvt_array *x, dvt_axes axes, bool keepdims);
 /* log(sum(exp(x))) without overflow. */
 DVT_API dvt_array *dvt_logsumexp(dvt_array *x, dvt_axes axes, bool keepdims);
+/* The sum of all elements so far along one axis; integers give int64. Formed in float64 (int64 for
+   integers), one after the other; on a CPU with the same bits for any number of threads. */
+DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis);
 /* Along one axis, each row with its own maximum subtracted. float. */
 DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis);
 DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);

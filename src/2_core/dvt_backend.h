@@ -44,6 +44,10 @@ typedef enum dvti_kernel {
     DVTI_K_REDUCE,
     /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape. */
     DVTI_K_SOFTMAX,
+    /* op: cumsum. in[0] and out[0] (A, N, B), contiguous: out[a][j][b] is the sum of in[a][0..j][b]; i[0] = 1: of in[a][j..N-1][b]. In
+       float64 or int64, in an order that the shape and the device decide. On cpu() one addition after the other, in chunks of
+       DVTI_SCAN_CHUNK positions from where sums begin: the sum of all chunks before is added to each element of a chunk. */
+    DVTI_K_SCAN,
     /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
        batch axes already broadcast by strides of 0; any strides; one dtype, except that on cpu() int32 may be made of factors of int8 and uint8. Accumulated in float32 for float32, float16,
        bfloat16, float64 for float64, int64 for integers; in an order that the shapes, the strides and the device decide: k ascending

@@ -149,6 +149,7 @@
     O(logsumexp, "log of the sum of exponentials")                                                 \
     O(argmin, "position of the smallest")                                                          \
     O(argmax, "position of the largest")                                                           \
+    O(cumsum, "sum of all so far along an axis")                                                   \
     O(softmax, "exponentials divided by their sum")                                                \
     O(log_softmax, "logarithm of softmax")                                                         \
     O(matmul, "matrix product with batches")                                                       \

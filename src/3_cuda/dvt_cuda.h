@@ -59,6 +59,7 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
     X(elementwise, false)                                                                          \
     X(reduce, false)                                                                               \
     X(softmax, false)                                                                              \
+    X(scan, false)                                                                                 \
     X(matmul, true)                                                                                \
     X(matmul_mma, true)                                                                            \
     X(conv, true)                                                                                  \
@@ -145,6 +146,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch);
@@ -153,6 +155,7 @@ DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launc
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 /* The bytes of workspace that the launch is to have. */
 DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_pool_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);

@@ -113,6 +113,7 @@ static unsigned dvti_reads_other(dvti_op op, int input) {
     case DVTI_OP_sum:
     case DVTI_OP_mean:
     case DVTI_OP_concat:
+    case DVTI_OP_cumsum:
     case DVTI_OP_avg_pool2d:
     case DVTI_OP_avg_pool2d_data:
         return 0;

@@ -154,6 +154,9 @@ static void dvti_call_family(dvti_grad_call *call) {
     case DVTI_OP_take_along_add:
         dvti_grad_index(call);
         break;
+    case DVTI_OP_cumsum:
+        dvti_grad_scan(call);
+        break;
     case DVTI_OP_conv2d:
     case DVTI_OP_conv2d_data:
     case DVTI_OP_conv2d_weight:

@@ -24,6 +24,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call);
 DVTI_FN void dvti_grad_matmul(dvti_grad_call *call);
 DVTI_FN void dvti_grad_index(dvti_grad_call *call);
 DVTI_FN void dvti_grad_conv(dvti_grad_call *call);
+DVTI_FN void dvti_grad_scan(dvti_grad_call *call);
 
 /* ---- helpers of gradient functions (grad_helpers.c); NULL in, NULL out ---- */
 /* g summed over the axes that broadcasting added or repeated, in x's shape and dtype. */

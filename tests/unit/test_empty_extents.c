@@ -134,6 +134,10 @@ static dvt_array *taken_along(dvt_array *x) {
     return dvt_take_along_axis(x, dvt_zeros(shape, DVT_I64, dvt_cpu()), 2);
 }
 
+static dvt_array *summed_up(dvt_array *x) {
+    return dvt_cumsum(x, 1);
+}
+
 static dvt_array *classes(dvt_array *x) {
     return dvt_one_hot(dvt_astype(x, DVT_I32, true), HUGE_EXTENT, DVT_F32);
 }
@@ -177,7 +181,7 @@ static dvt_array *(*const calls[])(dvt_array *) = {
     some_rows,         turned,        other_shape,  repeated,        copied,      joined,
     joined_at_the_end, stacked,       taken,        taken_huge,      taken_along, classes,
     squared,           dotted,        with_vector,  selected,        layered,     dropped,
-    flattened,         drawn};
+    flattened,         drawn,         summed_up};
 
 /* Without elements in any of its axes, in memory in any order. */
 static dvt_array *empty_array(int zero, int way) {

@@ -90,6 +90,8 @@ DVT_FAULTS(reductions) {
     FAULTS_ADD(dvt_any(x, DVT_ALL, false));
     FAULTS_ADD(dvt_norm(x, DVT_ALL, false));
     FAULTS_ADD(dvt_logsumexp(x, DVT_AXES(1), false));
+    FAULTS_ADD(dvt_cumsum(dvt_t(x), 1));
+    FAULTS_ADD(dvt_cumsum(dvt_ones(DVT_SHAPE(9000), DVT_F32, dvt_cpu()), 0)); /* has a workspace */
     FAULTS_ADD(dvt_softmax(x, 0));
     FAULTS_ADD(dvt_log_softmax(x, 1));
 }

@@ -236,3 +236,15 @@ DVT_TEST(log_softmax_of_huge_values) {
                  -0.69314718055994531);
     CHECK_VALUES(dvt_softmax(x, 0), 1e-12, 0, 0.5, 0, 0.5);
 }
+
+static dvt_array *summed_up(dvt_array *const *x, const void *user) {
+    return dvt_mul(dvt_cumsum(x[0], *(const int *)user), x[0]);
+}
+
+DVT_TEST(gradients_of_cumsum) {
+    static const int axis[] = {0, 1, -1};
+    int k;
+    for (k = 0; k < 3; k++)
+        check_one("cumsum", summed_up, &axis[k], DVT_SHAPE(2, 3, 2), -2, 2);
+    check_one("cumsum", summed_up, &axis[0], DVT_SHAPE(0), -2, 2);
+}

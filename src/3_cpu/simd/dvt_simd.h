@@ -129,6 +129,15 @@ typedef struct dvti_pooling {
 typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, int64_t last_plane);
 #define DVTI_POOL_BUFFER 4096
 
+/* Rows of floats, added one after the other to `sum`; y, if there is one, receives before + sum. sum and before have whole vectors. */
+typedef struct dvti_running {
+    const float *x;
+    float *y;
+    int64_t x_step, y_step, rows, columns;
+    double *sum;
+    const double *before;
+} dvti_running;
+
 typedef struct dvti_simd {
     const char *name;
     /* NULL for an operation that this tier has no loop for. */
@@ -145,6 +154,7 @@ typedef struct dvti_simd {
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
+    void (*running)(const dvti_running *rows);
     /* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);

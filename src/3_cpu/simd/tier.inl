@@ -21,8 +21,9 @@
 #include "3_cpu/simd/reduce.inl"
 #include "3_cpu/simd/transpose.inl"
 #include "3_cpu/simd/pool.inl"
+#include "3_cpu/simd/scan.inl"
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool),
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(running),
     V(load_row),       V(store_row)};

@@ -71,6 +71,15 @@ typedef struct dvti_ksoftmax {
     int64_t vector; /* rows are contiguous, of whole groups of 16 bytes, and aligned */
 } dvti_ksoftmax;
 
+/* scan.cu */
+typedef struct dvti_kscan {
+    const void *in;
+    void *out, *before;    /* before: (chunks, lines), when chunks > 1 */
+    int64_t n, b, lines;   /* of (A, N, B); lines: A * B */
+    int64_t chunk, chunks; /* positions of a chunk, chunks of a line */
+    int64_t backwards;
+} dvti_kscan;
+
 /* matmul.cu, matmul_mma.cu */
 typedef struct dvti_kmatmul {
     const void *a, *b;

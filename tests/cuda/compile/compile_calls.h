@@ -124,6 +124,11 @@ static void reductions(dvt_dtype dtype) {
     dvt_argmin(one, 0, false);
 }
 
+static void scans(dvt_dtype dtype) {
+    dvt_cumsum(filled(DVT_SHAPE(2, 5000), dtype), 1);
+    dvt_cumsum(filled(DVT_SHAPE(600, 3), dtype), 0);
+}
+
 static void softmaxes(dvt_dtype dtype) {
     dvt_softmax(filled(DVT_SHAPE(7, 10), dtype), 1);
     dvt_softmax(filled(DVT_SHAPE(3, 3000), dtype), 1);
@@ -338,6 +343,8 @@ static void compute_some(void) {
     by_dtype_far("reduce", reductions, floats, n);
     by_dtype_far("reduce", reductions, others, n);
     by_dtype_far("softmax", softmaxes, floats, n);
+    by_dtype("scan", scans, floats, n);
+    by_dtype("scan", scans, others, n);
     by_dtype("pool", poolings, floats, n);
     by_dtype("index", indices, floats, n);
     by_dtype("index", indices, others, n);
@@ -369,6 +376,7 @@ static void every_family(void) {
     dvt_add(x, x);
     dvt_sum(x, DVT_AXES(1), false);
     dvt_softmax(x, 1);
+    dvt_cumsum(x, 1);
     of_tensor_cores(DVT_F32); /* whose tiles are sums of float32 */
     of_tensor_cores(DVT_F16);
     dvt_max_pool2d(given(DVT_SHAPE(2, 3, 8, 8), DVT_F32), &p);
