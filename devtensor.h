@@ -5102,9 +5102,13 @@ typedef enum dvti_kernel {
     DVTI_K_ELEMENTWISE,
     /* op: sum, mean, prod, min, max, any, all, norm, logsumexp, argmin, argmax. in[0]'s first i[0] axes are kept, in order, and are
        out[0]'s axes, which is contiguous; the others are reduced. f[0]: the count, for mean. Sums in float64 or int64, in a fixed tree that the
-       shape and the strides decide; four floats of up to 32 bits may meet in float32 before (squares never). Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf. */
+       shape and the strides decide; four floats of up to 32 bits may meet in float32 before (squares never). Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf.
+       On cpu() alone also op square: sums of (in[0] - in[1])^2, where in[1], like out[0], has one float of in[0]'s dtype for each result;
+       float32 or float64, distances and squares rounded to it. */
     DVTI_K_REDUCE,
-    /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape. */
+    /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape.
+       On cpu() alone also op rsqrt: each row of in[0] less its mean, over the root of its variance + f[0], times in[1] and plus in[2] (one
+       row each; data NULL: none). All float32 and contiguous, rows of 1 to 32768 elements. */
     DVTI_K_SOFTMAX,
     /* op: cumsum. in[0] and out[0] (A, N, B), contiguous: out[a][j][b] is the sum of in[a][0..j][b]; i[0] = 1: of in[a][j..N-1][b]. In
        float64 or int64, in an order that the shape and the device decide. On cpu() one addition after the other, in chunks of
@@ -7522,16 +7526,17 @@ typedef struct dvti_loop {
 
 typedef void (*dvti_loop_fn)(const dvti_loop *loop);
 
-/* Reduces float elements to sums, products, extremes. `at` of an extreme is where the first one stands; it may be NULL. Each result is
-   formed in an order that n, or for columns the number of rows, decides. */
+/* Reduces float elements to sums, products, extremes; sums of squares of distances from means for op square, which alone has `mean`: one
+   for each result. `at` of an extreme is where the first one stands; it may be NULL. Each result is formed in an order that n, or for
+   columns the number of rows, decides. */
 typedef struct dvti_fold {
     /* One result for each of `rows` runs of n > 0 elements, `step` apart. */
-    void (*rows)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n, double *value,
-                 int64_t *at);
+    void (*rows)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                 const float *mean, double *value, int64_t *at);
     /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart, which come after `seen` others: value goes on from what it
        is. It begins as 0, or 1 for a product; at, which counts from the first run, need not begin. Both have room for DVTI_BLOCK. */
     void (*columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n, int64_t seen,
-                    double *value, int64_t *at);
+                    const float *mean, double *value, int64_t *at);
     /* n results as floats: divided for a mean, the root for a norm. f has room for whole vectors of floats. */
     void (*finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to);
 } dvti_fold;
@@ -7610,6 +7615,10 @@ typedef struct dvti_simd {
     /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
     void (*softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                     int64_t n, bool logarithm);
+    /* A row of n > 0 elements with mean 0 and variance 1, by way of variance + epsilon; then times gamma, plus beta, unless they are NULL. y
+       is not x. The bits are those of the operations it stands for. */
+    void (*normalize)(const float *x, float *y, int64_t n, const float *gamma, const float *beta,
+                      float epsilon);
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
@@ -7631,6 +7640,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
 DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd);
+DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
 
@@ -9491,6 +9501,7 @@ typedef struct dvti_fold_plan {
     dvti_view kept, reduced, whole;
     int64_t n_kept, n_reduced, chunk, n_chunks;
     bool columns;
+    const float *mean; /* of each result, for op square; else NULL */
     int64_t tile, across,
         n_tiles; /* results per work item, items per row of kept positions, in all */
 } dvti_fold_plan;
@@ -9516,6 +9527,7 @@ static void dvti_fold_combine(const dvti_fold_plan *plan, dvti_folded *a, dvti_f
     case DVTI_OP_sum:
     case DVTI_OP_mean:
     case DVTI_OP_norm:
+    case DVTI_OP_square:
         a->f += b.f;
         break;
     case DVTI_OP_prod:
@@ -9555,9 +9567,13 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t 
 }
 
 /* ---- chunks ---- */
-/* Reduced positions begin..end of the result whose first element is element number `base`. */
-static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t base, int64_t begin,
-                                  int64_t end) {
+static const float *dvti_fold_mean(const dvti_fold_plan *plan, int64_t result) {
+    return plan->mean ? plan->mean + result : NULL;
+}
+
+/* Reduced positions begin..end of a result whose first element is element number `base`. */
+static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t result, int64_t base,
+                                  int64_t begin, int64_t end) {
     dvti_view row = plan->reduced;
     const int last = row.ndim - 1;
     bool direct = row.dtype == DVT_F32 && (row.stride[last] == 1 || row.dim[last] == 1) &&
@@ -9582,7 +9598,8 @@ static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t base, int6
             dvti_load_block(&row, at, n, DVTI_F32, block);
         }
         one.at = 0;
-        plan->fold.rows(plan->launch->op, x, n, 1, n, &one.f, plan->arg ? &one.at : NULL);
+        plan->fold.rows(plan->launch->op, x, n, 1, n, dvti_fold_mean(plan, result), &one.f,
+                        plan->arg ? &one.at : NULL);
         one.at += at;
         if (at == begin)
             all = one;
@@ -9592,14 +9609,15 @@ static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t base, int6
     return all;
 }
 
-static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t base, int64_t begin,
+static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t result, int64_t begin,
                                  int64_t end) {
+    const int64_t base = dvti_cursor_at(&plan->kept, result).at;
     dvti_folded one;
     if (!plan->plain)
-        return dvti_fold_runs(plan, base, begin, end);
+        return dvti_fold_runs(plan, result, base, begin, end);
     one.at = 0;
     plan->fold.rows(plan->launch->op, (const float *)plan->reduced.data + base + begin, 0, 1,
-                    end - begin, &one.f, plan->arg ? &one.at : NULL);
+                    end - begin, dvti_fold_mean(plan, result), &one.f, plan->arg ? &one.at : NULL);
     one.at += begin;
     return one;
 }
@@ -9641,7 +9659,8 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
             }
         }
         plan->fold.columns(plan->launch->op, x, direct ? reduced->stride[last] : DVTI_BLOCK, rows,
-                           n, at - begin, to->f, plan->arg ? to->at : NULL);
+                           n, at - begin, dvti_fold_mean(plan, result), to->f,
+                           plan->arg ? to->at : NULL);
         if (at + rows < end)
             dvti_cursor_advance(&cursor, reduced, rows);
     }
@@ -9690,14 +9709,15 @@ static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int6
         if (plan->plain) {
             some = DVTI_MIN(n - k, plan->kept.dim[last] - cursor.index[last]);
             plan->fold.rows(plan->launch->op, (const float *)plan->kept.data + cursor.at, step,
-                            some, length, to->f + k, at);
+                            some, length, dvti_fold_mean(plan, first + k), to->f + k, at);
         } else if (length <= DVTI_BLOCK) {
             some = DVTI_MIN(n - k, DVTI_FOLD_GATHER / length);
             dvti_load_block(&plan->whole, (first + k) * length, some * length, DVTI_F32, block);
-            plan->fold.rows(plan->launch->op, block, length, some, length, to->f + k, at);
+            plan->fold.rows(plan->launch->op, block, length, some, length,
+                            dvti_fold_mean(plan, first + k), to->f + k, at);
             continue;
         } else {
-            dvti_folded one = dvti_fold_runs(plan, cursor.at, 0, length);
+            dvti_folded one = dvti_fold_runs(plan, first + k, cursor.at, 0, length);
             some = 1;
             to->f[k] = one.f;
             to->at[k] = one.at;
@@ -9719,8 +9739,7 @@ static void dvti_fold_row_items(void *user, int64_t begin, int64_t end) {
             dvti_fold_whole_rows(plan, result, n, &lanes);
             dvti_fold_finish(plan, result, n, lanes.f, lanes.at);
         } else {
-            dvti_fold_store(plan, result, chunk,
-                            dvti_fold_row(plan, dvti_cursor_at(&plan->kept, result).at, from, to));
+            dvti_fold_store(plan, result, chunk, dvti_fold_row(plan, result, from, to));
         }
     }
 }
@@ -9785,11 +9804,13 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
     double item, element = dtype == DVT_F32 ? 0.06 : 0.15;
     plan.simd = simd;
     plan.fold = simd->fold(launch->op);
-    if (!plan.fold.rows || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16))
+    if (!plan.fold.rows || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16) ||
+        (launch->op == DVTI_OP_square && launch->in[1].dtype != DVT_F32))
         return false;
     dvti_fold_plan_of(launch, &plan);
     if (plan.n_reduced == 0)
         return false;
+    plan.mean = launch->op == DVTI_OP_square ? (const float *)launch->in[1].data : NULL;
     plan.arg = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_argmax;
     plan.smallest =
         launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_min || launch->op == DVTI_OP_all;
@@ -9998,7 +10019,7 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
 #line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
-/* softmax and log_softmax by a tier's loop, many rows per call. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
+/* softmax, log_softmax and layer normalisation by a tier's loop, many rows per call. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
    copied to the stack when they are short enough. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/cpu_softmax.c"
@@ -10082,6 +10103,35 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
     plan.logarithm = launch->op == DVTI_OP_log_softmax;
     dvti_parallel_for(dvti_view_size(&plan.in), 15 + (plan.direct ? 0.2 : 0.5) * (double)plan.n,
                       dvti_soft_rows, &plan);
+    return true;
+}
+
+/* ---- rows with mean 0 and variance 1 ---- */
+typedef struct dvti_normal_plan {
+    const dvti_launch *launch;
+    const dvti_simd *simd;
+    int64_t n;
+} dvti_normal_plan;
+
+static void dvti_normal_rows(void *user, int64_t begin, int64_t end) {
+    const dvti_normal_plan *plan = (const dvti_normal_plan *)user;
+    const dvti_launch *launch = plan->launch;
+    const float *x = (const float *)launch->in[0].data;
+    float *y = (float *)launch->out[0].data;
+    int64_t k;
+    for (k = begin * plan->n; k < end * plan->n; k += plan->n)
+        plan->simd->normalize(x + k, y + k, plan->n, (const float *)launch->in[1].data,
+                              (const float *)launch->in[2].data, (float)launch->f[0]);
+}
+
+DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *simd) {
+    const dvti_view *in = &launch->in[0];
+    dvti_normal_plan plan;
+    plan.launch = launch;
+    plan.simd = simd;
+    plan.n = in->dim[in->ndim - 1];
+    dvti_parallel_for(dvti_view_size(in) / plan.n, 20 + 0.3 * (double)plan.n, dvti_normal_rows,
+                      &plan);
     return true;
 }
 
@@ -10232,7 +10282,8 @@ static bool dvti_cpu_run_fast(const dvti_launch *launch) {
     case DVTI_K_POOL2D:
         return dvti_fast_pool2d(launch, simd);
     case DVTI_K_SOFTMAX:
-        return dvti_fast_softmax(launch, simd);
+        return launch->op == DVTI_OP_rsqrt ? dvti_fast_normalize(launch, simd)
+                                           : dvti_fast_softmax(launch, simd);
     case DVTI_K_ELEMENTWISE:
         return dvti_fast_transpose(launch, simd) || dvti_fast_elementwise(launch, simd);
     default:
@@ -14792,6 +14843,25 @@ static void dvti_lanes_add(const dvti_reduce_plan *plan, dvti_lanes *lanes, cons
         dvti_lanes_f64(plan->op, lanes, (const double *)x, rows);
 }
 
+/* For op square: n elements of one result, or of n neighbouring ones, become the squares of their distances from the means, rounded as they
+   would be in memory. */
+static void dvti_spread_block(const dvti_reduce_plan *plan, double *x, int64_t n, int64_t result,
+                              bool neighbours) {
+    const dvti_view *mean = &plan->launch->in[1];
+    double m = dvti_load_f64(mean->data, mean->dtype, result);
+    int64_t k;
+    for (k = 0; k < n; k++) {
+        if (neighbours)
+            m = dvti_load_f64(mean->data, mean->dtype, result + k);
+        if (mean->dtype == DVT_F64) {
+            x[k] = (x[k] - m) * (x[k] - m);
+        } else {
+            float d = (float)x[k] - (float)m;
+            x[k] = (double)(d * d);
+        }
+    }
+}
+
 /* ---- chunks ---- */
 /* One block of up to DVTI_BLOCK elements of one result. */
 static dvti_partial dvti_reduce_block(const dvti_reduce_plan *plan, const double *x, int64_t first,
@@ -14835,10 +14905,13 @@ static dvti_partial dvti_reduce_row(const dvti_reduce_plan *plan, int64_t result
     row.data = (char *)row.data +
                dvti_cursor_at(&plan->kept, result).at * dvt_dtype_size(plan->kept.dtype);
     for (at = begin; at < end; at += n) {
-        void *x = dvti_block_direct(&row, compute, at);
+        bool spread = plan->op == DVTI_OP_square;
+        void *x = spread ? NULL : dvti_block_direct(&row, compute, at);
         n = DVTI_MIN(end - at, DVTI_BLOCK);
         if (!x)
             dvti_load_block(&row, at, n, compute, x = buffer);
+        if (spread)
+            dvti_spread_block(plan, buffer, n, result, false);
         block[n_blocks++] = dvti_reduce_block(plan, (const double *)x, at, n);
     }
     dvti_partial_tree(plan, block, n_blocks);
@@ -14860,6 +14933,8 @@ static void dvti_reduce_columns(const dvti_reduce_plan *plan, int64_t result, in
     for (at = begin; at < end; at++) {
         row.data = (char *)plan->kept.data + cursor.at * size;
         dvti_load_block(&row, result, n, plan->integer ? DVTI_I64 : DVTI_F64, buffer);
+        if (plan->op == DVTI_OP_square)
+            dvti_spread_block(plan, buffer, n, result, true);
         rows.first = at;
         dvti_lanes_add(plan, lanes, buffer, &rows);
         if (at + 1 < end)
@@ -15192,8 +15267,41 @@ static void dvti_softmax_rows(void *user, int64_t begin, int64_t end) {
     }
 }
 
+/* ---- rows of floats with mean 0 and variance 1 ---- */
+static void dvti_normalize_rows(void *user, int64_t begin, int64_t end) {
+    const dvti_launch *launch = (const dvti_launch *)user;
+    const int64_t n = launch->in[0].dim[launch->in[0].ndim - 1];
+    const float *gamma = (const float *)launch->in[1].data,
+                *beta = (const float *)launch->in[2].data;
+    int64_t row, k;
+    for (row = begin; row < end; row++) {
+        const float *x = (const float *)launch->in[0].data + row * n;
+        float *y = (float *)launch->out[0].data + row * n, mean, scale;
+        double sum = 0;
+        for (k = 0; k < n; k++)
+            sum += x[k];
+        mean = (float)(sum / (double)n);
+        for (k = 0, sum = 0; k < n; k++) {
+            float d = x[k] - mean;
+            sum += (double)d * d;
+        }
+        scale = 1 / sqrtf((float)(sum / (double)n) + (float)launch->f[0]);
+        for (k = 0; k < n; k++) {
+            float v = (x[k] - mean) * scale;
+            v = gamma ? v * gamma[k] : v;
+            y[k] = beta ? v + beta[k] : v;
+        }
+    }
+}
+
 DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
     dvti_softmax_plan plan;
+    if (launch->op == DVTI_OP_rsqrt) {
+        int64_t n = launch->in[0].dim[launch->in[0].ndim - 1];
+        dvti_parallel_for(dvti_view_size(&launch->in[0]) / n, 5 * (double)n, dvti_normalize_rows,
+                          (void *)(uintptr_t)launch);
+        return;
+    }
     plan.logarithm = launch->op == DVTI_OP_log_softmax;
     dvti_softmax_split(&launch->in[0], &plan.rows_in, &plan.row_in);
     dvti_softmax_split(&launch->out[0], &plan.rows_out, &plan.row_out);
@@ -18497,10 +18605,11 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 
 /* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
 static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                              double *value, int64_t *at) {
+                              const float *mean, double *value, int64_t *at) {
     V(soft) of;
     int64_t some, r;
     (void)op;
+    (void)mean;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         some = V(soft_group)(rows, n);
@@ -18513,10 +18622,12 @@ static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t 
 /* Eight rows have one maximum with what came before them, whose sum is adapted to it. A sum that is given as its logarithm is about 1 times
    the exponential of that, rounded. */
 static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                      int64_t n, int64_t seen, double *value, int64_t *at) {
+                                      int64_t n, int64_t seen, const float *mean, double *value,
+                                      int64_t *at) {
     float base[DVTI_BLOCK];
     int64_t j, r, row, some;
     (void)op;
+    (void)mean;
     (void)at;
     for (j = 0; j < n; j += 16) {
         V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
@@ -18573,38 +18684,84 @@ static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, 
 #endif
 #define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
 
-/* x, x + step, x + 2 step, x + 3 step, n elements of each. */
-DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n) {
-    V(f) a = V(add)(V(load_upto)(x, n), V(load_upto)(x + step, n));
-    V(f) b = V(add)(V(load_upto)(x + 2 * step, n), V(load_upto)(x + 3 * step, n));
+/* n elements, or the squares of their distances from m; zeros beyond them. */
+DVTI_INLINE V(f) V(term)(const float *x, int64_t n, const float *mean, V(f) m) {
+    V(f) d;
+    if (!mean)
+        return V(load_upto)(x, n);
+    d = V(sub)(V(load_or)(x, n, *mean), m);
+    return V(mul)(d, d);
+}
+
+/* Those of x, x + step, x + 2 step, x + 3 step. */
+DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n, const float *mean, V(f) m) {
+    V(f) a = V(add)(V(term)(x, n, mean, m), V(term)(x + step, n, mean, m));
+    V(f) b = V(add)(V(term)(x + 2 * step, n, mean, m), V(term)(x + 3 * step, n, mean, m));
     return V(add)(a, b);
 }
 
+DVTI_INLINE double V(fold_row)(const float *x, int64_t n, const float *mean) {
+    const V(f) m = mean ? V(set)(*mean) : V(zero)();
+    V(d) low = V(dzero)(), high = V(dzero)();
+    V(f) s;
+    int64_t k;
+    for (k = 0; k + 64 <= n; k += 64) {
+        s = V(sum4)(x + k, 16, 16, mean, m);
+        low = V(dadd)(low, V(widen_low)(s));
+        high = V(dadd)(high, V(widen_high)(s));
+    }
+    if (k < n) { /* up to four again */
+        s = V(term)(x + k, n - k, mean, m);
+        for (k += 16; k < n; k += 16)
+            s = V(add)(s, V(term)(x + k, n - k, mean, m));
+        low = V(dadd)(low, V(widen_low)(s));
+        high = V(dadd)(high, V(widen_high)(s));
+    }
+    return V(dfold_add)(V(dadd)(low, high));
+}
+
 static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                        double *value, int64_t *at) {
+                        const float *mean, double *value, int64_t *at) {
+    (void)op;
+    (void)mean;
+    (void)at;
+    for (; rows > 0; rows--, x += step)
+        *value++ = V(fold_row)(x, n, NULL);
+}
+
+static void V(fold_spread)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                           const float *mean, double *value, int64_t *at) {
     (void)op;
     (void)at;
-    for (; rows > 0; rows--, x += step, value++) {
-        V(d) low = V(dzero)(), high = V(dzero)();
-        int64_t k;
-        for (k = 0; k + 64 <= n; k += 64) {
-            V(f) s = V(sum4)(x + k, 16, 16);
-            low = V(dadd)(low, V(widen_low)(s));
-            high = V(dadd)(high, V(widen_high)(s));
-        }
-        if (k < n) { /* up to four again */
-            V(f) s = V(load_upto)(x + k, n - k);
-            for (k += 16; k < n; k += 16)
-                s = V(add)(s, V(load_upto)(x + k, n - k));
-            low = V(dadd)(low, V(widen_low)(s));
-            high = V(dadd)(high, V(widen_high)(s));
-        }
-        *value = V(dfold_add)(V(dadd)(low, high));
+    for (; rows > 0; rows--, x += step)
+        *value++ = V(fold_row)(x, n, mean++);
+}
+
+static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma,
+                         const float *beta, float epsilon) {
+    double sum;
+    float mean, variance;
+    V(f) m, scale, v;
+    int64_t k;
+    V(fold_sum)(DVTI_OP_sum, x, n, 1, n, NULL, &sum, NULL);
+    mean = (float)(sum / (double)n);
+    V(fold_spread)(DVTI_OP_square, x, n, 1, n, &mean, &sum, NULL);
+    variance = (float)(sum / (double)n);
+    scale = V(div)(V(set)(1), V(sqrt)(V(add)(V(set)(variance), V(set)(epsilon))));
+    m = V(set)(mean);
+    for (k = 0; k < n; k += 16) {
+        v = V(mul)(V(sub)(V(load_upto)(x + k, n - k), m), scale);
+        if (gamma)
+            v = V(mul)(v, V(load_upto)(gamma + k, n - k));
+        if (beta)
+            v = V(add)(v, V(load_upto)(beta + k, n - k));
+        V(store_upto)(y + k, n - k, v);
     }
 }
 
 static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            double *value, int64_t *at) {
+                            const float *mean, double *value, int64_t *at) {
+    (void)mean;
     (void)op;
     (void)at;
     for (; rows > 0; rows--, x += step, value++) {
@@ -18622,7 +18779,8 @@ static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t ro
 }
 
 static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            double *value, int64_t *at) {
+                            const float *mean, double *value, int64_t *at) {
+    (void)mean;
     (void)op;
     (void)at;
     for (; rows > 0; rows--, x += step, value++) {
@@ -18712,8 +18870,9 @@ DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, 
 
 /* n > 0. at may be NULL. */
 static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            double *value, int64_t *at) {
+                            const float *mean, double *value, int64_t *at) {
     const V(extreme) e = V(extreme_of)(op);
+    (void)mean;
     for (; rows > 0; rows--, x += step) {
         float best = -INFINITY;
         int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
@@ -18737,19 +18896,19 @@ static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t ro
 
 /* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
 /* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
-static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                int64_t seen, double *value, int64_t *at) {
+DVTI_INLINE void V(fold_add_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                     const float *mean, double *value) {
     int64_t j, k, fours, some;
-    (void)op;
-    (void)seen;
-    (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         fours = DVTI_MIN(rows / 4, 2);
         some = fours ? 4 * fours : 1;
         for (j = 0; j < n; j += 16) {
+            const float *middle = mean ? mean + j : NULL;
+            const V(f) m = mean ? V(load_upto)(middle, n - j) : V(zero)();
             V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
             for (k = 0; k < some; k += 4) {
-                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j) : V(load_upto)(x + j, n - j);
+                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j, middle, m)
+                               : V(term)(x + j, n - j, middle, m);
                 low = V(dadd)(low, V(widen_low)(s));
                 high = V(dadd)(high, V(widen_high)(s));
             }
@@ -18759,11 +18918,30 @@ static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_
     }
 }
 
+static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                                int64_t seen, const float *mean, double *value, int64_t *at) {
+    (void)op;
+    (void)seen;
+    (void)mean;
+    (void)at;
+    V(fold_add_columns)(x, step, rows, n, NULL, value);
+}
+
+static void V(fold_spread_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
+                                   int64_t n, int64_t seen, const float *mean, double *value,
+                                   int64_t *at) {
+    (void)op;
+    (void)seen;
+    (void)at;
+    V(fold_add_columns)(x, step, rows, n, mean, value);
+}
+
 /* Adds squares to value, or multiplies it. */
 static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                 int64_t seen, double *value, int64_t *at) {
+                                 int64_t seen, const float *mean, double *value, int64_t *at) {
     int64_t j, r, some;
     (void)seen;
+    (void)mean;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         some = DVTI_MIN(rows, 8);
@@ -18788,7 +18966,8 @@ static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64
 }
 
 static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                    int64_t n, int64_t seen, double *value, int64_t *at) {
+                                    int64_t n, int64_t seen, const float *mean, double *value,
+                                    int64_t *at) {
     const V(extreme) e = V(extreme_of)(op);
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
@@ -18796,6 +18975,7 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
     V(m) better;
     V(f) most, v;
     V(i) where;
+    (void)mean;
     for (j = 0; j < n; j += 16) {
         most = V(narrow)(V(dload)(value + j), V(dload)(value + j + 8));
         V(store)(best + j, seen ? V(bit_xor)(most, e.flips) : V(set)(-INFINITY));
@@ -18853,6 +19033,10 @@ static dvti_fold V(fold)(dvti_op op) {
     case DVTI_OP_mean:
         fold.rows = V(fold_sum);
         fold.columns = V(fold_sum_columns);
+        break;
+    case DVTI_OP_square:
+        fold.rows = V(fold_spread);
+        fold.columns = V(fold_spread_columns);
         break;
     case DVTI_OP_norm:
     case DVTI_OP_prod:
@@ -19130,7 +19314,8 @@ static void V(running)(const dvti_running *p) {
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(running),
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(normalize), V(turn), V(pool),
+    V(running),
     V(load_row),       V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -22255,10 +22440,11 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 
 /* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
 static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                              double *value, int64_t *at) {
+                              const float *mean, double *value, int64_t *at) {
     V(soft) of;
     int64_t some, r;
     (void)op;
+    (void)mean;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         some = V(soft_group)(rows, n);
@@ -22271,10 +22457,12 @@ static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t 
 /* Eight rows have one maximum with what came before them, whose sum is adapted to it. A sum that is given as its logarithm is about 1 times
    the exponential of that, rounded. */
 static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                      int64_t n, int64_t seen, double *value, int64_t *at) {
+                                      int64_t n, int64_t seen, const float *mean, double *value,
+                                      int64_t *at) {
     float base[DVTI_BLOCK];
     int64_t j, r, row, some;
     (void)op;
+    (void)mean;
     (void)at;
     for (j = 0; j < n; j += 16) {
         V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
@@ -22331,38 +22519,84 @@ static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, 
 #endif
 #define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
 
-/* x, x + step, x + 2 step, x + 3 step, n elements of each. */
-DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n) {
-    V(f) a = V(add)(V(load_upto)(x, n), V(load_upto)(x + step, n));
-    V(f) b = V(add)(V(load_upto)(x + 2 * step, n), V(load_upto)(x + 3 * step, n));
+/* n elements, or the squares of their distances from m; zeros beyond them. */
+DVTI_INLINE V(f) V(term)(const float *x, int64_t n, const float *mean, V(f) m) {
+    V(f) d;
+    if (!mean)
+        return V(load_upto)(x, n);
+    d = V(sub)(V(load_or)(x, n, *mean), m);
+    return V(mul)(d, d);
+}
+
+/* Those of x, x + step, x + 2 step, x + 3 step. */
+DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n, const float *mean, V(f) m) {
+    V(f) a = V(add)(V(term)(x, n, mean, m), V(term)(x + step, n, mean, m));
+    V(f) b = V(add)(V(term)(x + 2 * step, n, mean, m), V(term)(x + 3 * step, n, mean, m));
     return V(add)(a, b);
 }
 
+DVTI_INLINE double V(fold_row)(const float *x, int64_t n, const float *mean) {
+    const V(f) m = mean ? V(set)(*mean) : V(zero)();
+    V(d) low = V(dzero)(), high = V(dzero)();
+    V(f) s;
+    int64_t k;
+    for (k = 0; k + 64 <= n; k += 64) {
+        s = V(sum4)(x + k, 16, 16, mean, m);
+        low = V(dadd)(low, V(widen_low)(s));
+        high = V(dadd)(high, V(widen_high)(s));
+    }
+    if (k < n) { /* up to four again */
+        s = V(term)(x + k, n - k, mean, m);
+        for (k += 16; k < n; k += 16)
+            s = V(add)(s, V(term)(x + k, n - k, mean, m));
+        low = V(dadd)(low, V(widen_low)(s));
+        high = V(dadd)(high, V(widen_high)(s));
+    }
+    return V(dfold_add)(V(dadd)(low, high));
+}
+
 static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                        double *value, int64_t *at) {
+                        const float *mean, double *value, int64_t *at) {
+    (void)op;
+    (void)mean;
+    (void)at;
+    for (; rows > 0; rows--, x += step)
+        *value++ = V(fold_row)(x, n, NULL);
+}
+
+static void V(fold_spread)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                           const float *mean, double *value, int64_t *at) {
     (void)op;
     (void)at;
-    for (; rows > 0; rows--, x += step, value++) {
-        V(d) low = V(dzero)(), high = V(dzero)();
-        int64_t k;
-        for (k = 0; k + 64 <= n; k += 64) {
-            V(f) s = V(sum4)(x + k, 16, 16);
-            low = V(dadd)(low, V(widen_low)(s));
-            high = V(dadd)(high, V(widen_high)(s));
-        }
-        if (k < n) { /* up to four again */
-            V(f) s = V(load_upto)(x + k, n - k);
-            for (k += 16; k < n; k += 16)
-                s = V(add)(s, V(load_upto)(x + k, n - k));
-            low = V(dadd)(low, V(widen_low)(s));
-            high = V(dadd)(high, V(widen_high)(s));
-        }
-        *value = V(dfold_add)(V(dadd)(low, high));
+    for (; rows > 0; rows--, x += step)
+        *value++ = V(fold_row)(x, n, mean++);
+}
+
+static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma,
+                         const float *beta, float epsilon) {
+    double sum;
+    float mean, variance;
+    V(f) m, scale, v;
+    int64_t k;
+    V(fold_sum)(DVTI_OP_sum, x, n, 1, n, NULL, &sum, NULL);
+    mean = (float)(sum / (double)n);
+    V(fold_spread)(DVTI_OP_square, x, n, 1, n, &mean, &sum, NULL);
+    variance = (float)(sum / (double)n);
+    scale = V(div)(V(set)(1), V(sqrt)(V(add)(V(set)(variance), V(set)(epsilon))));
+    m = V(set)(mean);
+    for (k = 0; k < n; k += 16) {
+        v = V(mul)(V(sub)(V(load_upto)(x + k, n - k), m), scale);
+        if (gamma)
+            v = V(mul)(v, V(load_upto)(gamma + k, n - k));
+        if (beta)
+            v = V(add)(v, V(load_upto)(beta + k, n - k));
+        V(store_upto)(y + k, n - k, v);
     }
 }
 
 static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            double *value, int64_t *at) {
+                            const float *mean, double *value, int64_t *at) {
+    (void)mean;
     (void)op;
     (void)at;
     for (; rows > 0; rows--, x += step, value++) {
@@ -22380,7 +22614,8 @@ static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t ro
 }
 
 static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            double *value, int64_t *at) {
+                            const float *mean, double *value, int64_t *at) {
+    (void)mean;
     (void)op;
     (void)at;
     for (; rows > 0; rows--, x += step, value++) {
@@ -22470,8 +22705,9 @@ DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, 
 
 /* n > 0. at may be NULL. */
 static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            double *value, int64_t *at) {
+                            const float *mean, double *value, int64_t *at) {
     const V(extreme) e = V(extreme_of)(op);
+    (void)mean;
     for (; rows > 0; rows--, x += step) {
         float best = -INFINITY;
         int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
@@ -22495,19 +22731,19 @@ static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t ro
 
 /* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
 /* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
-static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                int64_t seen, double *value, int64_t *at) {
+DVTI_INLINE void V(fold_add_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                     const float *mean, double *value) {
     int64_t j, k, fours, some;
-    (void)op;
-    (void)seen;
-    (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         fours = DVTI_MIN(rows / 4, 2);
         some = fours ? 4 * fours : 1;
         for (j = 0; j < n; j += 16) {
+            const float *middle = mean ? mean + j : NULL;
+            const V(f) m = mean ? V(load_upto)(middle, n - j) : V(zero)();
             V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
             for (k = 0; k < some; k += 4) {
-                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j) : V(load_upto)(x + j, n - j);
+                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j, middle, m)
+                               : V(term)(x + j, n - j, middle, m);
                 low = V(dadd)(low, V(widen_low)(s));
                 high = V(dadd)(high, V(widen_high)(s));
             }
@@ -22517,11 +22753,30 @@ static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_
     }
 }
 
+static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                                int64_t seen, const float *mean, double *value, int64_t *at) {
+    (void)op;
+    (void)seen;
+    (void)mean;
+    (void)at;
+    V(fold_add_columns)(x, step, rows, n, NULL, value);
+}
+
+static void V(fold_spread_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
+                                   int64_t n, int64_t seen, const float *mean, double *value,
+                                   int64_t *at) {
+    (void)op;
+    (void)seen;
+    (void)at;
+    V(fold_add_columns)(x, step, rows, n, mean, value);
+}
+
 /* Adds squares to value, or multiplies it. */
 static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                 int64_t seen, double *value, int64_t *at) {
+                                 int64_t seen, const float *mean, double *value, int64_t *at) {
     int64_t j, r, some;
     (void)seen;
+    (void)mean;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         some = DVTI_MIN(rows, 8);
@@ -22546,7 +22801,8 @@ static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64
 }
 
 static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                    int64_t n, int64_t seen, double *value, int64_t *at) {
+                                    int64_t n, int64_t seen, const float *mean, double *value,
+                                    int64_t *at) {
     const V(extreme) e = V(extreme_of)(op);
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
@@ -22554,6 +22810,7 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
     V(m) better;
     V(f) most, v;
     V(i) where;
+    (void)mean;
     for (j = 0; j < n; j += 16) {
         most = V(narrow)(V(dload)(value + j), V(dload)(value + j + 8));
         V(store)(best + j, seen ? V(bit_xor)(most, e.flips) : V(set)(-INFINITY));
@@ -22611,6 +22868,10 @@ static dvti_fold V(fold)(dvti_op op) {
     case DVTI_OP_mean:
         fold.rows = V(fold_sum);
         fold.columns = V(fold_sum_columns);
+        break;
+    case DVTI_OP_square:
+        fold.rows = V(fold_spread);
+        fold.columns = V(fold_spread_columns);
         break;
     case DVTI_OP_norm:
     case DVTI_OP_prod:
@@ -22888,7 +23149,8 @@ static void V(running)(const dvti_running *p) {
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(running),
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(normalize), V(turn), V(pool),
+    V(running),
     V(load_row),       V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -26183,10 +26445,11 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 
 /* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
 static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                              double *value, int64_t *at) {
+                              const float *mean, double *value, int64_t *at) {
     V(soft) of;
     int64_t some, r;
     (void)op;
+    (void)mean;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         some = V(soft_group)(rows, n);
@@ -26199,10 +26462,12 @@ static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t 
 /* Eight rows have one maximum with what came before them, whose sum is adapted to it. A sum that is given as its logarithm is about 1 times
    the exponential of that, rounded. */
 static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                      int64_t n, int64_t seen, double *value, int64_t *at) {
+                                      int64_t n, int64_t seen, const float *mean, double *value,
+                                      int64_t *at) {
     float base[DVTI_BLOCK];
     int64_t j, r, row, some;
     (void)op;
+    (void)mean;
     (void)at;
     for (j = 0; j < n; j += 16) {
         V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
@@ -26259,38 +26524,84 @@ static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, 
 #endif
 #define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
 
-/* x, x + step, x + 2 step, x + 3 step, n elements of each. */
-DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n) {
-    V(f) a = V(add)(V(load_upto)(x, n), V(load_upto)(x + step, n));
-    V(f) b = V(add)(V(load_upto)(x + 2 * step, n), V(load_upto)(x + 3 * step, n));
+/* n elements, or the squares of their distances from m; zeros beyond them. */
+DVTI_INLINE V(f) V(term)(const float *x, int64_t n, const float *mean, V(f) m) {
+    V(f) d;
+    if (!mean)
+        return V(load_upto)(x, n);
+    d = V(sub)(V(load_or)(x, n, *mean), m);
+    return V(mul)(d, d);
+}
+
+/* Those of x, x + step, x + 2 step, x + 3 step. */
+DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n, const float *mean, V(f) m) {
+    V(f) a = V(add)(V(term)(x, n, mean, m), V(term)(x + step, n, mean, m));
+    V(f) b = V(add)(V(term)(x + 2 * step, n, mean, m), V(term)(x + 3 * step, n, mean, m));
     return V(add)(a, b);
 }
 
+DVTI_INLINE double V(fold_row)(const float *x, int64_t n, const float *mean) {
+    const V(f) m = mean ? V(set)(*mean) : V(zero)();
+    V(d) low = V(dzero)(), high = V(dzero)();
+    V(f) s;
+    int64_t k;
+    for (k = 0; k + 64 <= n; k += 64) {
+        s = V(sum4)(x + k, 16, 16, mean, m);
+        low = V(dadd)(low, V(widen_low)(s));
+        high = V(dadd)(high, V(widen_high)(s));
+    }
+    if (k < n) { /* up to four again */
+        s = V(term)(x + k, n - k, mean, m);
+        for (k += 16; k < n; k += 16)
+            s = V(add)(s, V(term)(x + k, n - k, mean, m));
+        low = V(dadd)(low, V(widen_low)(s));
+        high = V(dadd)(high, V(widen_high)(s));
+    }
+    return V(dfold_add)(V(dadd)(low, high));
+}
+
 static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                        double *value, int64_t *at) {
+                        const float *mean, double *value, int64_t *at) {
+    (void)op;
+    (void)mean;
+    (void)at;
+    for (; rows > 0; rows--, x += step)
+        *value++ = V(fold_row)(x, n, NULL);
+}
+
+static void V(fold_spread)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                           const float *mean, double *value, int64_t *at) {
     (void)op;
     (void)at;
-    for (; rows > 0; rows--, x += step, value++) {
-        V(d) low = V(dzero)(), high = V(dzero)();
-        int64_t k;
-        for (k = 0; k + 64 <= n; k += 64) {
-            V(f) s = V(sum4)(x + k, 16, 16);
-            low = V(dadd)(low, V(widen_low)(s));
-            high = V(dadd)(high, V(widen_high)(s));
-        }
-        if (k < n) { /* up to four again */
-            V(f) s = V(load_upto)(x + k, n - k);
-            for (k += 16; k < n; k += 16)
-                s = V(add)(s, V(load_upto)(x + k, n - k));
-            low = V(dadd)(low, V(widen_low)(s));
-            high = V(dadd)(high, V(widen_high)(s));
-        }
-        *value = V(dfold_add)(V(dadd)(low, high));
+    for (; rows > 0; rows--, x += step)
+        *value++ = V(fold_row)(x, n, mean++);
+}
+
+static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma,
+                         const float *beta, float epsilon) {
+    double sum;
+    float mean, variance;
+    V(f) m, scale, v;
+    int64_t k;
+    V(fold_sum)(DVTI_OP_sum, x, n, 1, n, NULL, &sum, NULL);
+    mean = (float)(sum / (double)n);
+    V(fold_spread)(DVTI_OP_square, x, n, 1, n, &mean, &sum, NULL);
+    variance = (float)(sum / (double)n);
+    scale = V(div)(V(set)(1), V(sqrt)(V(add)(V(set)(variance), V(set)(epsilon))));
+    m = V(set)(mean);
+    for (k = 0; k < n; k += 16) {
+        v = V(mul)(V(sub)(V(load_upto)(x + k, n - k), m), scale);
+        if (gamma)
+            v = V(mul)(v, V(load_upto)(gamma + k, n - k));
+        if (beta)
+            v = V(add)(v, V(load_upto)(beta + k, n - k));
+        V(store_upto)(y + k, n - k, v);
     }
 }
 
 static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            double *value, int64_t *at) {
+                            const float *mean, double *value, int64_t *at) {
+    (void)mean;
     (void)op;
     (void)at;
     for (; rows > 0; rows--, x += step, value++) {
@@ -26308,7 +26619,8 @@ static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t ro
 }
 
 static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            double *value, int64_t *at) {
+                            const float *mean, double *value, int64_t *at) {
+    (void)mean;
     (void)op;
     (void)at;
     for (; rows > 0; rows--, x += step, value++) {
@@ -26398,8 +26710,9 @@ DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, 
 
 /* n > 0. at may be NULL. */
 static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            double *value, int64_t *at) {
+                            const float *mean, double *value, int64_t *at) {
     const V(extreme) e = V(extreme_of)(op);
+    (void)mean;
     for (; rows > 0; rows--, x += step) {
         float best = -INFINITY;
         int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
@@ -26423,19 +26736,19 @@ static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t ro
 
 /* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
 /* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
-static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                int64_t seen, double *value, int64_t *at) {
+DVTI_INLINE void V(fold_add_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                     const float *mean, double *value) {
     int64_t j, k, fours, some;
-    (void)op;
-    (void)seen;
-    (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         fours = DVTI_MIN(rows / 4, 2);
         some = fours ? 4 * fours : 1;
         for (j = 0; j < n; j += 16) {
+            const float *middle = mean ? mean + j : NULL;
+            const V(f) m = mean ? V(load_upto)(middle, n - j) : V(zero)();
             V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
             for (k = 0; k < some; k += 4) {
-                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j) : V(load_upto)(x + j, n - j);
+                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j, middle, m)
+                               : V(term)(x + j, n - j, middle, m);
                 low = V(dadd)(low, V(widen_low)(s));
                 high = V(dadd)(high, V(widen_high)(s));
             }
@@ -26445,11 +26758,30 @@ static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_
     }
 }
 
+static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                                int64_t seen, const float *mean, double *value, int64_t *at) {
+    (void)op;
+    (void)seen;
+    (void)mean;
+    (void)at;
+    V(fold_add_columns)(x, step, rows, n, NULL, value);
+}
+
+static void V(fold_spread_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
+                                   int64_t n, int64_t seen, const float *mean, double *value,
+                                   int64_t *at) {
+    (void)op;
+    (void)seen;
+    (void)at;
+    V(fold_add_columns)(x, step, rows, n, mean, value);
+}
+
 /* Adds squares to value, or multiplies it. */
 static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                 int64_t seen, double *value, int64_t *at) {
+                                 int64_t seen, const float *mean, double *value, int64_t *at) {
     int64_t j, r, some;
     (void)seen;
+    (void)mean;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         some = DVTI_MIN(rows, 8);
@@ -26474,7 +26806,8 @@ static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64
 }
 
 static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                    int64_t n, int64_t seen, double *value, int64_t *at) {
+                                    int64_t n, int64_t seen, const float *mean, double *value,
+                                    int64_t *at) {
     const V(extreme) e = V(extreme_of)(op);
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
@@ -26482,6 +26815,7 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
     V(m) better;
     V(f) most, v;
     V(i) where;
+    (void)mean;
     for (j = 0; j < n; j += 16) {
         most = V(narrow)(V(dload)(value + j), V(dload)(value + j + 8));
         V(store)(best + j, seen ? V(bit_xor)(most, e.flips) : V(set)(-INFINITY));
@@ -26539,6 +26873,10 @@ static dvti_fold V(fold)(dvti_op op) {
     case DVTI_OP_mean:
         fold.rows = V(fold_sum);
         fold.columns = V(fold_sum_columns);
+        break;
+    case DVTI_OP_square:
+        fold.rows = V(fold_spread);
+        fold.columns = V(fold_spread_columns);
         break;
     case DVTI_OP_norm:
     case DVTI_OP_prod:
@@ -26816,7 +27154,8 @@ static void V(running)(const dvti_running *p) {
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(turn), V(pool), V(running),
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(normalize), V(turn), V(pool),
+    V(running),
     V(load_row),       V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -38562,6 +38901,9 @@ DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node);
 DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
 
 /* ---- shared by families and gradients ---- */
+/* x, and y and z unless they are NULL, are float32 in C order on cpu(), and no gradient will ask: then several operations may be one launch
+   that has their bits. */
+DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const dvt_array *z);
 /* in[k] for k = n_in of an elementwise call; scalar_at: 0 none, 1 the scalar stands before the array, 2 behind it.
    into: NULL, or the array that receives the result. */
 DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *const *in, int n,
@@ -40736,6 +41078,26 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
     return y;
 }
 
+/* In one launch, with the bits of the operations that it stands for. */
+static dvt_array *dvti_layer_norm_at_once(dvt_array *x, dvt_array *gamma, dvt_array *beta,
+                                          double epsilon) {
+    dvti_launch launch = dvti_launch_begin("dvt_layer_norm", DVTI_K_SOFTMAX, DVTI_OP_rsqrt);
+    dvt_array *out = dvti_array_new("dvt_layer_norm", x->shape, DVT_F32, x->storage->ctx);
+    if (!out)
+        return NULL;
+    launch.compute = DVTI_F32;
+    launch.n_in = 3;
+    launch.n_out = 1;
+    launch.in[0] = dvti_view_of(x);
+    if (gamma)
+        launch.in[1] = dvti_view_of(gamma);
+    if (beta)
+        launch.in[2] = dvti_view_of(beta);
+    launch.out[0] = dvti_view_of(out);
+    launch.f[0] = epsilon;
+    return dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
+}
+
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon) {
     dvt_array *in[3], *mean, *centred, *variance, *y;
     const char *names[3] = {"x", "gamma", "beta"};
@@ -40768,6 +41130,9 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
                       dvti_describe(x));
             return NULL;
         }
+    /* Longer rows are summed in several pieces. */
+    if (dvti_composes_unseen(x, gamma, beta) && x->shape.dim[x->shape.ndim - 1] <= 32768)
+        return dvti_layer_norm_at_once(x, gamma, beta, epsilon);
     scope = dvt_scope_begin();
     mean = dvt_mean(x, DVT_AXES(-1), true);
     centred = dvt_sub(x, mean);
@@ -41686,8 +42051,9 @@ static dvt_dtype dvti_reduction_dtype(dvti_op op, dvt_dtype dtype) {
     }
 }
 
-static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, unsigned mask,
-                                   bool keepdims) {
+/* mean: NULL, or what op square wants. */
+static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, dvt_array *mean,
+                                   unsigned mask, bool keepdims) {
     dvti_launch launch = dvti_launch_begin(name, DVTI_K_REDUCE, op);
     dvti_attr attr = dvti_attr_none();
     dvt_shape shape = dvti_reduced_shape(x->shape, mask, keepdims);
@@ -41706,6 +42072,10 @@ static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, u
     launch.compute = dvti_class_of(x->dtype);
     launch.n_in = launch.n_out = 1;
     launch.out[0] = dvti_reduced_view(out, x->shape, mask);
+    if (mean) {
+        launch.n_in = 2;
+        launch.in[1] = dvti_reduced_view(mean, x->shape, mask);
+    }
     launch.i[0] = launch.out[0].ndim;
     launch.f[0] = (double)count;
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
@@ -41720,7 +42090,7 @@ static dvt_array *dvti_reduce(const char *name, dvti_op op, dvt_array *x, dvt_ax
     unsigned mask;
     if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, x->shape.ndim, &mask))
         return NULL;
-    return dvti_reduce_mask(name, op, x, mask, keepdims);
+    return dvti_reduce_mask(name, op, x, NULL, mask, keepdims);
 }
 
 #define DVTI_REDUCTION(name)                                                                       \
@@ -41746,7 +42116,7 @@ static dvt_array *dvti_arg_extreme(const char *name, dvti_op op, dvt_array *x, i
         return dvti_reduce(name, op, x, DVT_ALL, keepdims);
     if (!dvti_axis(name, &axis, x->shape.ndim))
         return NULL;
-    return dvti_reduce_mask(name, op, x, 1u << axis, keepdims);
+    return dvti_reduce_mask(name, op, x, NULL, 1u << axis, keepdims);
 }
 
 DVT_API dvt_array *dvt_argmin(dvt_array *x, int axis, bool keepdims) {
@@ -41758,11 +42128,24 @@ DVT_API dvt_array *dvt_argmax(dvt_array *x, int axis, bool keepdims) {
 }
 
 /* ---- spread ---- */
+DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const dvt_array *z) {
+    const dvt_array *in[3];
+    int i;
+    in[0] = x;
+    in[1] = y;
+    in[2] = z;
+    for (i = 0; i < 3; i++)
+        if (in[i] && (in[i]->dtype != DVT_F32 || !dvt_is_contiguous(in[i]) ||
+                      (dvt_is_recording() && dvt_has_history(in[i]))))
+            return false;
+    return x->storage->ctx.type == DVT_DEVICE_CPU && dvt_size(x) > 0;
+}
+
 /* The mean of squared distances from the mean, in at least float32: squares leave a 16-bit float's range early. A negative
    divisor counts as 0, as in NumPy. */
 static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, double ddof,
                               bool keepdims, bool root) {
-    dvt_array *out = NULL, *wide;
+    dvt_array *out = NULL, *wide, *mean;
     dvt_scope_guard scope;
     dvt_dtype dtype;
     dvti_view view;
@@ -41778,8 +42161,12 @@ static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, dou
     dtype = dvti_float_dtype(x->dtype);
     divisor = (double)dvti_reduction_view(x, mask, &view) - ddof;
     wide = dvt_astype(x, dtype == DVT_F64 ? DVT_F64 : DVT_F32, false);
-    out = dvt_square(dvt_sub(wide, dvt_mean(wide, axes, true)));
-    out = dvt_div_scalar(dvt_sum(out, axes, keepdims), DVTI_MAX(divisor, 0));
+    mean = dvt_mean(wide, axes, true);
+    if (mean && dvti_composes_unseen(wide, NULL, NULL))
+        out = dvti_reduce_mask(name, DVTI_OP_square, wide, mean, mask, keepdims);
+    else
+        out = dvt_sum(dvt_square(dvt_sub(wide, mean)), axes, keepdims);
+    out = dvt_div_scalar(out, DVTI_MAX(divisor, 0));
     out = dvt_astype(root ? dvt_sqrt(out) : out, dtype, false);
     dvt_keep(out);
     dvt_scope_end(&scope);

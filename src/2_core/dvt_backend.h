@@ -40,9 +40,13 @@ typedef enum dvti_kernel {
     DVTI_K_ELEMENTWISE,
     /* op: sum, mean, prod, min, max, any, all, norm, logsumexp, argmin, argmax. in[0]'s first i[0] axes are kept, in order, and are
        out[0]'s axes, which is contiguous; the others are reduced. f[0]: the count, for mean. Sums in float64 or int64, in a fixed tree that the
-       shape and the strides decide; four floats of up to 32 bits may meet in float32 before (squares never). Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf. */
+       shape and the strides decide; four floats of up to 32 bits may meet in float32 before (squares never). Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf.
+       On cpu() alone also op square: sums of (in[0] - in[1])^2, where in[1], like out[0], has one float of in[0]'s dtype for each result;
+       float32 or float64, distances and squares rounded to it. */
     DVTI_K_REDUCE,
-    /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape. */
+    /* op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape.
+       On cpu() alone also op rsqrt: each row of in[0] less its mean, over the root of its variance + f[0], times in[1] and plus in[2] (one
+       row each; data NULL: none). All float32 and contiguous, rows of 1 to 32768 elements. */
     DVTI_K_SOFTMAX,
     /* op: cumsum. in[0] and out[0] (A, N, B), contiguous: out[a][j][b] is the sum of in[a][0..j][b]; i[0] = 1: of in[a][j..N-1][b]. In
        float64 or int64, in an order that the shape and the device decide. On cpu() one addition after the other, in chunks of

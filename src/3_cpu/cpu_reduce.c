@@ -25,6 +25,7 @@ typedef struct dvti_fold_plan {
     dvti_view kept, reduced, whole;
     int64_t n_kept, n_reduced, chunk, n_chunks;
     bool columns;
+    const float *mean; /* of each result, for op square; else NULL */
     int64_t tile, across,
         n_tiles; /* results per work item, items per row of kept positions, in all */
 } dvti_fold_plan;
@@ -50,6 +51,7 @@ static void dvti_fold_combine(const dvti_fold_plan *plan, dvti_folded *a, dvti_f
     case DVTI_OP_sum:
     case DVTI_OP_mean:
     case DVTI_OP_norm:
+    case DVTI_OP_square:
         a->f += b.f;
         break;
     case DVTI_OP_prod:
@@ -89,9 +91,13 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t 
 }
 
 /* ---- chunks ---- */
-/* Reduced positions begin..end of the result whose first element is element number `base`. */
-static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t base, int64_t begin,
-                                  int64_t end) {
+static const float *dvti_fold_mean(const dvti_fold_plan *plan, int64_t result) {
+    return plan->mean ? plan->mean + result : NULL;
+}
+
+/* Reduced positions begin..end of a result whose first element is element number `base`. */
+static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t result, int64_t base,
+                                  int64_t begin, int64_t end) {
     dvti_view row = plan->reduced;
     const int last = row.ndim - 1;
     bool direct = row.dtype == DVT_F32 && (row.stride[last] == 1 || row.dim[last] == 1) &&
@@ -116,7 +122,8 @@ static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t base, int6
             dvti_load_block(&row, at, n, DVTI_F32, block);
         }
         one.at = 0;
-        plan->fold.rows(plan->launch->op, x, n, 1, n, &one.f, plan->arg ? &one.at : NULL);
+        plan->fold.rows(plan->launch->op, x, n, 1, n, dvti_fold_mean(plan, result), &one.f,
+                        plan->arg ? &one.at : NULL);
         one.at += at;
         if (at == begin)
             all = one;
@@ -126,14 +133,15 @@ static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t base, int6
     return all;
 }
 
-static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t base, int64_t begin,
+static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t result, int64_t begin,
                                  int64_t end) {
+    const int64_t base = dvti_cursor_at(&plan->kept, result).at;
     dvti_folded one;
     if (!plan->plain)
-        return dvti_fold_runs(plan, base, begin, end);
+        return dvti_fold_runs(plan, result, base, begin, end);
     one.at = 0;
     plan->fold.rows(plan->launch->op, (const float *)plan->reduced.data + base + begin, 0, 1,
-                    end - begin, &one.f, plan->arg ? &one.at : NULL);
+                    end - begin, dvti_fold_mean(plan, result), &one.f, plan->arg ? &one.at : NULL);
     one.at += begin;
     return one;
 }
@@ -175,7 +183,8 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
             }
         }
         plan->fold.columns(plan->launch->op, x, direct ? reduced->stride[last] : DVTI_BLOCK, rows,
-                           n, at - begin, to->f, plan->arg ? to->at : NULL);
+                           n, at - begin, dvti_fold_mean(plan, result), to->f,
+                           plan->arg ? to->at : NULL);
         if (at + rows < end)
             dvti_cursor_advance(&cursor, reduced, rows);
     }
@@ -224,14 +233,15 @@ static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int6
         if (plan->plain) {
             some = DVTI_MIN(n - k, plan->kept.dim[last] - cursor.index[last]);
             plan->fold.rows(plan->launch->op, (const float *)plan->kept.data + cursor.at, step,
-                            some, length, to->f + k, at);
+                            some, length, dvti_fold_mean(plan, first + k), to->f + k, at);
         } else if (length <= DVTI_BLOCK) {
             some = DVTI_MIN(n - k, DVTI_FOLD_GATHER / length);
             dvti_load_block(&plan->whole, (first + k) * length, some * length, DVTI_F32, block);
-            plan->fold.rows(plan->launch->op, block, length, some, length, to->f + k, at);
+            plan->fold.rows(plan->launch->op, block, length, some, length,
+                            dvti_fold_mean(plan, first + k), to->f + k, at);
             continue;
         } else {
-            dvti_folded one = dvti_fold_runs(plan, cursor.at, 0, length);
+            dvti_folded one = dvti_fold_runs(plan, first + k, cursor.at, 0, length);
             some = 1;
             to->f[k] = one.f;
             to->at[k] = one.at;
@@ -253,8 +263,7 @@ static void dvti_fold_row_items(void *user, int64_t begin, int64_t end) {
             dvti_fold_whole_rows(plan, result, n, &lanes);
             dvti_fold_finish(plan, result, n, lanes.f, lanes.at);
         } else {
-            dvti_fold_store(plan, result, chunk,
-                            dvti_fold_row(plan, dvti_cursor_at(&plan->kept, result).at, from, to));
+            dvti_fold_store(plan, result, chunk, dvti_fold_row(plan, result, from, to));
         }
     }
 }
@@ -319,11 +328,13 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
     double item, element = dtype == DVT_F32 ? 0.06 : 0.15;
     plan.simd = simd;
     plan.fold = simd->fold(launch->op);
-    if (!plan.fold.rows || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16))
+    if (!plan.fold.rows || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16) ||
+        (launch->op == DVTI_OP_square && launch->in[1].dtype != DVT_F32))
         return false;
     dvti_fold_plan_of(launch, &plan);
     if (plan.n_reduced == 0)
         return false;
+    plan.mean = launch->op == DVTI_OP_square ? (const float *)launch->in[1].data : NULL;
     plan.arg = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_argmax;
     plan.smallest =
         launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_min || launch->op == DVTI_OP_all;

@@ -1,4 +1,4 @@
-/* softmax and log_softmax by a tier's loop, many rows per call. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
+/* softmax, log_softmax and layer normalisation by a tier's loop, many rows per call. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
    copied to the stack when they are short enough. */
 #include "3_cpu/simd/dvt_simd.h"
 
@@ -80,6 +80,35 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
     plan.logarithm = launch->op == DVTI_OP_log_softmax;
     dvti_parallel_for(dvti_view_size(&plan.in), 15 + (plan.direct ? 0.2 : 0.5) * (double)plan.n,
                       dvti_soft_rows, &plan);
+    return true;
+}
+
+/* ---- rows with mean 0 and variance 1 ---- */
+typedef struct dvti_normal_plan {
+    const dvti_launch *launch;
+    const dvti_simd *simd;
+    int64_t n;
+} dvti_normal_plan;
+
+static void dvti_normal_rows(void *user, int64_t begin, int64_t end) {
+    const dvti_normal_plan *plan = (const dvti_normal_plan *)user;
+    const dvti_launch *launch = plan->launch;
+    const float *x = (const float *)launch->in[0].data;
+    float *y = (float *)launch->out[0].data;
+    int64_t k;
+    for (k = begin * plan->n; k < end * plan->n; k += plan->n)
+        plan->simd->normalize(x + k, y + k, plan->n, (const float *)launch->in[1].data,
+                              (const float *)launch->in[2].data, (float)launch->f[0]);
+}
+
+DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *simd) {
+    const dvti_view *in = &launch->in[0];
+    dvti_normal_plan plan;
+    plan.launch = launch;
+    plan.simd = simd;
+    plan.n = in->dim[in->ndim - 1];
+    dvti_parallel_for(dvti_view_size(in) / plan.n, 20 + 0.3 * (double)plan.n, dvti_normal_rows,
+                      &plan);
     return true;
 }
 

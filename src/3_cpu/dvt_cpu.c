@@ -15,7 +15,8 @@ static bool dvti_cpu_run_fast(const dvti_launch *launch) {
     case DVTI_K_POOL2D:
         return dvti_fast_pool2d(launch, simd);
     case DVTI_K_SOFTMAX:
-        return dvti_fast_softmax(launch, simd);
+        return launch->op == DVTI_OP_rsqrt ? dvti_fast_normalize(launch, simd)
+                                           : dvti_fast_softmax(launch, simd);
     case DVTI_K_ELEMENTWISE:
         return dvti_fast_transpose(launch, simd) || dvti_fast_elementwise(launch, simd);
     default:

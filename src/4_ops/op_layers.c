@@ -157,6 +157,26 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
     return y;
 }
 
+/* In one launch, with the bits of the operations that it stands for. */
+static dvt_array *dvti_layer_norm_at_once(dvt_array *x, dvt_array *gamma, dvt_array *beta,
+                                          double epsilon) {
+    dvti_launch launch = dvti_launch_begin("dvt_layer_norm", DVTI_K_SOFTMAX, DVTI_OP_rsqrt);
+    dvt_array *out = dvti_array_new("dvt_layer_norm", x->shape, DVT_F32, x->storage->ctx);
+    if (!out)
+        return NULL;
+    launch.compute = DVTI_F32;
+    launch.n_in = 3;
+    launch.n_out = 1;
+    launch.in[0] = dvti_view_of(x);
+    if (gamma)
+        launch.in[1] = dvti_view_of(gamma);
+    if (beta)
+        launch.in[2] = dvti_view_of(beta);
+    launch.out[0] = dvti_view_of(out);
+    launch.f[0] = epsilon;
+    return dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
+}
+
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon) {
     dvt_array *in[3], *mean, *centred, *variance, *y;
     const char *names[3] = {"x", "gamma", "beta"};
@@ -189,6 +209,9 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
                       dvti_describe(x));
             return NULL;
         }
+    /* Longer rows are summed in several pieces. */
+    if (dvti_composes_unseen(x, gamma, beta) && x->shape.dim[x->shape.ndim - 1] <= 32768)
+        return dvti_layer_norm_at_once(x, gamma, beta, epsilon);
     scope = dvt_scope_begin();
     mean = dvt_mean(x, DVT_AXES(-1), true);
     centred = dvt_sub(x, mean);

@@ -61,8 +61,9 @@ static dvt_dtype dvti_reduction_dtype(dvti_op op, dvt_dtype dtype) {
     }
 }
 
-static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, unsigned mask,
-                                   bool keepdims) {
+/* mean: NULL, or what op square wants. */
+static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, dvt_array *mean,
+                                   unsigned mask, bool keepdims) {
     dvti_launch launch = dvti_launch_begin(name, DVTI_K_REDUCE, op);
     dvti_attr attr = dvti_attr_none();
     dvt_shape shape = dvti_reduced_shape(x->shape, mask, keepdims);
@@ -81,6 +82,10 @@ static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, u
     launch.compute = dvti_class_of(x->dtype);
     launch.n_in = launch.n_out = 1;
     launch.out[0] = dvti_reduced_view(out, x->shape, mask);
+    if (mean) {
+        launch.n_in = 2;
+        launch.in[1] = dvti_reduced_view(mean, x->shape, mask);
+    }
     launch.i[0] = launch.out[0].ndim;
     launch.f[0] = (double)count;
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
@@ -95,7 +100,7 @@ static dvt_array *dvti_reduce(const char *name, dvti_op op, dvt_array *x, dvt_ax
     unsigned mask;
     if (!dvti_check(name, &x, 1) || !dvti_axes_mask(name, axes, x->shape.ndim, &mask))
         return NULL;
-    return dvti_reduce_mask(name, op, x, mask, keepdims);
+    return dvti_reduce_mask(name, op, x, NULL, mask, keepdims);
 }
 
 #define DVTI_REDUCTION(name)                                                                       \
@@ -121,7 +126,7 @@ static dvt_array *dvti_arg_extreme(const char *name, dvti_op op, dvt_array *x, i
         return dvti_reduce(name, op, x, DVT_ALL, keepdims);
     if (!dvti_axis(name, &axis, x->shape.ndim))
         return NULL;
-    return dvti_reduce_mask(name, op, x, 1u << axis, keepdims);
+    return dvti_reduce_mask(name, op, x, NULL, 1u << axis, keepdims);
 }
 
 DVT_API dvt_array *dvt_argmin(dvt_array *x, int axis, bool keepdims) {
@@ -133,11 +138,24 @@ DVT_API dvt_array *dvt_argmax(dvt_array *x, int axis, bool keepdims) {
 }
 
 /* ---- spread ---- */
+DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const dvt_array *z) {
+    const dvt_array *in[3];
+    int i;
+    in[0] = x;
+    in[1] = y;
+    in[2] = z;
+    for (i = 0; i < 3; i++)
+        if (in[i] && (in[i]->dtype != DVT_F32 || !dvt_is_contiguous(in[i]) ||
+                      (dvt_is_recording() && dvt_has_history(in[i]))))
+            return false;
+    return x->storage->ctx.type == DVT_DEVICE_CPU && dvt_size(x) > 0;
+}
+
 /* The mean of squared distances from the mean, in at least float32: squares leave a 16-bit float's range early. A negative
    divisor counts as 0, as in NumPy. */
 static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, double ddof,
                               bool keepdims, bool root) {
-    dvt_array *out = NULL, *wide;
+    dvt_array *out = NULL, *wide, *mean;
     dvt_scope_guard scope;
     dvt_dtype dtype;
     dvti_view view;
@@ -153,8 +171,12 @@ static dvt_array *dvti_spread(const char *name, dvt_array *x, dvt_axes axes, dou
     dtype = dvti_float_dtype(x->dtype);
     divisor = (double)dvti_reduction_view(x, mask, &view) - ddof;
     wide = dvt_astype(x, dtype == DVT_F64 ? DVT_F64 : DVT_F32, false);
-    out = dvt_square(dvt_sub(wide, dvt_mean(wide, axes, true)));
-    out = dvt_div_scalar(dvt_sum(out, axes, keepdims), DVTI_MAX(divisor, 0));
+    mean = dvt_mean(wide, axes, true);
+    if (mean && dvti_composes_unseen(wide, NULL, NULL))
+        out = dvti_reduce_mask(name, DVTI_OP_square, wide, mean, mask, keepdims);
+    else
+        out = dvt_sum(dvt_square(dvt_sub(wide, mean)), axes, keepdims);
+    out = dvt_div_scalar(out, DVTI_MAX(divisor, 0));
     out = dvt_astype(root ? dvt_sqrt(out) : out, dtype, false);
     dvt_keep(out);
     dvt_scope_end(&scope);

@@ -259,7 +259,7 @@ DVT_TEST(tier_folds_stay_in_their_rows) {
                 x[k] = (float)(k % 7 - 3);
             FOR_EACH_TIER(for (r = 0; r < REDUCTIONS; r++) {
                 dvti_fold fold = tier->fold(reductions[r].op);
-                fold.rows(reductions[r].op, x, n, 1, n, value, at);
+                fold.rows(reductions[r].op, x, n, 1, n, NULL, value, at);
                 if (places(reductions[r].op))
                     CHECK_INT(at[0], n == 1                               ? 0
                                      : reductions[r].op == DVTI_OP_argmin ? 0
@@ -272,7 +272,7 @@ DVT_TEST(tier_folds_stay_in_their_rows) {
             FOR_EACH_TIER(for (r = 0; r < REDUCTIONS; r++) {
                 dvti_fold fold = tier->fold(reductions[r].op);
                 memset(value, 0, sizeof value);
-                fold.columns(reductions[r].op, x, n, 11, n, 0, value, at);
+                fold.columns(reductions[r].op, x, n, 11, n, 0, NULL, value, at);
                 if (reductions[r].op == DVTI_OP_sum)
                     for (k = 0; k < n; k++) {
                         double sum = 0;
@@ -284,6 +284,47 @@ DVT_TEST(tier_folds_stay_in_their_rows) {
             });
         }
     guard_free(memory);
+}
+
+/* Small whole numbers, so that every order gives the same sums. */
+DVT_TEST(tier_squares_of_distances) {
+    guard xs = guard_new(11 * 200 * sizeof(float)), ms = guard_new(200 * sizeof(float));
+    static double value[DVTI_BLOCK];
+    int n, side, k, r, j, bad;
+    for (n = 1; n <= 200; n++)
+        for (side = 0; side < 2; side++) {
+            size_t bytes = sizeof(float) * (size_t)n;
+            float *x = (float *)(side ? guard_end(xs, 11 * bytes) : guard_start(xs));
+            float *mean = (float *)(side ? guard_end(ms, bytes) : guard_start(ms));
+            for (k = 0; k < 11 * n; k++)
+                x[k] = (float)((k * 7 + 3) % 19);
+            for (k = 0; k < n; k++)
+                mean[k] = (float)(k % 5);
+            FOR_EACH_TIER({
+                dvti_fold fold = tier->fold(DVTI_OP_square);
+                bad = 0;
+                memset(value, 0, sizeof value);
+                fold.columns(DVTI_OP_square, x, n, 7, n, 0, mean, value, NULL);
+                fold.columns(DVTI_OP_square, x + 7 * n, n, 4, n, 7, mean, value, NULL);
+                for (j = 0; j < n; j++) {
+                    double sum = 0;
+                    for (r = 0; r < 11; r++)
+                        sum += (x[r * n + j] - mean[j]) * (x[r * n + j] - mean[j]);
+                    bad += value[j] != sum;
+                }
+                for (r = 0; r < 11; r++) {
+                    double sum = 0;
+                    fold.rows(DVTI_OP_square, x + r * n, 0, 1, n, mean, value, NULL);
+                    for (j = 0; j < n; j++)
+                        sum += (x[r * n + j] - *mean) * (x[r * n + j] - *mean);
+                    bad += value[0] != sum;
+                }
+                dvt_test_check(bad == 0, __FILE__, __LINE__, "%s, %d elements: %d sums are wrong",
+                               tier->name, n, bad);
+            });
+        }
+    guard_free(xs);
+    guard_free(ms);
 }
 
 DVT_TEST(tier_sums_keep_what_float_loses) {

@@ -139,6 +139,57 @@ DVT_TEST(tier_softmax_of_many_rows) {
     check_rows(DVTI_OP_log_softmax, DVT_F32, ROWS, COLUMNS, 1, x, y);
 }
 
+/* ---- rows with mean 0 and variance 1 ---- */
+/* Far fewer roundings than the bound, each of numbers below 8. */
+DVT_TEST(tier_normalises_rows) {
+    enum { MOST = 1200 };
+
+    static float expected[MOST], first[MOST];
+    guard memory[4] = {guard_new(sizeof expected), guard_new(sizeof expected),
+                       guard_new(sizeof expected), guard_new(sizeof expected)};
+    float *row[4];
+    int n, side, k, with;
+    for (n = 1; n <= MOST; n += n < 130 ? 1 : 107)
+        for (side = 0; side < 2; side++)
+            for (with = 0; with < 4; with++) {
+                double sum = 0, mean, squares = 0, scale;
+                bool compare = false;
+                for (k = 0; k < 4; k++)
+                    row[k] = (float *)(side ? guard_end(memory[k], sizeof(float) * (size_t)n)
+                                            : guard_start(memory[k]));
+                for (k = 0; k < n; k++) {
+                    row[0][k] = (float)dvt_test_random(-2, 2);
+                    row[2][k] = (float)dvt_test_random(-2, 2);
+                    row[3][k] = (float)dvt_test_random(-2, 2);
+                    sum += row[0][k];
+                }
+                mean = sum / n;
+                for (k = 0; k < n; k++)
+                    squares += (row[0][k] - mean) * (row[0][k] - mean);
+                scale = 1 / sqrt(squares / n + 0.25);
+                for (k = 0; k < n; k++)
+                    expected[k] = (float)((row[0][k] - mean) * scale * (with & 1 ? row[2][k] : 1) +
+                                          (with & 2 ? row[3][k] : 0));
+                FOR_EACH_TIER({
+                    int bad = -1;
+                    tier->normalize(row[0], row[1], n, with & 1 ? row[2] : NULL,
+                                    with & 2 ? row[3] : NULL, 0.25f);
+                    for (k = 0; k < n; k++)
+                        if (!(fabsf(row[1][k] - expected[k]) <= 64 * FLT_EPSILON) ||
+                            (compare && !same_bits_f32(row[1][k], first[k])))
+                            bad = k;
+                    dvt_test_check(bad < 0, __FILE__, __LINE__,
+                                   "%s, %d elements: number %d is %.9g, expected %.9g", tier->name,
+                                   n, bad, bad < 0 ? 0 : (double)row[1][bad],
+                                   bad < 0 ? 0 : (double)expected[bad]);
+                    memcpy(first, row[1], sizeof(float) * (size_t)n);
+                    compare = true;
+                });
+            }
+    for (k = 0; k < 4; k++)
+        guard_free(memory[k]);
+}
+
 /* ---- transposing copies ---- */
 static void check_copy(dvt_dtype dtype, int64_t batch, int64_t rows, int64_t columns, int64_t gap) {
     int64_t size = dvt_dtype_size(dtype), step = rows + gap, k, r, c;

@@ -334,3 +334,76 @@ DVT_TEST(layers_layer_norm) {
     CHECK_ERROR(dvt_layer_norm(x, NULL, NULL, -1), DVT_ERR_RANGE);
     CHECK_ERROR(dvt_layer_norm(x, NULL, NULL, NAN), DVT_ERR_RANGE);
 }
+
+/* ---- one launch or several ---- */
+static bool same_bytes(dvt_array *a, dvt_array *b) {
+    int64_t n = a && b ? dvt_size(a) : 0, k;
+    double *va = a ? dvt_test_values(a) : NULL, *vb = b ? dvt_test_values(b) : NULL;
+    bool same = va && vb && dvt_size(b) == n;
+    for (k = 0; same && k < n; k++)
+        same = va[k] == vb[k] && !signbit(va[k]) == !signbit(vb[k]);
+    free(va);
+    free(vb);
+    return same;
+}
+
+/* What is computed at once while no gradient is asked for has the bits of the recorded operations. */
+DVT_TEST(layers_same_bits_when_recorded) {
+    static const char *const isas[] = {"avx512", "avx2", "neon"};
+    static const int64_t extents[][2] = {{3, 1},    {5, 7},    {2, 16},     {70, 10},  {4, 100},
+                                         {3, 1030}, {1, 5000}, {2100, 600}, {1, 40000}};
+    int isa, e, axis;
+    for (isa = 0; isa < 3; isa++) {
+        if (dvt_set_cpu_isa(isas[isa]) != DVT_OK) {
+            dvt_clear_error();
+            continue;
+        }
+        for (e = 0; e < (int)(sizeof extents / sizeof extents[0]); e++)
+            DVT_SCOPE {
+                const int64_t n = extents[e][1];
+                dvt_array *x =
+                    dvt_as_in_ctx(random_array(DVT_SHAPE(extents[e][0], n), DVT_F32), dvt_cpu());
+                dvt_array *gamma = dvt_as_in_ctx(random_array(DVT_SHAPE(n), DVT_F32), dvt_cpu());
+                dvt_array *beta = dvt_as_in_ctx(random_array(DVT_SHAPE(n), DVT_F32), dvt_cpu());
+                dvt_array *tracked = dvt_copy(x), *y = NULL, *z = NULL, *v[3], *plain[3];
+                x = dvt_copy(dvt_add_scalar(x, 3));
+                tracked = dvt_copy(x);
+                CHECK(dvt_attach_grad(tracked, DVT_GRAD_WRITE) == DVT_OK);
+                for (axis = 0; axis < 3; axis++)
+                    plain[axis] = dvt_var(x, axis == 2 ? DVT_ALL : DVT_AXES(axis), 0, axis == 1);
+                DVT_RECORD {
+                    y = dvt_layer_norm(tracked, gamma, beta, 1e-5);
+                    z = dvt_layer_norm(tracked, NULL, NULL, 0.1);
+                    for (axis = 0; axis < 3; axis++)
+                        v[axis] =
+                            dvt_var(tracked, axis == 2 ? DVT_ALL : DVT_AXES(axis), 0, axis == 1);
+                }
+                CHECK(dvt_has_history(y) && dvt_has_history(v[0]));
+                CHECK(same_bytes(dvt_layer_norm(x, gamma, beta, 1e-5), y));
+                CHECK(same_bytes(dvt_layer_norm(x, NULL, NULL, 0.1), z));
+                for (axis = 0; axis < 3; axis++)
+                    CHECK(same_bytes(plain[axis], v[axis]));
+            }
+    }
+    CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+}
+
+/* The reference, which sums in another order. */
+DVT_TEST(layers_at_once_by_the_reference) {
+    DVT_SCOPE {
+        dvt_array *x = dvt_as_in_ctx(random_array(DVT_SHAPE(5, 300), DVT_F32), dvt_cpu());
+        dvt_array *gamma = dvt_as_in_ctx(random_array(DVT_SHAPE(300), DVT_F32), dvt_cpu());
+        dvt_array *y = dvt_layer_norm(x, gamma, NULL, 1e-5), *v[2], *other;
+        int axis;
+        for (axis = 0; axis < 2; axis++)
+            v[axis] = dvt_var(x, DVT_AXES(axis), 1, false);
+        CHECK(dvt_set_cpu_isa("reference") == DVT_OK);
+        other = dvt_layer_norm(x, gamma, NULL, 1e-5);
+        CHECK(dvt_item(dvt_max(dvt_abs(dvt_sub(y, other)), DVT_ALL, false)) < 1e-5);
+        for (axis = 0; axis < 2; axis++) {
+            other = dvt_var(x, DVT_AXES(axis), 1, false);
+            CHECK(dvt_item(dvt_max(dvt_abs(dvt_sub(v[axis], other)), DVT_ALL, false)) < 1e-5);
+        }
+        CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+    }
+}

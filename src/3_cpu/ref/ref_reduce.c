@@ -281,6 +281,25 @@ static void dvti_lanes_add(const dvti_reduce_plan *plan, dvti_lanes *lanes, cons
         dvti_lanes_f64(plan->op, lanes, (const double *)x, rows);
 }
 
+/* For op square: n elements of one result, or of n neighbouring ones, become the squares of their distances from the means, rounded as they
+   would be in memory. */
+static void dvti_spread_block(const dvti_reduce_plan *plan, double *x, int64_t n, int64_t result,
+                              bool neighbours) {
+    const dvti_view *mean = &plan->launch->in[1];
+    double m = dvti_load_f64(mean->data, mean->dtype, result);
+    int64_t k;
+    for (k = 0; k < n; k++) {
+        if (neighbours)
+            m = dvti_load_f64(mean->data, mean->dtype, result + k);
+        if (mean->dtype == DVT_F64) {
+            x[k] = (x[k] - m) * (x[k] - m);
+        } else {
+            float d = (float)x[k] - (float)m;
+            x[k] = (double)(d * d);
+        }
+    }
+}
+
 /* ---- chunks ---- */
 /* One block of up to DVTI_BLOCK elements of one result. */
 static dvti_partial dvti_reduce_block(const dvti_reduce_plan *plan, const double *x, int64_t first,
@@ -324,10 +343,13 @@ static dvti_partial dvti_reduce_row(const dvti_reduce_plan *plan, int64_t result
     row.data = (char *)row.data +
                dvti_cursor_at(&plan->kept, result).at * dvt_dtype_size(plan->kept.dtype);
     for (at = begin; at < end; at += n) {
-        void *x = dvti_block_direct(&row, compute, at);
+        bool spread = plan->op == DVTI_OP_square;
+        void *x = spread ? NULL : dvti_block_direct(&row, compute, at);
         n = DVTI_MIN(end - at, DVTI_BLOCK);
         if (!x)
             dvti_load_block(&row, at, n, compute, x = buffer);
+        if (spread)
+            dvti_spread_block(plan, buffer, n, result, false);
         block[n_blocks++] = dvti_reduce_block(plan, (const double *)x, at, n);
     }
     dvti_partial_tree(plan, block, n_blocks);
@@ -349,6 +371,8 @@ static void dvti_reduce_columns(const dvti_reduce_plan *plan, int64_t result, in
     for (at = begin; at < end; at++) {
         row.data = (char *)plan->kept.data + cursor.at * size;
         dvti_load_block(&row, result, n, plan->integer ? DVTI_I64 : DVTI_F64, buffer);
+        if (plan->op == DVTI_OP_square)
+            dvti_spread_block(plan, buffer, n, result, true);
         rows.first = at;
         dvti_lanes_add(plan, lanes, buffer, &rows);
         if (at + 1 < end)

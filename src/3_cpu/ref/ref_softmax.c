@@ -63,8 +63,41 @@ static void dvti_softmax_rows(void *user, int64_t begin, int64_t end) {
     }
 }
 
+/* ---- rows of floats with mean 0 and variance 1 ---- */
+static void dvti_normalize_rows(void *user, int64_t begin, int64_t end) {
+    const dvti_launch *launch = (const dvti_launch *)user;
+    const int64_t n = launch->in[0].dim[launch->in[0].ndim - 1];
+    const float *gamma = (const float *)launch->in[1].data,
+                *beta = (const float *)launch->in[2].data;
+    int64_t row, k;
+    for (row = begin; row < end; row++) {
+        const float *x = (const float *)launch->in[0].data + row * n;
+        float *y = (float *)launch->out[0].data + row * n, mean, scale;
+        double sum = 0;
+        for (k = 0; k < n; k++)
+            sum += x[k];
+        mean = (float)(sum / (double)n);
+        for (k = 0, sum = 0; k < n; k++) {
+            float d = x[k] - mean;
+            sum += (double)d * d;
+        }
+        scale = 1 / sqrtf((float)(sum / (double)n) + (float)launch->f[0]);
+        for (k = 0; k < n; k++) {
+            float v = (x[k] - mean) * scale;
+            v = gamma ? v * gamma[k] : v;
+            y[k] = beta ? v + beta[k] : v;
+        }
+    }
+}
+
 DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
     dvti_softmax_plan plan;
+    if (launch->op == DVTI_OP_rsqrt) {
+        int64_t n = launch->in[0].dim[launch->in[0].ndim - 1];
+        dvti_parallel_for(dvti_view_size(&launch->in[0]) / n, 5 * (double)n, dvti_normalize_rows,
+                          (void *)(uintptr_t)launch);
+        return;
+    }
     plan.logarithm = launch->op == DVTI_OP_log_softmax;
     dvti_softmax_split(&launch->in[0], &plan.rows_in, &plan.row_in);
     dvti_softmax_split(&launch->out[0], &plan.rows_out, &plan.row_out);

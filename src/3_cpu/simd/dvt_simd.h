@@ -63,16 +63,17 @@ typedef struct dvti_loop {
 
 typedef void (*dvti_loop_fn)(const dvti_loop *loop);
 
-/* Reduces float elements to sums, products, extremes. `at` of an extreme is where the first one stands; it may be NULL. Each result is
-   formed in an order that n, or for columns the number of rows, decides. */
+/* Reduces float elements to sums, products, extremes; sums of squares of distances from means for op square, which alone has `mean`: one
+   for each result. `at` of an extreme is where the first one stands; it may be NULL. Each result is formed in an order that n, or for
+   columns the number of rows, decides. */
 typedef struct dvti_fold {
     /* One result for each of `rows` runs of n > 0 elements, `step` apart. */
-    void (*rows)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n, double *value,
-                 int64_t *at);
+    void (*rows)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                 const float *mean, double *value, int64_t *at);
     /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart, which come after `seen` others: value goes on from what it
        is. It begins as 0, or 1 for a product; at, which counts from the first run, need not begin. Both have room for DVTI_BLOCK. */
     void (*columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n, int64_t seen,
-                    double *value, int64_t *at);
+                    const float *mean, double *value, int64_t *at);
     /* n results as floats: divided for a mean, the root for a norm. f has room for whole vectors of floats. */
     void (*finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to);
 } dvti_fold;
@@ -151,6 +152,10 @@ typedef struct dvti_simd {
     /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
     void (*softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                     int64_t n, bool logarithm);
+    /* A row of n > 0 elements with mean 0 and variance 1, by way of variance + epsilon; then times gamma, plus beta, unless they are NULL. y
+       is not x. The bits are those of the operations it stands for. */
+    void (*normalize)(const float *x, float *y, int64_t n, const float *gamma, const float *beta,
+                      float epsilon);
     /* Transposes a matrix of 16 x 16 elements of 4 bytes. */
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
@@ -172,6 +177,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
 DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd);
+DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
 

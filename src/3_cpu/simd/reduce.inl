@@ -4,38 +4,84 @@
 
 #define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
 
-/* x, x + step, x + 2 step, x + 3 step, n elements of each. */
-DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n) {
-    V(f) a = V(add)(V(load_upto)(x, n), V(load_upto)(x + step, n));
-    V(f) b = V(add)(V(load_upto)(x + 2 * step, n), V(load_upto)(x + 3 * step, n));
+/* n elements, or the squares of their distances from m; zeros beyond them. */
+DVTI_INLINE V(f) V(term)(const float *x, int64_t n, const float *mean, V(f) m) {
+    V(f) d;
+    if (!mean)
+        return V(load_upto)(x, n);
+    d = V(sub)(V(load_or)(x, n, *mean), m);
+    return V(mul)(d, d);
+}
+
+/* Those of x, x + step, x + 2 step, x + 3 step. */
+DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n, const float *mean, V(f) m) {
+    V(f) a = V(add)(V(term)(x, n, mean, m), V(term)(x + step, n, mean, m));
+    V(f) b = V(add)(V(term)(x + 2 * step, n, mean, m), V(term)(x + 3 * step, n, mean, m));
     return V(add)(a, b);
 }
 
+DVTI_INLINE double V(fold_row)(const float *x, int64_t n, const float *mean) {
+    const V(f) m = mean ? V(set)(*mean) : V(zero)();
+    V(d) low = V(dzero)(), high = V(dzero)();
+    V(f) s;
+    int64_t k;
+    for (k = 0; k + 64 <= n; k += 64) {
+        s = V(sum4)(x + k, 16, 16, mean, m);
+        low = V(dadd)(low, V(widen_low)(s));
+        high = V(dadd)(high, V(widen_high)(s));
+    }
+    if (k < n) { /* up to four again */
+        s = V(term)(x + k, n - k, mean, m);
+        for (k += 16; k < n; k += 16)
+            s = V(add)(s, V(term)(x + k, n - k, mean, m));
+        low = V(dadd)(low, V(widen_low)(s));
+        high = V(dadd)(high, V(widen_high)(s));
+    }
+    return V(dfold_add)(V(dadd)(low, high));
+}
+
 static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                        double *value, int64_t *at) {
+                        const float *mean, double *value, int64_t *at) {
+    (void)op;
+    (void)mean;
+    (void)at;
+    for (; rows > 0; rows--, x += step)
+        *value++ = V(fold_row)(x, n, NULL);
+}
+
+static void V(fold_spread)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                           const float *mean, double *value, int64_t *at) {
     (void)op;
     (void)at;
-    for (; rows > 0; rows--, x += step, value++) {
-        V(d) low = V(dzero)(), high = V(dzero)();
-        int64_t k;
-        for (k = 0; k + 64 <= n; k += 64) {
-            V(f) s = V(sum4)(x + k, 16, 16);
-            low = V(dadd)(low, V(widen_low)(s));
-            high = V(dadd)(high, V(widen_high)(s));
-        }
-        if (k < n) { /* up to four again */
-            V(f) s = V(load_upto)(x + k, n - k);
-            for (k += 16; k < n; k += 16)
-                s = V(add)(s, V(load_upto)(x + k, n - k));
-            low = V(dadd)(low, V(widen_low)(s));
-            high = V(dadd)(high, V(widen_high)(s));
-        }
-        *value = V(dfold_add)(V(dadd)(low, high));
+    for (; rows > 0; rows--, x += step)
+        *value++ = V(fold_row)(x, n, mean++);
+}
+
+static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma,
+                         const float *beta, float epsilon) {
+    double sum;
+    float mean, variance;
+    V(f) m, scale, v;
+    int64_t k;
+    V(fold_sum)(DVTI_OP_sum, x, n, 1, n, NULL, &sum, NULL);
+    mean = (float)(sum / (double)n);
+    V(fold_spread)(DVTI_OP_square, x, n, 1, n, &mean, &sum, NULL);
+    variance = (float)(sum / (double)n);
+    scale = V(div)(V(set)(1), V(sqrt)(V(add)(V(set)(variance), V(set)(epsilon))));
+    m = V(set)(mean);
+    for (k = 0; k < n; k += 16) {
+        v = V(mul)(V(sub)(V(load_upto)(x + k, n - k), m), scale);
+        if (gamma)
+            v = V(mul)(v, V(load_upto)(gamma + k, n - k));
+        if (beta)
+            v = V(add)(v, V(load_upto)(beta + k, n - k));
+        V(store_upto)(y + k, n - k, v);
     }
 }
 
 static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            double *value, int64_t *at) {
+                            const float *mean, double *value, int64_t *at) {
+    (void)mean;
     (void)op;
     (void)at;
     for (; rows > 0; rows--, x += step, value++) {
@@ -53,7 +99,8 @@ static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t ro
 }
 
 static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            double *value, int64_t *at) {
+                            const float *mean, double *value, int64_t *at) {
+    (void)mean;
     (void)op;
     (void)at;
     for (; rows > 0; rows--, x += step, value++) {
@@ -143,8 +190,9 @@ DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, 
 
 /* n > 0. at may be NULL. */
 static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            double *value, int64_t *at) {
+                            const float *mean, double *value, int64_t *at) {
     const V(extreme) e = V(extreme_of)(op);
+    (void)mean;
     for (; rows > 0; rows--, x += step) {
         float best = -INFINITY;
         int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
@@ -168,19 +216,19 @@ static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t ro
 
 /* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
 /* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
-static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                int64_t seen, double *value, int64_t *at) {
+DVTI_INLINE void V(fold_add_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
+                                     const float *mean, double *value) {
     int64_t j, k, fours, some;
-    (void)op;
-    (void)seen;
-    (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         fours = DVTI_MIN(rows / 4, 2);
         some = fours ? 4 * fours : 1;
         for (j = 0; j < n; j += 16) {
+            const float *middle = mean ? mean + j : NULL;
+            const V(f) m = mean ? V(load_upto)(middle, n - j) : V(zero)();
             V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
             for (k = 0; k < some; k += 4) {
-                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j) : V(load_upto)(x + j, n - j);
+                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j, middle, m)
+                               : V(term)(x + j, n - j, middle, m);
                 low = V(dadd)(low, V(widen_low)(s));
                 high = V(dadd)(high, V(widen_high)(s));
             }
@@ -190,11 +238,30 @@ static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_
     }
 }
 
+static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
+                                int64_t seen, const float *mean, double *value, int64_t *at) {
+    (void)op;
+    (void)seen;
+    (void)mean;
+    (void)at;
+    V(fold_add_columns)(x, step, rows, n, NULL, value);
+}
+
+static void V(fold_spread_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
+                                   int64_t n, int64_t seen, const float *mean, double *value,
+                                   int64_t *at) {
+    (void)op;
+    (void)seen;
+    (void)at;
+    V(fold_add_columns)(x, step, rows, n, mean, value);
+}
+
 /* Adds squares to value, or multiplies it. */
 static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                 int64_t seen, double *value, int64_t *at) {
+                                 int64_t seen, const float *mean, double *value, int64_t *at) {
     int64_t j, r, some;
     (void)seen;
+    (void)mean;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         some = DVTI_MIN(rows, 8);
@@ -219,7 +286,8 @@ static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64
 }
 
 static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                    int64_t n, int64_t seen, double *value, int64_t *at) {
+                                    int64_t n, int64_t seen, const float *mean, double *value,
+                                    int64_t *at) {
     const V(extreme) e = V(extreme_of)(op);
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
@@ -227,6 +295,7 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
     V(m) better;
     V(f) most, v;
     V(i) where;
+    (void)mean;
     for (j = 0; j < n; j += 16) {
         most = V(narrow)(V(dload)(value + j), V(dload)(value + j + 8));
         V(store)(best + j, seen ? V(bit_xor)(most, e.flips) : V(set)(-INFINITY));
@@ -284,6 +353,10 @@ static dvti_fold V(fold)(dvti_op op) {
     case DVTI_OP_mean:
         fold.rows = V(fold_sum);
         fold.columns = V(fold_sum_columns);
+        break;
+    case DVTI_OP_square:
+        fold.rows = V(fold_spread);
+        fold.columns = V(fold_spread_columns);
         break;
     case DVTI_OP_norm:
     case DVTI_OP_prod:

@@ -88,10 +88,11 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 
 /* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
 static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                              double *value, int64_t *at) {
+                              const float *mean, double *value, int64_t *at) {
     V(soft) of;
     int64_t some, r;
     (void)op;
+    (void)mean;
     (void)at;
     for (; rows > 0; rows -= some, x += some * step) {
         some = V(soft_group)(rows, n);
@@ -104,10 +105,12 @@ static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t 
 /* Eight rows have one maximum with what came before them, whose sum is adapted to it. A sum that is given as its logarithm is about 1 times
    the exponential of that, rounded. */
 static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                      int64_t n, int64_t seen, double *value, int64_t *at) {
+                                      int64_t n, int64_t seen, const float *mean, double *value,
+                                      int64_t *at) {
     float base[DVTI_BLOCK];
     int64_t j, r, row, some;
     (void)op;
+    (void)mean;
     (void)at;
     for (j = 0; j < n; j += 16) {
         V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
