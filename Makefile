@@ -81,9 +81,11 @@ help:
 	@echo 'make check            generated files, layers, symbols, layout, documents'
 	@echo 'make header           regenerate devtensor.h after a change in src/'
 	@echo 'make docs             regenerate the tables in README.md and docs/'
-	@echo 'make bench            budgets: bytes, compile times, sizes; make bench-accuracy: LeNet'
+	@echo 'make bench            cpu() beside other libraries, with the budgets; tables and charts to bench/results/'
+	@echo 'make bench-budgets    bytes, compile times, sizes; make bench-accuracy: LeNet'
 	@echo 'make bench-jit        what compiling the CUDA kernels costs when nothing is cached'
-	@echo 'make bench-cpu        cpu() beside other libraries; SHORT=1, ROW=text, THREADS=n, OUT=folder'
+	@echo '                      SHORT=1: a selection in five minutes; ROW=text, THREADS=n: a part, printed only; OUT=folder'
+	@echo 'make bench-flags      the kernels of programs compiled with -O0 and -Os beside -O2'
 	@echo 'make bench-fork-join  what starting a job on all threads costs, beside OpenMP; make bench-heap: what memory costs'
 	@echo 'make examples         build the example programs, and say where they are'
 	@echo 'make install          header, pkg-config file and CMake package, under PREFIX=$(PREFIX)'
@@ -125,21 +127,35 @@ header:
 docs: $(LIBRARY)
 	@$(ENVIRONMENT) sh tools/docs.sh
 
-bench: $(LIBRARY)
+bench: $(if $(ROW)$(THREADS),,bench-budgets) bench-cpu
+
+bench-budgets: $(LIBRARY)
 	@$(ENVIRONMENT) sh bench/budgets.sh
 
 bench-jit:
 	@$(ENVIRONMENT) sh bench/jit.sh $(ARGS)
 
-# cpu() beside other libraries. ROW=text takes the rows with that text, SHORT=1 a selection, OUT=bench/results writes the table there.
-bench-cpu: $B/bench/cpu/ours $B/bench/cpu/blas
+# cpu() beside other libraries. ROW=text takes the rows with that text, THREADS=1 a part of them, SHORT=1 a selection. The whole table and
+# the selection are written to OUT, parts printed only. The processes of bench/cpu are ours and peers; whatever OpenMP has, theirs may use.
+RUNNERS = $(patsubst %,$B/bench/cpu/%,ours first blas sleef machine)
+bench-cpu: $(RUNNERS)
 	@BUILD="$B" PYTHON="$(PYTHON)" ROW="$(ROW)" SHORT="$(SHORT)" THREADS="$(THREADS)" OUT="$(OUT)" sh bench/cpu/run.sh
 
-$B/bench/cpu/ours: $B/bench/cpu/ours.program.o $(LIBRARY)
+# The same program, compiled as users may.
+FLAGGED = $(patsubst %,$B/bench/flags/%,gcc-O2 gcc-Os gcc-O0 $(if $(shell command -v clang),clang-O2))
+bench-flags: $(FLAGGED)
+	@BUILD="$B" PYTHON="$(PYTHON)" OUT="$(or $(OUT),bench/results)" sh bench/cpu/run.sh flags $(FLAGGED)
+
+$B/bench/flags/%: bench/cpu/ours.c bench/cpu/lenet_cases.h devtensor.h
+	@mkdir -p $(@D)
+	@$(firstword $(subst -, ,$*)) -std=gnu11 -$(lastword $(subst -, ,$*)) -I. $< -o $@ $(LIBS)
+
+$B/bench/cpu/ours $B/bench/cpu/first: %: %.program.o $(LIBRARY)
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
-$B/bench/cpu/blas: $B/bench/cpu/blas.program.o
-	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
+$B/bench/cpu/blas $B/bench/cpu/sleef $B/bench/cpu/machine: $B/%: %.c bench/cpu/runner.h Makefile
+	@mkdir -p $(@D)
+	@$(COMPILE) $(FLAGS) $(OPENMP) -Wno-psabi $< -o $@ $(LIBS)
 
 bench-accuracy: $B/bench/lenet_accuracy
 	@$B/bench/lenet_accuracy $(ARGS)
@@ -220,4 +236,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -name '*.d' 2>/dev/null)
 
-.PHONY: help run test gpu-check unit unit-quiet tiers test-long check header docs bench bench-jit bench-accuracy bench-cpu bench-fork-join bench-heap examples install format clean
+.PHONY: help run test gpu-check unit unit-quiet tiers test-long check header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-cpu bench-fork-join bench-heap examples install format clean

@@ -51,11 +51,10 @@ static void end(runner_case *c) {
 }
 
 static float *input(int64_t n, uint32_t seed) {
-    void *block = NULL;
-    if (posix_memalign(&block, 64, (size_t)n * sizeof(float) + 64))
-        return NULL;
-    input_fill((float *)block, n, seed, -1, 1);
-    return (float *)block;
+    float *block = input_room(n);
+    if (block)
+        input_fill(block, n, seed, -1, 1);
+    return block;
 }
 
 static const char *find(const char *op, const char *arguments, runner_case *c) {
@@ -98,7 +97,8 @@ int main(int argc, char **argv) {
         return 2;
     }
     if (strcmp(argv[2], "cblas") == 0)
-        symbol(library, "cblas_sgemm", &cblas);
+        symbol(library, dlsym(library, "cblas_sgemm") ? "cblas_sgemm" : "scipy_cblas_sgemm",
+               &cblas);
     else if (strcmp(argv[2], "dnnl") == 0)
         symbol(library, "dnnl_sgemm", &dnnl);
     else

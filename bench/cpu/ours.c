@@ -2,7 +2,7 @@
 #include "runner.h"
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
-#include "../../examples/lenet.h"
+#include "lenet_cases.h"
 
 typedef struct state {
     int op; /* a number of the family, for `call` */
@@ -12,8 +12,6 @@ typedef struct state {
     int64_t n[4];
     dvt_conv2d_params conv;
     bool backward;
-    dvt_block *net;
-    dvt_trainer *trainer;
     float *host;
 } state;
 
@@ -56,8 +54,6 @@ static void end(runner_case *c) {
     for (i = 0; i < 4; i++)
         dvt_release(s->in[i]);
     dvt_release(s->last);
-    dvt_release(s->trainer);
-    dvt_release(s->net);
     free(s->host);
     free(s);
 }
@@ -163,47 +159,6 @@ static void call_random(runner_case *c) {
     }
 }
 
-/* ---- LeNet: a training step, or the classes of a batch ---- */
-static void call_step(runner_case *c) {
-    state *s = (state *)c->user;
-    DVT_SCOPE {
-        dvt_array *loss;
-        DVT_RECORD {
-            loss = dvt_softmax_cross_entropy(dvt_forward(s->net, s->in[0]), s->in[1]);
-        }
-        must(dvt_backward(loss) == DVT_OK, "dvt_backward");
-        must(dvt_trainer_step(s->trainer, s->n[0]) == DVT_OK, "dvt_trainer_step");
-    }
-}
-
-static void call_infer(runner_case *c) {
-    state *s = (state *)c->user;
-    DVT_SCOPE {
-        keep(s, dvt_argmax(dvt_forward(s->net, s->in[0]), -1, false));
-    }
-}
-
-static void make_lenet(state *s) {
-    int64_t i;
-    dvt_array *labels = dvt_zeros(DVT_SHAPE(s->n[0]), DVT_I64, dvt_cpu());
-    int64_t *at;
-    must(labels != NULL, "dvt_zeros");
-    dvt_retain(labels);
-    at = (int64_t *)dvt_data(labels);
-    for (i = 0; i < s->n[0]; i++)
-        at[i] = i % 10;
-    must(dvt_mark_written(labels) == DVT_OK, "dvt_mark_written");
-    s->in[1] = labels;
-    dvt_seed(1);
-    s->net = lenet();
-    dvt_retain(s->net);
-    must(dvt_initialize(s->net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()), false) == DVT_OK,
-         "dvt_initialize");
-    s->trainer = dvt_trainer_new(dvt_collect_params(s->net, NULL), dvt_sgd(0.01));
-    must(s->trainer != NULL, "dvt_trainer_new");
-    dvt_retain(s->trainer);
-}
-
 /* ---- finding a case ---- */
 static int index_of(const char *name, const char *const *names, int n) {
     int i;
@@ -284,19 +239,19 @@ static const char *find_case(const char *op, const char *a, state *s, runner_cas
         c->call = call_random;
         return NULL;
     }
-    if (strcmp(op, "lenet_step") == 0 || strcmp(op, "lenet_infer") == 0) {
-        s->n[0] = argument(a, "batch", 1);
-        s->in[0] = input(DVT_SHAPE(s->n[0], 1, 28, 28), 1, -1, 1);
-        make_lenet(s);
-        c->call = op[6] == 's' ? call_step : call_infer;
-        return NULL;
-    }
     return "no such case";
 }
 
 static const char *find(const char *op, const char *arguments, runner_case *c) {
-    state *s = (state *)calloc(1, sizeof *s);
     const char *reason = NULL;
+    state *s;
+    if (strncmp(op, "lenet_", 6) == 0) {
+        DVT_SCOPE {
+            reason = lenet_find(op, arguments, c);
+        }
+        return reason;
+    }
+    s = (state *)calloc(1, sizeof *s);
     must(s != NULL, "calloc");
     s->op = -1;
     DVT_SCOPE {
@@ -304,8 +259,7 @@ static const char *find(const char *op, const char *arguments, runner_case *c) {
     }
     c->user = s;
     c->end = end;
-    if (c->call != call_step && c->call != call_random)
-        c->output = output;
+    c->output = output;
     if (reason) {
         end(c);
         memset(c, 0, sizeof *c);

@@ -3,6 +3,7 @@
      case OP key=value ...   prepares a case: "ok", or "no" and the reason
      sample SECONDS          calls it until that much time has passed: "seconds_per_call calls"
      result FILE             calls it once more and writes what it computed as float32: "ok COUNT"
+     peak                    the most memory that the process has had: "kilobytes"
      quit
 
    Inputs are the same for everybody: input_value(seed, i), in [-1, 1). */
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 typedef struct runner_case {
@@ -44,6 +46,20 @@ static inline void input_fill(float *to, int64_t n, uint32_t seed, float low, fl
     int64_t i;
     for (i = 0; i < n; i++)
         to[i] = low + (high - low) * 0.5f * (input_value(seed, (uint32_t)i) + 1.0f);
+}
+
+/* Room for n floats and a vector more, in huge pages where it is large and the machine has them. */
+static inline float *input_room(int64_t n) {
+    size_t large = (size_t)2 << 20,
+           bytes = ((size_t)n * sizeof(float) + 64 + large - 1) / large * large;
+    void *room = NULL;
+    if (posix_memalign(&room, large, bytes))
+        return NULL;
+#if defined(MADV_HUGEPAGE)
+    madvise(room, bytes, MADV_HUGEPAGE);
+#endif
+    memset(room, 0, bytes);
+    return (float *)room;
 }
 
 /* The number behind "key=" in the arguments. */
@@ -100,6 +116,22 @@ static inline void runner_result(runner_case *c, const char *path) {
         puts("no could not write");
 }
 
+/* Linux only; elsewhere the row is left out. */
+static inline void runner_peak(void) {
+    char line[256];
+    long long kilobytes = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "VmHWM: %lld", &kilobytes) == 1)
+            break;
+    if (file)
+        fclose(file);
+    if (kilobytes)
+        printf("%lld\n", kilobytes);
+    else
+        puts("no /proc/self/status");
+}
+
 static inline int runner_main(runner_find find) {
     char line[512];
     runner_case c;
@@ -126,6 +158,8 @@ static inline int runner_main(runner_find find) {
             runner_sample(&c, atof(rest));
         } else if (strcmp(word, "result") == 0 && c.call && rest) {
             runner_result(&c, rest);
+        } else if (strcmp(word, "peak") == 0) {
+            runner_peak();
         } else {
             puts("no such command");
         }

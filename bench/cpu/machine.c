@@ -1,0 +1,196 @@
+/* What the machine can do: cases "fma" (200 million fused multiply-adds of floats count twice: 0.4 GFLOP a call, each thread its part) and
+   "copy n=N" (N floats from one array to another). Kernels are compared with these limits, in the same run. */
+#include "runner.h"
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+#define FLOPS 400000000.0
+
+typedef struct limits {
+    int64_t n;
+    float *from, *to;
+    bool wide; /* fma: vectors of 64 bytes, else of 32; copy: by moves, else by memcpy */
+} limits;
+
+/* Twelve chains hide an fma's latency on any machine with two such units, and fit into 16 registers. */
+#define STEP(sum, constraint)                                                                      \
+    sum = sum * factor + term;                                                                     \
+    __asm__ volatile("" : "+" constraint(sum)) /* or twelve equal chains would become one */
+#define PEAK(name, bytes, constraint, isa)                                                         \
+    typedef float name##_v __attribute__((vector_size(bytes)));                                    \
+    isa static float name(double flops) {                                                          \
+        name##_v a, b, c, d, e, f, g, h, i, j, k, l, factor, term;                                 \
+        int64_t turns = (int64_t)(flops / (2.0 * 12 * (bytes / 4)));                               \
+        int lane;                                                                                  \
+        for (lane = 0; lane < (int)(bytes / 4); lane++) {                                          \
+            factor[lane] = 0.999f;                                                                 \
+            term[lane] = 1e-3f;                                                                    \
+        }                                                                                          \
+        a = b = c = d = e = f = g = h = i = j = k = l = term;                                      \
+        for (; turns > 0; turns--) {                                                               \
+            STEP(a, constraint);                                                                   \
+            STEP(b, constraint);                                                                   \
+            STEP(c, constraint);                                                                   \
+            STEP(d, constraint);                                                                   \
+            STEP(e, constraint);                                                                   \
+            STEP(f, constraint);                                                                   \
+            STEP(g, constraint);                                                                   \
+            STEP(h, constraint);                                                                   \
+            STEP(i, constraint);                                                                   \
+            STEP(j, constraint);                                                                   \
+            STEP(k, constraint);                                                                   \
+            STEP(l, constraint);                                                                   \
+        }                                                                                          \
+        a += b + c + d + e + f + g + h + i + j + k + l;                                            \
+        return a[0];                                                                               \
+    }
+
+#define FAST optimize("O3,fp-contract=fast")
+#if defined(__x86_64__)
+PEAK(peak_wide, 64, "v", __attribute__((target("avx512f,fma"), FAST)))
+PEAK(peak_narrow, 32, "x", __attribute__((target("avx2,fma"), FAST)))
+#elif defined(__aarch64__)
+PEAK(peak_narrow, 16, "w", __attribute__((FAST)))
+#define peak_wide peak_narrow
+#endif
+
+static volatile float kept;
+
+static void call_fma(runner_case *c) {
+    const limits *l = (const limits *)c->user;
+    int threads = 1;
+#if defined(_OPENMP)
+    threads = omp_get_max_threads();
+#endif
+#if defined(__x86_64__) || defined(__aarch64__)
+#if defined(_OPENMP)
+#pragma omp parallel num_threads(threads)
+#endif
+    kept = l->wide ? peak_wide(FLOPS / threads) : peak_narrow(FLOPS / threads);
+#else
+    (void)l;
+    (void)threads;
+#endif
+}
+
+/* The C library's copy goes around the caches where arrays are large, which some machines like less than plain moves. */
+typedef float moved __attribute__((vector_size(32), aligned(4)));
+
+__attribute__((optimize("O3,no-tree-loop-distribute-patterns"))) static void
+copy_by_moves(float *to, const float *from, int64_t n) {
+    int64_t i;
+    for (i = 0; i + 8 <= n; i += 8)
+        *(moved *)(to + i) = *(const moved *)(from + i);
+    for (; i < n; i++)
+        to[i] = from[i];
+}
+
+static void copy_part(const limits *l, int64_t first, int64_t end) {
+    if (l->wide)
+        copy_by_moves(l->to + first, l->from + first, end - first);
+    else
+        memcpy(l->to + first, l->from + first, (size_t)(end - first) * sizeof(float));
+}
+
+static void call_copy(runner_case *c) {
+    const limits *l = (const limits *)c->user;
+#if defined(_OPENMP)
+#pragma omp parallel
+    {
+        int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
+        copy_part(l, l->n * me / threads, l->n * (me + 1) / threads);
+    }
+#else
+    copy_part(l, 0, l->n);
+#endif
+}
+
+/* Which of the two is faster here. */
+static void choose_copy(runner_case *c) {
+    limits *l = (limits *)c->user;
+    double best[2] = {1e9, 1e9}, begin;
+    int i;
+    for (i = 0; i < 6; i++) {
+        l->wide = i % 2 != 0;
+        begin = runner_now();
+        call_copy(c);
+        begin = runner_now() - begin;
+        best[i % 2] = begin < best[i % 2] ? begin : best[i % 2];
+    }
+    l->wide = best[1] < best[0];
+}
+
+static const float *output(runner_case *c, int64_t *count) {
+    const limits *l = (const limits *)c->user;
+    *count = l->to ? l->n : 0;
+    return l->to;
+}
+
+static void end(runner_case *c) {
+    limits *l = (limits *)c->user;
+    free(l->from);
+    free(l->to);
+    free(l);
+}
+
+/* The wider vectors, where the processor has them and they are not slower. */
+static bool wide_is_faster(void) {
+#if defined(__x86_64__)
+    double begin, wide, narrow;
+    if (!__builtin_cpu_supports("avx512f"))
+        return false;
+    begin = runner_now();
+    kept = peak_wide(FLOPS / 8);
+    wide = runner_now() - begin;
+    begin = runner_now();
+    kept = peak_narrow(FLOPS / 8);
+    narrow = runner_now() - begin;
+    return wide <= narrow;
+#else
+    return false;
+#endif
+}
+
+static const char *find(const char *op, const char *arguments, runner_case *c) {
+    limits *l = (limits *)calloc(1, sizeof *l);
+    if (!l)
+        return "no memory";
+    c->user = l;
+    c->end = end;
+    if (strcmp(op, "fma") == 0) {
+#if defined(__x86_64__)
+        if (!__builtin_cpu_supports("fma")) {
+            end(c);
+            memset(c, 0, sizeof *c);
+            return "no such case: the processor has no fma";
+        }
+#elif !defined(__aarch64__)
+        end(c);
+        memset(c, 0, sizeof *c);
+        return "no such case: not written for this processor";
+#endif
+        l->wide = wide_is_faster();
+        c->call = call_fma;
+        return NULL;
+    }
+    l->n = argument(arguments, "n", 0);
+    if (strcmp(op, "copy") == 0 && l->n > 0) {
+        l->from = input_room(l->n);
+        l->to = input_room(l->n);
+        if (l->from && l->to) {
+            input_fill(l->from, l->n, 1, -1, 1);
+            choose_copy(c);
+            c->call = call_copy;
+            c->output = output;
+            return NULL;
+        }
+    }
+    end(c);
+    memset(c, 0, sizeof *c);
+    return "no such case";
+}
+
+int main(void) {
+    return runner_main(find);
+}

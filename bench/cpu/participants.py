@@ -1,0 +1,105 @@
+"""The processes that take part in a comparison: ours, and one for each peer. All answer the commands of runner.h."""
+import os
+import subprocess
+
+LIBRARIES = {"openblas": "cblas", "blis": "cblas", "dnnl": "dnnl", "xsmm": "xsmm"}
+SONAMES = {"openblas": "libopenblas.so.0", "blis": "libblis.so.4", "dnnl": "libdnnl.so.2", "xsmm": "libxsmm.so.1"}
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def newest_openblas(python):
+    """PyPI's, newer than a distribution's; else the library that the system has."""
+    root = os.path.join(os.path.dirname(os.path.dirname(python)), "lib")
+    for folder, _, files in os.walk(root):
+        if os.path.basename(os.path.dirname(folder)) == "scipy_openblas32":
+            found = [f for f in files if f.startswith("libscipy_openblas.so")]
+            if found:
+                return os.path.join(folder, found[0])
+    return SONAMES["openblas"]
+
+
+def data_folder():
+    """The first place that has Fashion-MNIST, as the examples look for it; None when there is none."""
+    for place in (os.environ.get("DEVTENSOR_DATA"), "data", "../shared/data"):
+        if place and any(os.path.exists(os.path.join(place, "fashion-train-images-idx3-ubyte" + end)) or
+                         os.path.exists(os.path.join(place, "train-images-idx3-ubyte" + end)) for end in ("", ".gz")):
+            return os.path.abspath(place)
+    return None
+
+
+class Participant:
+    """bound: each thread of an OpenMP library keeps its core; helps where nobody else works."""
+
+    def __init__(self, name, command, threads, bound=True):
+        keep = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "DEVTENSOR_"))}
+        several = {k: str(threads) for k in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS",
+                                             "NUMEXPR_NUM_THREADS", "DEVTENSOR_NUM_THREADS")}
+        pinned = ["taskset", "-c", "0"] if threads == 1 else []
+        set_up = {**keep, **several, "DEVTENSOR_CUDA": "0", "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu",
+                  "THP_MEM_ALLOC_ENABLE": "1",  # PyTorch's large blocks in huge pages
+                  "DEVTENSOR_DATA": data_folder() or ""}
+        if bound:
+            set_up["OMP_PROC_BIND"] = "true"
+        self.name = name
+        self.process = subprocess.Popen([*pinned, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        stderr=subprocess.DEVNULL, env=set_up)
+
+    def ask(self, line):
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            return self.process.stdout.readline().strip() or "no answer"
+        except OSError:
+            return "no answer"
+
+    def sample(self, seconds):
+        """Seconds per call; None when it could not be taken."""
+        answer = self.ask(f"sample {seconds}")
+        return None if answer.startswith("no") else float(answer.split()[0])
+
+    def end(self):
+        try:
+            self.process.stdin.close()
+            self.process.wait(10)
+        except (OSError, subprocess.TimeoutExpired):
+            self.process.kill()
+
+
+class Participants:
+    """Started when a row needs them, one set for each number of threads."""
+
+    def __init__(self, build, python, bound=True):
+        self.build, self.python, self.bound, self.running, self.missing = build, python, bound, {}, {}
+
+    def start(self, name, threads):
+        """A process of its own; None when it cannot be started."""
+        made = Participant(name, self.command(name, threads), threads, self.bound)
+        if made.ask("sample 0") != "no answer":
+            return made
+        made.end()
+        self.missing[name] = "could not be started"
+        return None
+
+    def get(self, name, threads):
+        key = name, threads
+        if key not in self.running and name not in self.missing:
+            made = self.start(name, threads)
+            if made:
+                self.running[key] = made
+        return self.running.get(key)
+
+    def command(self, name, threads):
+        if name == "devtensor":
+            return [f"{self.build}/bench/cpu/ours"]
+        if name in ("sleef", "machine"):
+            return [f"{self.build}/bench/cpu/{name}"]
+        if name in LIBRARIES:
+            library = newest_openblas(self.python) if name == "openblas" else SONAMES[name]
+            return [f"{self.build}/bench/cpu/blas", library, LIBRARIES[name]]
+        library, *form = name.split(" ")
+        return [self.python, os.path.join(HERE, "peer.py"), library, str(threads), *form]
+
+    def end(self):
+        for one in self.running.values():
+            one.end()
+        self.running = {}
