@@ -36,7 +36,7 @@ def start(build, python, runs):
 
 
 def memory(build, python, threads):
-    """Megabytes after an epoch of LeNet at batch 256, or where there is no data after 100 steps, of a fresh process each."""
+    """Megabytes after epochs of LeNet at batch 256, or where there is no data after 100 steps, of a fresh process each."""
     everybody, peaks = Participants(build, python), {}
     case, seconds = ("case lenet_epoch", 0) if data_folder() else ("case lenet_step batch=256", 2)
     for name in ("devtensor", "torch", "torch channels_last", "torch compile", "jax"):
@@ -92,7 +92,7 @@ def sections(build, python, widths, chosen, short):
         add(START, "", lines(START, "ms", start(build, python, 3 if short else 11), "two arrays added and summed, printed"))
     for threads in widths:
         if chosen("whole programs", MEMORY) and not (short and threads > 1):
-            what = "LeNet, batch 256, " + ("two epochs of Fashion-MNIST" if data_folder() else "steps for two seconds")
+            what = "LeNet, batch 256, " + ("epochs of Fashion-MNIST" if data_folder() else "steps for two seconds")
             add(MEMORY, threads, lines(f"{MEMORY}, {threads} threads" if threads > 1 else MEMORY, "MB", memory(build, python, threads), what))
     if chosen("whole programs", SIZE):
         add(SIZE, "", lines(SIZE, "MB", sizes(build, python), "the program, stripped; the packages alone"))
