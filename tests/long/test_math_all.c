@@ -36,6 +36,7 @@ static void check_all(const char *name, dvt_array *(*function)(dvt_array *),
         dvt_release(y);
     }
     dvt_release(x);
+    printf("%s: at most %.3f ulp, at %.9g\n", name, largest, (double)at);
     dvt_test_check(largest <= bound, __FILE__, __LINE__, "%s: %.3f ulp at %.9g, at most %g", name,
                    largest, (double)at, bound);
 }

@@ -3,6 +3,7 @@
    are. */
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
+#define __forceinline__ __inline__ __attribute__((always_inline))
 #define __shared__ __attribute__((shared))
 #define __constant__ __attribute__((constant))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
@@ -36,7 +37,21 @@ OF_TWO(atan2) OF_TWO(copysign) OF_TWO(fmax) OF_TWO(fmin) OF_TWO(fmod) OF_TWO(hyp
 __device__ float fmaf(float, float, float);
 __device__ double fma(double, double, double);
 __device__ float __fdividef(float, float);
+__device__ float __fadd_rn(float, float);
+__device__ float __fsub_rn(float, float);
+__device__ float __fmul_rn(float, float);
+__device__ float __fdiv_rn(float, float);
+__device__ float __fmaf_rn(float, float, float);
+__device__ float __fsqrt_rn(float);
+__device__ double __dadd_rn(double, double);
+__device__ double __dsub_rn(double, double);
+__device__ double __dmul_rn(double, double);
+__device__ double __ddiv_rn(double, double);
+__device__ double __fma_rn(double, double, double);
+__device__ double __dsqrt_rn(double);
 
+__device__ int __float_as_int(float);
+__device__ float __int_as_float(int);
 __device__ unsigned __float_as_uint(float);
 __device__ float __uint_as_float(unsigned);
 __device__ long long __double_as_longlong(double);
@@ -47,6 +62,10 @@ __device__ int __double2loint(double);
 __device__ float __double2float_rz(double);
 __device__ int __double2int_rz(double);
 __device__ long long __double2ll_rz(double);
+__device__ float __double2float_rn(double);
+__device__ int __double2int_rn(double);
+__device__ int __float2int_rn(float);
+__device__ float __int2float_rn(int);
 __device__ int __float2int_rz(float);
 __device__ long long __float2ll_rz(float);
 __device__ float __ll2float_rn(long long);
