@@ -7616,6 +7616,9 @@ typedef struct dvti_simd {
     /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
     void (*softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                     int64_t n, bool logarithm);
+    /* n <= DVTI_BLOCK neighbouring ones, whose elements stand in `rows` > 0 rows. */
+    void (*softmax_columns)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
+                            int64_t n, bool logarithm);
     /* A row of n > 0 elements with mean 0 and variance 1, by way of variance + epsilon; then times gamma, plus beta, unless they are NULL. y
        is not x. The bits are those of the operations it stands for. */
     void (*normalize)(const float *x, float *y, int64_t n, const float *gamma, const float *beta,
@@ -10027,6 +10030,7 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
 #endif
 
 #define DVTI_SOFTMAX_COPY 4096 /* elements of such rows at most */
+#define DVTI_SOFTMAX_TILE 256
 
 typedef struct dvti_soft_plan {
     const dvti_simd *simd;
@@ -10080,6 +10084,34 @@ static void dvti_soft_rows(void *user, int64_t begin, int64_t end) {
     }
 }
 
+/* Neighbouring ones side by side: a work item is up to DVTI_SOFTMAX_TILE of them. */
+static int64_t dvti_soft_across(const dvti_soft_plan *plan) {
+    int64_t width = plan->in.dim[plan->in.ndim - 1];
+    return (width + DVTI_SOFTMAX_TILE - 1) / DVTI_SOFTMAX_TILE;
+}
+
+static void dvti_soft_tiles(void *user, int64_t begin, int64_t end) {
+    const dvti_soft_plan *plan = (const dvti_soft_plan *)user;
+    const int64_t width = plan->in.dim[plan->in.ndim - 1], across = dvti_soft_across(plan);
+    int64_t tile;
+    for (tile = begin; tile < end; tile++) {
+        int64_t column = tile % across * DVTI_SOFTMAX_TILE, first = tile / across * width + column;
+        dvti_cursor from = dvti_cursor_at(&plan->in, first), to = dvti_cursor_at(&plan->out, first);
+        plan->simd->softmax_columns((const float *)dvti_soft_at(&plan->in, &from, 0), plan->in_step,
+                                    (float *)dvti_soft_at(&plan->out, &to, 0), plan->out_step,
+                                    plan->n, DVTI_MIN(width - column, DVTI_SOFTMAX_TILE),
+                                    plan->logarithm);
+    }
+}
+
+/* Neighbours lie side by side, and closer than the elements of one. */
+static bool dvti_soft_side_by_side(const dvti_soft_plan *plan) {
+    const int in = plan->in.ndim - 1, out = plan->out.ndim - 1;
+    return plan->in.dtype == DVT_F32 && plan->in_step != 1 && plan->in.stride[in] == 1 &&
+           plan->out.stride[out] == 1 && plan->in.dim[in] == plan->out.dim[out] &&
+           plan->in.dim[in] >= 8;
+}
+
 /* Takes the last axis away and returns its step. */
 static int64_t dvti_soft_split(const dvti_view *view, dvti_view *rows) {
     *rows = *view;
@@ -10096,12 +10128,20 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
     plan.in_step = dvti_soft_split(in, &plan.in);
     plan.out_step = dvti_soft_split(out, &plan.out);
     plan.direct = dtype == DVT_F32 && (plan.n == 1 || (plan.in_step == 1 && plan.out_step == 1));
-    if (dtype != out->dtype || plan.n == 0 ||
-        (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16) ||
-        (!plan.direct && plan.n > DVTI_SOFTMAX_COPY))
-        return false;
     plan.simd = simd;
     plan.logarithm = launch->op == DVTI_OP_log_softmax;
+    if (dtype != out->dtype || plan.n == 0 ||
+        (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16))
+        return false;
+    if (!plan.direct && dvti_soft_side_by_side(&plan)) {
+        int64_t width = plan.in.dim[plan.in.ndim - 1];
+        dvti_parallel_for(dvti_view_size(&plan.in) / width * dvti_soft_across(&plan),
+                          0.4 * (double)(plan.n * DVTI_MIN(width, DVTI_SOFTMAX_TILE)),
+                          dvti_soft_tiles, &plan);
+        return true;
+    }
+    if (!plan.direct && plan.n > DVTI_SOFTMAX_COPY)
+        return false;
     dvti_parallel_for(dvti_view_size(&plan.in), 15 + (plan.direct ? 0.2 : 0.5) * (double)plan.n,
                       dvti_soft_rows, &plan);
     return true;
@@ -10137,6 +10177,7 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 }
 
 #undef DVTI_SOFTMAX_COPY
+#undef DVTI_SOFTMAX_TILE
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 44 "src/devtensor_spine.h"
@@ -18565,10 +18606,20 @@ DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     return V(dfold_add)(V(dadd)(low, high));
 }
 
+/* What n sums make of results: log(sum) or 1 / sum. There is room for whole vectors. */
+static void V(soft_factors)(const double *sum, int64_t n, bool logarithm, float *factor) {
+    const V(d) one = V(dset)(1);
+    int64_t k;
+    for (k = 0; k < n; k += 16) {
+        const V(d) low = V(dload)(sum + k), high = V(dload)(sum + k + 8);
+        V(store)(factor + k, logarithm ? V(log)(V(narrow)(low, high))
+                                       : V(narrow)(V(ddiv)(one, low), V(ddiv)(one, high)));
+    }
+}
+
 /* Maxima, no further from 0 than `bound`, sums of exponentials, and what these make of the results: 1 / sum or log(sum). */
 static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                          int64_t n, float bound, bool logarithm, V(soft) * of) {
-    V(d) low, high;
     int64_t r;
     for (r = 0; r < DVTI_SOFT_ROWS; r++) {
         of->most[r] = r < rows ? V(soft_most)(x + r * x_step, n) : 0;
@@ -18577,10 +18628,7 @@ static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_ste
     V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
     for (r = 0; r < rows; r++)
         of->sum[r] = V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r]));
-    low = V(dload)(of->sum);
-    high = V(dload)(of->sum + 8);
-    V(store)(of->factor, logarithm ? V(log)(V(narrow)(low, high))
-                                   : V(narrow)(V(ddiv)(V(dset)(1), low), V(ddiv)(V(dset)(1), high)));
+    V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
 }
 
 /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
@@ -18620,13 +18668,43 @@ static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t 
     }
 }
 
-/* Eight rows have one maximum with what came before them, whose sum is adapted to it. A sum that is given as its logarithm is about 1 times
-   the exponential of that, rounded. */
+/* ---- columns: neighbouring results, whose elements stand in `rows` rows, `step` apart ---- */
+/* Eight rows have one maximum with what came before them, whose sum is adapted to it. */
+static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t n, float *base,
+                            double *sum) {
+    int64_t j, r, row, some;
+    for (row = 0; row < rows; row += some, x += some * step) {
+        some = DVTI_MIN(rows - row, 8);
+        for (j = 0; j < n; j += 16) {
+            const V(f) before = V(load)(base + j);
+            V(f) most = before, all, e;
+            V(d) low = V(dload)(sum + j), high = V(dload)(sum + j + 8);
+            for (r = 0; r < some; r++)
+                most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
+            most = V(within)(most, -FLT_MAX, FLT_MAX);
+            all = V(zero)();
+            for (r = V(mbits)(V(ne)(most, before)) ? -1 : 0; r < some; r++) {
+                e = V(exp)(V(sub)(r < 0 ? before : V(load_upto)(x + r * step + j, n - j), most));
+                if (r < 0) {
+                    low = V(dmul)(low, V(widen_low)(e));
+                    high = V(dmul)(high, V(widen_high)(e));
+                } else {
+                    all = V(add)(all, e);
+                }
+            }
+            V(dstore)(sum + j, V(dadd)(low, V(widen_low)(all)));
+            V(dstore)(sum + j + 8, V(dadd)(high, V(widen_high)(all)));
+            V(store)(base + j, most);
+        }
+    }
+}
+
+/* What comes before is about 1 times the exponential of its logarithm, rounded. */
 static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
                                       int64_t n, int64_t seen, const float *mean, double *value,
                                       int64_t *at) {
-    float base[DVTI_BLOCK];
-    int64_t j, r, row, some;
+    float base[DVTI_BLOCK], factor[DVTI_BLOCK];
+    int64_t j;
     (void)op;
     (void)mean;
     (void)at;
@@ -18640,33 +18718,38 @@ static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, 
         V(dstore)(value + j, seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
         V(dstore)(value + j + 8, seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
     }
-    for (row = 0; row < rows; row += some, x += some * step) {
-        some = DVTI_MIN(rows - row, 8);
-        for (j = 0; j < n; j += 16) {
-            const V(f) before = V(load)(base + j);
-            V(f) most = before, e = V(zero)();
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
-            for (r = 0; r < some; r++)
-                most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
-            most = V(within)(most, -FLT_MAX, FLT_MAX);
-            if (V(mbits)(V(ne)(most, before))) {
-                e = V(exp)(V(sub)(before, most));
-                low = V(dmul)(low, V(widen_low)(e));
-                high = V(dmul)(high, V(widen_high)(e));
-                e = V(zero)();
-            }
-            for (r = 0; r < some; r++)
-                e = V(add)(e, V(exp)(V(sub)(V(load_upto)(x + r * step + j, n - j), most)));
-            V(dstore)(value + j, V(dadd)(low, V(widen_low)(e)));
-            V(dstore)(value + j + 8, V(dadd)(high, V(widen_high)(e)));
-            V(store)(base + j, most);
-        }
-    }
+    V(soft_columns)(x, step, rows, n, base, value);
+    V(soft_factors)(value, n, true, factor);
+    for (j = 0; j < n; j++)
+        value[j] = (double)base[j] + (double)factor[j];
+}
+
+/* n <= DVTI_BLOCK; y may be x. The exponentials are formed twice, so that memory is read and written in its own order. An infinite sum, as an
+   infinite maximum makes it, gives NaN. */
+static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t y_step,
+                               int64_t rows, int64_t n, bool logarithm) {
+    float base[DVTI_BLOCK], factor[DVTI_BLOCK];
+    double sum[DVTI_BLOCK];
+    int64_t j;
     for (j = 0; j < n; j += 16) {
-        V(f) most = V(load)(base + j), e = V(log)(V(narrow)(V(dload)(value + j), V(dload)(value + j + 8)));
-        V(dstore)(value + j, V(dadd)(V(widen_low)(most), V(widen_low)(e)));
-        V(dstore)(value + j + 8, V(dadd)(V(widen_high)(most), V(widen_high)(e)));
+        V(store)(base + j, V(set)(-FLT_MAX));
+        V(dstore)(sum + j, V(dzero)());
+        V(dstore)(sum + j + 8, V(dzero)());
     }
+    V(soft_columns)(x, x_step, rows, n, base, sum);
+    for (j = 0; j < n; j += 16) {
+        const V(d) low = V(dload)(sum + j), high = V(dload)(sum + j + 8);
+        V(dstore)(sum + j, V(dadd)(low, V(dsub)(low, low)));
+        V(dstore)(sum + j + 8, V(dadd)(high, V(dsub)(high, high)));
+    }
+    V(soft_factors)(sum, n, logarithm, factor);
+    for (; rows > 0; rows--, x += x_step, y += y_step)
+        for (j = 0; j < n; j += 16) {
+            V(f) e = V(sub)(V(load_upto)(x + j, n - j), V(load)(base + j));
+            e = logarithm ? V(sub)(e, V(load)(factor + j))
+                          : V(mul)(V(exp)(e), V(load)(factor + j));
+            V(store_upto)(y + j, n - j, e);
+        }
 }
 
 #undef DVTI_SOFT_ROWS
@@ -19315,8 +19398,8 @@ static void V(running)(const dvti_running *p) {
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(normalize), V(turn), V(pool),
-    V(running),
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
+    V(turn),           V(pool),          V(running),
     V(load_row),       V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -22400,10 +22483,20 @@ DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     return V(dfold_add)(V(dadd)(low, high));
 }
 
+/* What n sums make of results: log(sum) or 1 / sum. There is room for whole vectors. */
+static void V(soft_factors)(const double *sum, int64_t n, bool logarithm, float *factor) {
+    const V(d) one = V(dset)(1);
+    int64_t k;
+    for (k = 0; k < n; k += 16) {
+        const V(d) low = V(dload)(sum + k), high = V(dload)(sum + k + 8);
+        V(store)(factor + k, logarithm ? V(log)(V(narrow)(low, high))
+                                       : V(narrow)(V(ddiv)(one, low), V(ddiv)(one, high)));
+    }
+}
+
 /* Maxima, no further from 0 than `bound`, sums of exponentials, and what these make of the results: 1 / sum or log(sum). */
 static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                          int64_t n, float bound, bool logarithm, V(soft) * of) {
-    V(d) low, high;
     int64_t r;
     for (r = 0; r < DVTI_SOFT_ROWS; r++) {
         of->most[r] = r < rows ? V(soft_most)(x + r * x_step, n) : 0;
@@ -22412,10 +22505,7 @@ static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_ste
     V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
     for (r = 0; r < rows; r++)
         of->sum[r] = V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r]));
-    low = V(dload)(of->sum);
-    high = V(dload)(of->sum + 8);
-    V(store)(of->factor, logarithm ? V(log)(V(narrow)(low, high))
-                                   : V(narrow)(V(ddiv)(V(dset)(1), low), V(ddiv)(V(dset)(1), high)));
+    V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
 }
 
 /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
@@ -22455,13 +22545,43 @@ static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t 
     }
 }
 
-/* Eight rows have one maximum with what came before them, whose sum is adapted to it. A sum that is given as its logarithm is about 1 times
-   the exponential of that, rounded. */
+/* ---- columns: neighbouring results, whose elements stand in `rows` rows, `step` apart ---- */
+/* Eight rows have one maximum with what came before them, whose sum is adapted to it. */
+static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t n, float *base,
+                            double *sum) {
+    int64_t j, r, row, some;
+    for (row = 0; row < rows; row += some, x += some * step) {
+        some = DVTI_MIN(rows - row, 8);
+        for (j = 0; j < n; j += 16) {
+            const V(f) before = V(load)(base + j);
+            V(f) most = before, all, e;
+            V(d) low = V(dload)(sum + j), high = V(dload)(sum + j + 8);
+            for (r = 0; r < some; r++)
+                most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
+            most = V(within)(most, -FLT_MAX, FLT_MAX);
+            all = V(zero)();
+            for (r = V(mbits)(V(ne)(most, before)) ? -1 : 0; r < some; r++) {
+                e = V(exp)(V(sub)(r < 0 ? before : V(load_upto)(x + r * step + j, n - j), most));
+                if (r < 0) {
+                    low = V(dmul)(low, V(widen_low)(e));
+                    high = V(dmul)(high, V(widen_high)(e));
+                } else {
+                    all = V(add)(all, e);
+                }
+            }
+            V(dstore)(sum + j, V(dadd)(low, V(widen_low)(all)));
+            V(dstore)(sum + j + 8, V(dadd)(high, V(widen_high)(all)));
+            V(store)(base + j, most);
+        }
+    }
+}
+
+/* What comes before is about 1 times the exponential of its logarithm, rounded. */
 static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
                                       int64_t n, int64_t seen, const float *mean, double *value,
                                       int64_t *at) {
-    float base[DVTI_BLOCK];
-    int64_t j, r, row, some;
+    float base[DVTI_BLOCK], factor[DVTI_BLOCK];
+    int64_t j;
     (void)op;
     (void)mean;
     (void)at;
@@ -22475,33 +22595,38 @@ static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, 
         V(dstore)(value + j, seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
         V(dstore)(value + j + 8, seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
     }
-    for (row = 0; row < rows; row += some, x += some * step) {
-        some = DVTI_MIN(rows - row, 8);
-        for (j = 0; j < n; j += 16) {
-            const V(f) before = V(load)(base + j);
-            V(f) most = before, e = V(zero)();
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
-            for (r = 0; r < some; r++)
-                most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
-            most = V(within)(most, -FLT_MAX, FLT_MAX);
-            if (V(mbits)(V(ne)(most, before))) {
-                e = V(exp)(V(sub)(before, most));
-                low = V(dmul)(low, V(widen_low)(e));
-                high = V(dmul)(high, V(widen_high)(e));
-                e = V(zero)();
-            }
-            for (r = 0; r < some; r++)
-                e = V(add)(e, V(exp)(V(sub)(V(load_upto)(x + r * step + j, n - j), most)));
-            V(dstore)(value + j, V(dadd)(low, V(widen_low)(e)));
-            V(dstore)(value + j + 8, V(dadd)(high, V(widen_high)(e)));
-            V(store)(base + j, most);
-        }
-    }
+    V(soft_columns)(x, step, rows, n, base, value);
+    V(soft_factors)(value, n, true, factor);
+    for (j = 0; j < n; j++)
+        value[j] = (double)base[j] + (double)factor[j];
+}
+
+/* n <= DVTI_BLOCK; y may be x. The exponentials are formed twice, so that memory is read and written in its own order. An infinite sum, as an
+   infinite maximum makes it, gives NaN. */
+static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t y_step,
+                               int64_t rows, int64_t n, bool logarithm) {
+    float base[DVTI_BLOCK], factor[DVTI_BLOCK];
+    double sum[DVTI_BLOCK];
+    int64_t j;
     for (j = 0; j < n; j += 16) {
-        V(f) most = V(load)(base + j), e = V(log)(V(narrow)(V(dload)(value + j), V(dload)(value + j + 8)));
-        V(dstore)(value + j, V(dadd)(V(widen_low)(most), V(widen_low)(e)));
-        V(dstore)(value + j + 8, V(dadd)(V(widen_high)(most), V(widen_high)(e)));
+        V(store)(base + j, V(set)(-FLT_MAX));
+        V(dstore)(sum + j, V(dzero)());
+        V(dstore)(sum + j + 8, V(dzero)());
     }
+    V(soft_columns)(x, x_step, rows, n, base, sum);
+    for (j = 0; j < n; j += 16) {
+        const V(d) low = V(dload)(sum + j), high = V(dload)(sum + j + 8);
+        V(dstore)(sum + j, V(dadd)(low, V(dsub)(low, low)));
+        V(dstore)(sum + j + 8, V(dadd)(high, V(dsub)(high, high)));
+    }
+    V(soft_factors)(sum, n, logarithm, factor);
+    for (; rows > 0; rows--, x += x_step, y += y_step)
+        for (j = 0; j < n; j += 16) {
+            V(f) e = V(sub)(V(load_upto)(x + j, n - j), V(load)(base + j));
+            e = logarithm ? V(sub)(e, V(load)(factor + j))
+                          : V(mul)(V(exp)(e), V(load)(factor + j));
+            V(store_upto)(y + j, n - j, e);
+        }
 }
 
 #undef DVTI_SOFT_ROWS
@@ -23150,8 +23275,8 @@ static void V(running)(const dvti_running *p) {
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(normalize), V(turn), V(pool),
-    V(running),
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
+    V(turn),           V(pool),          V(running),
     V(load_row),       V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -26405,10 +26530,20 @@ DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     return V(dfold_add)(V(dadd)(low, high));
 }
 
+/* What n sums make of results: log(sum) or 1 / sum. There is room for whole vectors. */
+static void V(soft_factors)(const double *sum, int64_t n, bool logarithm, float *factor) {
+    const V(d) one = V(dset)(1);
+    int64_t k;
+    for (k = 0; k < n; k += 16) {
+        const V(d) low = V(dload)(sum + k), high = V(dload)(sum + k + 8);
+        V(store)(factor + k, logarithm ? V(log)(V(narrow)(low, high))
+                                       : V(narrow)(V(ddiv)(one, low), V(ddiv)(one, high)));
+    }
+}
+
 /* Maxima, no further from 0 than `bound`, sums of exponentials, and what these make of the results: 1 / sum or log(sum). */
 static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                          int64_t n, float bound, bool logarithm, V(soft) * of) {
-    V(d) low, high;
     int64_t r;
     for (r = 0; r < DVTI_SOFT_ROWS; r++) {
         of->most[r] = r < rows ? V(soft_most)(x + r * x_step, n) : 0;
@@ -26417,10 +26552,7 @@ static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_ste
     V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
     for (r = 0; r < rows; r++)
         of->sum[r] = V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r]));
-    low = V(dload)(of->sum);
-    high = V(dload)(of->sum + 8);
-    V(store)(of->factor, logarithm ? V(log)(V(narrow)(low, high))
-                                   : V(narrow)(V(ddiv)(V(dset)(1), low), V(ddiv)(V(dset)(1), high)));
+    V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
 }
 
 /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
@@ -26460,13 +26592,43 @@ static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t 
     }
 }
 
-/* Eight rows have one maximum with what came before them, whose sum is adapted to it. A sum that is given as its logarithm is about 1 times
-   the exponential of that, rounded. */
+/* ---- columns: neighbouring results, whose elements stand in `rows` rows, `step` apart ---- */
+/* Eight rows have one maximum with what came before them, whose sum is adapted to it. */
+static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t n, float *base,
+                            double *sum) {
+    int64_t j, r, row, some;
+    for (row = 0; row < rows; row += some, x += some * step) {
+        some = DVTI_MIN(rows - row, 8);
+        for (j = 0; j < n; j += 16) {
+            const V(f) before = V(load)(base + j);
+            V(f) most = before, all, e;
+            V(d) low = V(dload)(sum + j), high = V(dload)(sum + j + 8);
+            for (r = 0; r < some; r++)
+                most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
+            most = V(within)(most, -FLT_MAX, FLT_MAX);
+            all = V(zero)();
+            for (r = V(mbits)(V(ne)(most, before)) ? -1 : 0; r < some; r++) {
+                e = V(exp)(V(sub)(r < 0 ? before : V(load_upto)(x + r * step + j, n - j), most));
+                if (r < 0) {
+                    low = V(dmul)(low, V(widen_low)(e));
+                    high = V(dmul)(high, V(widen_high)(e));
+                } else {
+                    all = V(add)(all, e);
+                }
+            }
+            V(dstore)(sum + j, V(dadd)(low, V(widen_low)(all)));
+            V(dstore)(sum + j + 8, V(dadd)(high, V(widen_high)(all)));
+            V(store)(base + j, most);
+        }
+    }
+}
+
+/* What comes before is about 1 times the exponential of its logarithm, rounded. */
 static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
                                       int64_t n, int64_t seen, const float *mean, double *value,
                                       int64_t *at) {
-    float base[DVTI_BLOCK];
-    int64_t j, r, row, some;
+    float base[DVTI_BLOCK], factor[DVTI_BLOCK];
+    int64_t j;
     (void)op;
     (void)mean;
     (void)at;
@@ -26480,33 +26642,38 @@ static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, 
         V(dstore)(value + j, seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
         V(dstore)(value + j + 8, seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
     }
-    for (row = 0; row < rows; row += some, x += some * step) {
-        some = DVTI_MIN(rows - row, 8);
-        for (j = 0; j < n; j += 16) {
-            const V(f) before = V(load)(base + j);
-            V(f) most = before, e = V(zero)();
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
-            for (r = 0; r < some; r++)
-                most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
-            most = V(within)(most, -FLT_MAX, FLT_MAX);
-            if (V(mbits)(V(ne)(most, before))) {
-                e = V(exp)(V(sub)(before, most));
-                low = V(dmul)(low, V(widen_low)(e));
-                high = V(dmul)(high, V(widen_high)(e));
-                e = V(zero)();
-            }
-            for (r = 0; r < some; r++)
-                e = V(add)(e, V(exp)(V(sub)(V(load_upto)(x + r * step + j, n - j), most)));
-            V(dstore)(value + j, V(dadd)(low, V(widen_low)(e)));
-            V(dstore)(value + j + 8, V(dadd)(high, V(widen_high)(e)));
-            V(store)(base + j, most);
-        }
-    }
+    V(soft_columns)(x, step, rows, n, base, value);
+    V(soft_factors)(value, n, true, factor);
+    for (j = 0; j < n; j++)
+        value[j] = (double)base[j] + (double)factor[j];
+}
+
+/* n <= DVTI_BLOCK; y may be x. The exponentials are formed twice, so that memory is read and written in its own order. An infinite sum, as an
+   infinite maximum makes it, gives NaN. */
+static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t y_step,
+                               int64_t rows, int64_t n, bool logarithm) {
+    float base[DVTI_BLOCK], factor[DVTI_BLOCK];
+    double sum[DVTI_BLOCK];
+    int64_t j;
     for (j = 0; j < n; j += 16) {
-        V(f) most = V(load)(base + j), e = V(log)(V(narrow)(V(dload)(value + j), V(dload)(value + j + 8)));
-        V(dstore)(value + j, V(dadd)(V(widen_low)(most), V(widen_low)(e)));
-        V(dstore)(value + j + 8, V(dadd)(V(widen_high)(most), V(widen_high)(e)));
+        V(store)(base + j, V(set)(-FLT_MAX));
+        V(dstore)(sum + j, V(dzero)());
+        V(dstore)(sum + j + 8, V(dzero)());
     }
+    V(soft_columns)(x, x_step, rows, n, base, sum);
+    for (j = 0; j < n; j += 16) {
+        const V(d) low = V(dload)(sum + j), high = V(dload)(sum + j + 8);
+        V(dstore)(sum + j, V(dadd)(low, V(dsub)(low, low)));
+        V(dstore)(sum + j + 8, V(dadd)(high, V(dsub)(high, high)));
+    }
+    V(soft_factors)(sum, n, logarithm, factor);
+    for (; rows > 0; rows--, x += x_step, y += y_step)
+        for (j = 0; j < n; j += 16) {
+            V(f) e = V(sub)(V(load_upto)(x + j, n - j), V(load)(base + j));
+            e = logarithm ? V(sub)(e, V(load)(factor + j))
+                          : V(mul)(V(exp)(e), V(load)(factor + j));
+            V(store_upto)(y + j, n - j, e);
+        }
 }
 
 #undef DVTI_SOFT_ROWS
@@ -27155,8 +27322,8 @@ static void V(running)(const dvti_running *p) {
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(normalize), V(turn), V(pool),
-    V(running),
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
+    V(turn),           V(pool),          V(running),
     V(load_row),       V(store_row)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES

@@ -3,6 +3,7 @@
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_SOFTMAX_COPY 4096 /* elements of such rows at most */
+#define DVTI_SOFTMAX_TILE 256
 
 typedef struct dvti_soft_plan {
     const dvti_simd *simd;
@@ -56,6 +57,34 @@ static void dvti_soft_rows(void *user, int64_t begin, int64_t end) {
     }
 }
 
+/* Neighbouring ones side by side: a work item is up to DVTI_SOFTMAX_TILE of them. */
+static int64_t dvti_soft_across(const dvti_soft_plan *plan) {
+    int64_t width = plan->in.dim[plan->in.ndim - 1];
+    return (width + DVTI_SOFTMAX_TILE - 1) / DVTI_SOFTMAX_TILE;
+}
+
+static void dvti_soft_tiles(void *user, int64_t begin, int64_t end) {
+    const dvti_soft_plan *plan = (const dvti_soft_plan *)user;
+    const int64_t width = plan->in.dim[plan->in.ndim - 1], across = dvti_soft_across(plan);
+    int64_t tile;
+    for (tile = begin; tile < end; tile++) {
+        int64_t column = tile % across * DVTI_SOFTMAX_TILE, first = tile / across * width + column;
+        dvti_cursor from = dvti_cursor_at(&plan->in, first), to = dvti_cursor_at(&plan->out, first);
+        plan->simd->softmax_columns((const float *)dvti_soft_at(&plan->in, &from, 0), plan->in_step,
+                                    (float *)dvti_soft_at(&plan->out, &to, 0), plan->out_step,
+                                    plan->n, DVTI_MIN(width - column, DVTI_SOFTMAX_TILE),
+                                    plan->logarithm);
+    }
+}
+
+/* Neighbours lie side by side, and closer than the elements of one. */
+static bool dvti_soft_side_by_side(const dvti_soft_plan *plan) {
+    const int in = plan->in.ndim - 1, out = plan->out.ndim - 1;
+    return plan->in.dtype == DVT_F32 && plan->in_step != 1 && plan->in.stride[in] == 1 &&
+           plan->out.stride[out] == 1 && plan->in.dim[in] == plan->out.dim[out] &&
+           plan->in.dim[in] >= 8;
+}
+
 /* Takes the last axis away and returns its step. */
 static int64_t dvti_soft_split(const dvti_view *view, dvti_view *rows) {
     *rows = *view;
@@ -72,12 +101,20 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
     plan.in_step = dvti_soft_split(in, &plan.in);
     plan.out_step = dvti_soft_split(out, &plan.out);
     plan.direct = dtype == DVT_F32 && (plan.n == 1 || (plan.in_step == 1 && plan.out_step == 1));
-    if (dtype != out->dtype || plan.n == 0 ||
-        (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16) ||
-        (!plan.direct && plan.n > DVTI_SOFTMAX_COPY))
-        return false;
     plan.simd = simd;
     plan.logarithm = launch->op == DVTI_OP_log_softmax;
+    if (dtype != out->dtype || plan.n == 0 ||
+        (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16))
+        return false;
+    if (!plan.direct && dvti_soft_side_by_side(&plan)) {
+        int64_t width = plan.in.dim[plan.in.ndim - 1];
+        dvti_parallel_for(dvti_view_size(&plan.in) / width * dvti_soft_across(&plan),
+                          0.4 * (double)(plan.n * DVTI_MIN(width, DVTI_SOFTMAX_TILE)),
+                          dvti_soft_tiles, &plan);
+        return true;
+    }
+    if (!plan.direct && plan.n > DVTI_SOFTMAX_COPY)
+        return false;
     dvti_parallel_for(dvti_view_size(&plan.in), 15 + (plan.direct ? 0.2 : 0.5) * (double)plan.n,
                       dvti_soft_rows, &plan);
     return true;
@@ -113,3 +150,4 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 }
 
 #undef DVTI_SOFTMAX_COPY
+#undef DVTI_SOFTMAX_TILE

@@ -139,6 +139,63 @@ DVT_TEST(tier_softmax_of_many_rows) {
     check_rows(DVTI_OP_log_softmax, DVT_F32, ROWS, COLUMNS, 1, x, y);
 }
 
+/* Along an axis whose elements do not lie side by side: the neighbours do. */
+static void check_columns(dvti_op op, int64_t batch, int64_t n, int64_t width, int mode) {
+    const int64_t size = batch * n * width;
+    const size_t bytes = (size_t)size * sizeof(float);
+    guard from = guard_new(bytes), to = guard_new(bytes);
+    float *x = (float *)guard_end(from, bytes), *y = (float *)guard_end(to, bytes);
+    float *expected = (float *)malloc(bytes), *first = (float *)malloc(bytes);
+    dvti_view in = matrix_of(x, DVT_F32, batch, width, n * width, 1), out;
+    bool compare = false;
+    int64_t k;
+    int threads;
+    in.ndim = 3;
+    in.dim[2] = n;
+    in.stride[2] = width;
+    out = in;
+    for (k = 0; k < size; k++)
+        x[k] = soft_value(k % width, mode);
+    out.data = expected;
+    run_one("reference", 1, DVTI_K_SOFTMAX, op, in, out);
+    out.data = y;
+    FOR_EACH_TIER(for (threads = 1; threads <= 2; threads++) {
+        int64_t bad = -1;
+        run_one(tier->name, threads, DVTI_K_SOFTMAX, op, in, out);
+        for (k = 0; k < size; k++) {
+            double want = (double)expected[k];
+            double error = op == DVTI_OP_softmax
+                               ? fabs(want) * 110 * (FLT_EPSILON / 2) + 1e-38
+                               : FLT_EPSILON * fabs(want) + 200 * (FLT_EPSILON / 2);
+            if ((!(fabs((double)y[k] - want) <= error) && !same_bits_f32(y[k], expected[k])) ||
+                (compare && !same_bits_f32(y[k], first[k])))
+                bad = k;
+        }
+        dvt_test_check(bad < 0, __FILE__, __LINE__,
+                       "%s, op %d, %d x %d x %d, element %d: %.9g, reference %.9g", tier->name,
+                       (int)op, (int)batch, (int)n, (int)width, (int)bad,
+                       bad < 0 ? 0 : (double)y[bad], bad < 0 ? 0 : (double)expected[bad]);
+        memcpy(first, y, bytes);
+        compare = true;
+    });
+    free(expected);
+    free(first);
+    guard_free(from);
+    guard_free(to);
+}
+
+DVT_TEST(tier_softmax_along_other_axes) {
+    static const int64_t widths[] = {8, 15, 16, 17, 33, 100, 255, 256, 257, 600};
+    static const int64_t lengths[] = {2, 7, 8, 9, 17, 100};
+    int w, l;
+    for (w = 0; w < 10; w++)
+        for (l = 0; l < 6; l++) {
+            check_columns(DVTI_OP_softmax, 1 + l % 2, lengths[l], widths[w], (w + l) % 3);
+            check_columns(DVTI_OP_log_softmax, 1 + w % 2, lengths[l], widths[w], (w + l) % 3);
+        }
+    check_columns(DVTI_OP_softmax, 1, 5000, 20, 0);
+}
+
 /* ---- rows with mean 0 and variance 1 ---- */
 /* Far fewer roundings than the bound, each of numbers below 8. */
 DVT_TEST(tier_normalises_rows) {

@@ -152,6 +152,9 @@ typedef struct dvti_simd {
     /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
     void (*softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                     int64_t n, bool logarithm);
+    /* n <= DVTI_BLOCK neighbouring ones, whose elements stand in `rows` > 0 rows. */
+    void (*softmax_columns)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
+                            int64_t n, bool logarithm);
     /* A row of n > 0 elements with mean 0 and variance 1, by way of variance + epsilon; then times gamma, plus beta, unless they are NULL. y
        is not x. The bits are those of the operations it stands for. */
     void (*normalize)(const float *x, float *y, int64_t n, const float *gamma, const float *beta,

@@ -47,10 +47,20 @@ DVTI_INLINE double V(soft_sum)(const float *x, float *y, int64_t n, V(f) most) {
     return V(dfold_add)(V(dadd)(low, high));
 }
 
+/* What n sums make of results: log(sum) or 1 / sum. There is room for whole vectors. */
+static void V(soft_factors)(const double *sum, int64_t n, bool logarithm, float *factor) {
+    const V(d) one = V(dset)(1);
+    int64_t k;
+    for (k = 0; k < n; k += 16) {
+        const V(d) low = V(dload)(sum + k), high = V(dload)(sum + k + 8);
+        V(store)(factor + k, logarithm ? V(log)(V(narrow)(low, high))
+                                       : V(narrow)(V(ddiv)(one, low), V(ddiv)(one, high)));
+    }
+}
+
 /* Maxima, no further from 0 than `bound`, sums of exponentials, and what these make of the results: 1 / sum or log(sum). */
 static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                          int64_t n, float bound, bool logarithm, V(soft) * of) {
-    V(d) low, high;
     int64_t r;
     for (r = 0; r < DVTI_SOFT_ROWS; r++) {
         of->most[r] = r < rows ? V(soft_most)(x + r * x_step, n) : 0;
@@ -59,10 +69,7 @@ static void V(soft_rows)(const float *x, int64_t x_step, float *y, int64_t y_ste
     V(store)(of->most, V(within)(V(load)(of->most), -bound, bound));
     for (r = 0; r < rows; r++)
         of->sum[r] = V(soft_sum)(x + r * x_step, y ? y + r * y_step : NULL, n, V(set)(of->most[r]));
-    low = V(dload)(of->sum);
-    high = V(dload)(of->sum + 8);
-    V(store)(of->factor, logarithm ? V(log)(V(narrow)(low, high))
-                                   : V(narrow)(V(ddiv)(V(dset)(1), low), V(ddiv)(V(dset)(1), high)));
+    V(soft_factors)(of->sum, DVTI_SOFT_ROWS, logarithm, of->factor);
 }
 
 /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
@@ -102,13 +109,43 @@ static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t 
     }
 }
 
-/* Eight rows have one maximum with what came before them, whose sum is adapted to it. A sum that is given as its logarithm is about 1 times
-   the exponential of that, rounded. */
+/* ---- columns: neighbouring results, whose elements stand in `rows` rows, `step` apart ---- */
+/* Eight rows have one maximum with what came before them, whose sum is adapted to it. */
+static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t n, float *base,
+                            double *sum) {
+    int64_t j, r, row, some;
+    for (row = 0; row < rows; row += some, x += some * step) {
+        some = DVTI_MIN(rows - row, 8);
+        for (j = 0; j < n; j += 16) {
+            const V(f) before = V(load)(base + j);
+            V(f) most = before, all, e;
+            V(d) low = V(dload)(sum + j), high = V(dload)(sum + j + 8);
+            for (r = 0; r < some; r++)
+                most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
+            most = V(within)(most, -FLT_MAX, FLT_MAX);
+            all = V(zero)();
+            for (r = V(mbits)(V(ne)(most, before)) ? -1 : 0; r < some; r++) {
+                e = V(exp)(V(sub)(r < 0 ? before : V(load_upto)(x + r * step + j, n - j), most));
+                if (r < 0) {
+                    low = V(dmul)(low, V(widen_low)(e));
+                    high = V(dmul)(high, V(widen_high)(e));
+                } else {
+                    all = V(add)(all, e);
+                }
+            }
+            V(dstore)(sum + j, V(dadd)(low, V(widen_low)(all)));
+            V(dstore)(sum + j + 8, V(dadd)(high, V(widen_high)(all)));
+            V(store)(base + j, most);
+        }
+    }
+}
+
+/* What comes before is about 1 times the exponential of its logarithm, rounded. */
 static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
                                       int64_t n, int64_t seen, const float *mean, double *value,
                                       int64_t *at) {
-    float base[DVTI_BLOCK];
-    int64_t j, r, row, some;
+    float base[DVTI_BLOCK], factor[DVTI_BLOCK];
+    int64_t j;
     (void)op;
     (void)mean;
     (void)at;
@@ -122,33 +159,38 @@ static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, 
         V(dstore)(value + j, seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
         V(dstore)(value + j + 8, seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
     }
-    for (row = 0; row < rows; row += some, x += some * step) {
-        some = DVTI_MIN(rows - row, 8);
-        for (j = 0; j < n; j += 16) {
-            const V(f) before = V(load)(base + j);
-            V(f) most = before, e = V(zero)();
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
-            for (r = 0; r < some; r++)
-                most = V(max)(V(load_upto)(x + r * step + j, n - j), most);
-            most = V(within)(most, -FLT_MAX, FLT_MAX);
-            if (V(mbits)(V(ne)(most, before))) {
-                e = V(exp)(V(sub)(before, most));
-                low = V(dmul)(low, V(widen_low)(e));
-                high = V(dmul)(high, V(widen_high)(e));
-                e = V(zero)();
-            }
-            for (r = 0; r < some; r++)
-                e = V(add)(e, V(exp)(V(sub)(V(load_upto)(x + r * step + j, n - j), most)));
-            V(dstore)(value + j, V(dadd)(low, V(widen_low)(e)));
-            V(dstore)(value + j + 8, V(dadd)(high, V(widen_high)(e)));
-            V(store)(base + j, most);
-        }
-    }
+    V(soft_columns)(x, step, rows, n, base, value);
+    V(soft_factors)(value, n, true, factor);
+    for (j = 0; j < n; j++)
+        value[j] = (double)base[j] + (double)factor[j];
+}
+
+/* n <= DVTI_BLOCK; y may be x. The exponentials are formed twice, so that memory is read and written in its own order. An infinite sum, as an
+   infinite maximum makes it, gives NaN. */
+static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t y_step,
+                               int64_t rows, int64_t n, bool logarithm) {
+    float base[DVTI_BLOCK], factor[DVTI_BLOCK];
+    double sum[DVTI_BLOCK];
+    int64_t j;
     for (j = 0; j < n; j += 16) {
-        V(f) most = V(load)(base + j), e = V(log)(V(narrow)(V(dload)(value + j), V(dload)(value + j + 8)));
-        V(dstore)(value + j, V(dadd)(V(widen_low)(most), V(widen_low)(e)));
-        V(dstore)(value + j + 8, V(dadd)(V(widen_high)(most), V(widen_high)(e)));
+        V(store)(base + j, V(set)(-FLT_MAX));
+        V(dstore)(sum + j, V(dzero)());
+        V(dstore)(sum + j + 8, V(dzero)());
     }
+    V(soft_columns)(x, x_step, rows, n, base, sum);
+    for (j = 0; j < n; j += 16) {
+        const V(d) low = V(dload)(sum + j), high = V(dload)(sum + j + 8);
+        V(dstore)(sum + j, V(dadd)(low, V(dsub)(low, low)));
+        V(dstore)(sum + j + 8, V(dadd)(high, V(dsub)(high, high)));
+    }
+    V(soft_factors)(sum, n, logarithm, factor);
+    for (; rows > 0; rows--, x += x_step, y += y_step)
+        for (j = 0; j < n; j += 16) {
+            V(f) e = V(sub)(V(load_upto)(x + j, n - j), V(load)(base + j));
+            e = logarithm ? V(sub)(e, V(load)(factor + j))
+                          : V(mul)(V(exp)(e), V(load)(factor + j));
+            V(store_upto)(y + j, n - j, e);
+        }
 }
 
 #undef DVTI_SOFT_ROWS

@@ -25,6 +25,6 @@
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
-    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(normalize), V(turn), V(pool),
-    V(running),
+    &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
+    V(turn),           V(pool),          V(running),
     V(load_row),       V(store_row)};
