@@ -89,12 +89,13 @@
    DEVTENSOR_CPU_CACHE        bytes of released memory that cpu(), and each virtual GPU, keeps for
                               later, with an optional suffix K, M or G (a quarter of the machine's)
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
+   DEVTENSOR_WINOGRAD         1: as dvt_allow_winograd(true)
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
    DEVTENSOR_LOG              lowest level written by the default logger: debug, info, warning,
    error, off */
 
 #ifdef DEVTENSOR_LINES
-#line 36 "src/0_api/dvt_config.h"
+#line 37 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -539,6 +540,13 @@ DVT_API dvt_status dvt_wait_all(void);
    where rows of memory begin at multiples of 16 bytes); sums stay float32. Results then differ by about one part in a thousand,
    for several times the speed. cpu() and other dtypes never change. What counts is the setting when the operation is called. */
 DVT_API bool dvt_allow_tf32(bool allow);
+/* Whether cpu() and virtual GPUs may compute convolutions of 3 x 3 with steps of 1, and their gradients to data, by Winograd's method, for
+   the whole process; returns the previous setting. At first they may not, unless DEVTENSOR_WINOGRAD=1. It needs a quarter of the multiplications;
+   it is taken where there are 32 channels and more on both sides, one group, no dilation, a padding of 2 at most and pictures that tiles of
+   4 x 4 cover well. Errors are about twice those of the sums for data without a trend (their root mean square, measured), but relative to the
+   largest numbers in the neighbourhood: what is small beside large ones loses digits, and an infinity or NaN spreads over a tile. The gradient
+   to the weights never changes, nor do other contexts. What counts is the setting when the operation is called. */
+DVT_API bool dvt_allow_winograd(bool allow);
 
 /* Threads that cpu() uses; 0 asks for the default: DEVTENSOR_NUM_THREADS, or one for each processor that this process may use (its
    affinity, and what a container's quota pays for). Results do not depend on it. In a parallel region of OpenMP, and in threads
@@ -5122,7 +5130,8 @@ typedef enum dvti_kernel {
        side by side. i[0] = 1: factors of float32 may be rounded to 10
        bits of mantissa (TF32). */
     DVTI_K_MATMUL,
-    /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups, i[7] = 1: TF32, as i[0] of DVTI_K_MATMUL.
+    /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups, i[7] & 1: TF32, as i[0] of DVTI_K_MATMUL;
+       & 2: cpu() may take Winograd's method.
        op conv2d:        out[0] y (N,O,OH,OW); in x (N,C,H,W), w (O,C/g,KH,KW), and b (O) when n_in is 3.
        op conv2d_data:   out[0] dx; in dy, w.      op conv2d_weight: out[0] dw; in x, dy. */
     DVTI_K_CONV2D,
@@ -5381,6 +5390,7 @@ DVTI_FN void dvti_note_launches(const char *file, int line);
 /* An empty launch: everything 0, with that kernel, op and name. */
 /* dvt_allow_tf32, as it is now. */
 DVTI_FN bool dvti_tf32_allowed(void);
+DVTI_FN bool dvti_winograd_allowed(void);
 DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op);
 /* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between contexts. Does not record. */
 DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src);
@@ -6753,25 +6763,39 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
 #line 30 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_precision.c ==== */
-/* How exact float32 has to be: a setting of the process, which operations write into their launches. */
+/* How exact float32 has to be: settings of the process, which operations write into their launches. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/2_core/dvt_precision.c"
 #endif
 
-static dvti_atomic dvti_tf32; /* 0: not read yet, 1: not allowed, 2: allowed */
+static dvti_atomic dvti_tf32, dvti_winograd; /* 0: not read yet, 1: not allowed, 2: allowed */
+
+static bool dvti_precision_allowed(dvti_atomic *setting, const char *variable) {
+    if (!dvti_atomic_load(setting)) {
+        /* a setting that was made meanwhile stays */
+        int64_t first = 1 + dvti_env_int(variable, 0, 1, 0);
+        (void)dvti_atomic_swap(setting, 0, first);
+    }
+    return dvti_atomic_load(setting) == 2;
+}
 
 DVTI_FN bool dvti_tf32_allowed(void) {
-    if (!dvti_atomic_load(&dvti_tf32)) {
-        /* a setting that was made meanwhile stays */
-        int64_t first = 1 + dvti_env_int("DEVTENSOR_TF32", 0, 1, 0);
-        (void)dvti_atomic_swap(&dvti_tf32, 0, first);
-    }
-    return dvti_atomic_load(&dvti_tf32) == 2;
+    return dvti_precision_allowed(&dvti_tf32, "DEVTENSOR_TF32");
+}
+
+DVTI_FN bool dvti_winograd_allowed(void) {
+    return dvti_precision_allowed(&dvti_winograd, "DEVTENSOR_WINOGRAD");
 }
 
 DVT_API bool dvt_allow_tf32(bool allow) {
     bool previous = dvti_tf32_allowed();
     dvti_atomic_store(&dvti_tf32, allow ? 2 : 1);
+    return previous;
+}
+
+DVT_API bool dvt_allow_winograd(bool allow) {
+    bool previous = dvti_winograd_allowed();
+    dvti_atomic_store(&dvti_winograd, allow ? 2 : 1);
     return previous;
 }
 /* ==== end src/2_core/dvt_precision.c ==== */
@@ -7391,6 +7415,20 @@ typedef struct dvti_conv_plane {
     int64_t rows, cols, y_row;
 } dvti_conv_plane;
 
+/* Winograd's F(4 x 4, 3 x 3): each number of a tile's 36 has an array of its own, `_k` elements from one to the next. All work on whole
+   vectors of 16: arrays have room for the last one's, which is garbage. */
+typedef struct dvti_simd_winograd {
+    /* dst[i % 4 * phase + i / 4] = src[i] for i < n, a multiple of 64. */
+    void (*deal)(float *dst, int64_t phase, const float *src, int64_t n);
+    /* A row of tiles from six dealt rows of a picture, the first tile at their first element. */
+    void (*tiles)(float *v, int64_t v_k, const float *rows, int64_t phase, int64_t tiles);
+    /* n kernels from the arrays of their nine weights. */
+    void (*kernels)(float *u, int64_t u_k, const float *g, int64_t g_k, int64_t n);
+    /* The four rows of results of a row of tiles, plus start. */
+    void (*results)(float *y, int64_t y_row, const float *m, int64_t m_k, int64_t tiles,
+                    float start);
+} dvti_simd_winograd;
+
 typedef struct dvti_simd_conv {
     /* dst[k * dst_k + i] = src[at[k] + i] for all taps k and i < count. Writes up to DVTI_CONV_SLACK - 1 elements behind each row. */
     void (*gather)(float *dst, int64_t dst_k, const float *src, const int64_t *at, int64_t taps,
@@ -7403,6 +7441,7 @@ typedef struct dvti_simd_conv {
     void (*filter)(const dvti_conv_plane *plane, float *y, const float *w, float start);
     /* sums[k * 16 + lane] += the products of y and src at tap k, column j in lane j % 16, rows ascending. */
     void (*correlate)(const dvti_conv_plane *plane, const float *y, float *sums);
+    const dvti_simd_winograd *winograd;
 } dvti_simd_conv;
 
 #endif
@@ -7694,6 +7733,8 @@ typedef struct dvti_cv {
     bool turned;                          /* forward: x is dy, and w is turned */
     bool direct;                          /* forward: products read the strip itself, row by row */
     bool through;                         /* forward: and over the ends of its rows */
+    bool winograd;                        /* forward: none of this; cpu_conv_winograd.c */
+    int64_t tiles[2];                     /* of its picture */
     /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */
     int64_t phases, wide, pitch, hop, row_step;
     int64_t tall, plane; /* of a block's strip: rows, and elements from one channel to the next */
@@ -7701,10 +7742,10 @@ typedef struct dvti_cv {
     int64_t images, rows, image_blocks, row_blocks;
     int64_t span, group_blocks, ins, in_blocks, outs, out_blocks, parts, tasks;
     /* Elements from one row of packed weights to the next, and of a packed panel. */
-    int64_t weight_row, panel_row;
+    int64_t weight_row, panel_row, result_row;
     /* In bytes: the shared part of the workspace, and inside a task's area. */
     int64_t weight_at, bias_at, partial_at, shared;
-    int64_t panel_at, other_at, sums_at, area;
+    int64_t panel_at, other_at, sums_at, result_at, area;
     const int64_t *at;
     const float *weight, *bias;
     float *partial;
@@ -7733,6 +7774,16 @@ DVTI_FN double dvti_cv_terms(const dvti_cv *p);
 
 /* Weights and bias as the kernels want them. */
 DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace);
+/* A row of a result, from floats. */
+DVTI_FN void dvti_cv_put_row(const dvti_cv *p, char *y, int64_t count, const float *sums);
+
+/* By Winograd's method: whether it may and can be, its cuts and memory, the tasks of some threads, the weights, and a task. */
+DVTI_FN bool dvti_wg_takes(const dvti_cv *p);
+DVTI_FN void dvti_wg_plan(dvti_cv *p);
+DVTI_FN void dvti_wg_share(dvti_cv *p, int64_t threads);
+DVTI_FN void dvti_wg_prepare(dvti_cv *p, char *workspace);
+DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area);
+
 /* Where taps look. */
 DVTI_FN void dvti_cv_table(const dvti_cv *p, int64_t *at);
 /* Number i of the blocks that some pictures make. */
@@ -7823,7 +7874,7 @@ static void dvti_cv_forward_direct(const dvti_cv_tile *t) {
     }
 }
 
-static void dvti_cv_put_row(const dvti_cv *p, char *y, int64_t count, const float *sums) {
+DVTI_FN void dvti_cv_put_row(const dvti_cv *p, char *y, int64_t count, const float *sums) {
     if (p->dtype == DVT_F32)
         memcpy(y, sums, (size_t)count * sizeof *sums);
     else
@@ -8162,11 +8213,14 @@ static void dvti_cv_run_all(dvti_cv *p, const dvti_simd *simd) {
     p->simd = simd;
     p->by = simd->gemm_f32;
     p->kernels = simd->conv;
-    if (p->op != DVTI_OP_conv2d_weight)
+    if (p->op != DVTI_OP_conv2d_weight && !p->winograd)
         p->panel_row = p->by->width + DVTI_CONV_SLACK;
+    if (p->winograd)
+        dvti_wg_share(p, areas);
     dvti_cv_prepare(p, workspace);
     dvti_run_tasks(p->tasks, terms, workspace + p->shared, areas, p->area,
-                   p->op == DVTI_OP_conv2d        ? dvti_cv_forward
+                   p->winograd                    ? dvti_wg_task
+                   : p->op == DVTI_OP_conv2d      ? dvti_cv_forward
                    : p->op == DVTI_OP_conv2d_data ? dvti_cv_data
                                                   : dvti_cv_weights,
                    p);
@@ -8472,6 +8526,11 @@ DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch) {
     if (!dvti_cv_takes(p))
         return false;
     dvti_cv_strip_shape(p);
+    p->winograd = dvti_wg_takes(p);
+    if (p->winograd) {
+        dvti_wg_plan(p);
+        return true;
+    }
     if (p->op == DVTI_OP_conv2d)
         dvti_cv_cut_forward(p);
     else if (p->op == DVTI_OP_conv2d_data)
@@ -8677,10 +8736,9 @@ static void dvti_cv_turn_round_taps(void *user, int64_t begin, int64_t end) {
         }
 }
 
-DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace) {
-    const dvti_launch *launch = p->launch;
-    dvti_cv_pack job;
+static void dvti_cv_prepare_weights(dvti_cv *p, char *workspace) {
     int64_t *at = (int64_t *)(void *)workspace;
+    dvti_cv_pack job;
     dvti_cv_table(p, at);
     p->at = at;
     p->partial = dvti_cv_floats(workspace, p->partial_at);
@@ -8696,8 +8754,16 @@ DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace) {
     else if (p->dtype != DVT_F32)
         dvti_parallel_for((p->o * p->taps + 63) / 64, 10, dvti_cv_widen, &job);
     else
-        p->weight = (const float *)launch->in[1].data;
-    if (launch->n_in < 3)
+        p->weight = (const float *)p->launch->in[1].data;
+}
+
+DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace) {
+    const dvti_launch *launch = p->launch;
+    if (p->winograd)
+        dvti_wg_prepare(p, workspace);
+    else
+        dvti_cv_prepare_weights(p, workspace);
+    if (launch->op != DVTI_OP_conv2d || launch->n_in < 3)
         return;
     p->bias = (const float *)launch->in[2].data;
     if (p->dtype != DVT_F32) {
@@ -8709,6 +8775,232 @@ DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace) {
 /* ==== end src/3_cpu/cpu_conv_weights.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 37 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/cpu_conv_winograd.c ==== */
+/* Convolutions of 3 x 3 by Winograd's method, F(4 x 4, 3 x 3), where the program has allowed it (dvt_allow_winograd): tiles of 4 x 4
+   results are made of 36 products each instead of 144. Pictures and weights are transformed, 36 matrix products of channels meet, and the
+   results are transformed back; the gradient to data is the same with turned kernels (dvti_cv.turned).
+
+   A block is some rows of tiles, of one picture after the other, and all channels: it has `count` tiles. Its transformed pictures are
+   [36][channel][tile], and so are its sums. What is cut, and how, changes no bit: each element is a chain over the channels. */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/3_cpu/cpu_conv_winograd.c"
+#endif
+
+/* Fewer channels do not pay for the transforms, nor do pictures that tiles cover badly. */
+#define DVTI_WG_CHANNELS 32
+#define DVTI_WG_VAIN 1.5
+#define DVTI_WG_TILES 128 /* of a block, at most */
+#define DVTI_WG_FEW 48    /* in all, that do not pay for the weights */
+#define DVTI_WG_OUTS 64   /* channels of a result that are worth transforming a block again */
+#define DVTI_WG_CHUNK 256 /* kernels that are transformed at once */
+
+static int64_t dvti_wg_up(int64_t n, int64_t multiple) {
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+static int64_t dvti_wg_cuts(int64_t n, int64_t piece) {
+    return (n + piece - 1) / piece;
+}
+
+DVTI_FN bool dvti_wg_takes(const dvti_cv *p) {
+    double tiles = (double)dvti_wg_cuts(p->oh, 4) * (double)dvti_wg_cuts(p->ow, 4);
+    return (p->launch->i[7] & 2) && p->op == DVTI_OP_conv2d && p->kh == 3 && p->kw == 3 &&
+           p->stride[0] == 1 && p->stride[1] == 1 && p->dilation[0] == 1 && p->dilation[1] == 1 &&
+           p->groups == 1 && p->padding[0] <= 2 && p->padding[1] <= 2 && p->c >= DVTI_WG_CHANNELS &&
+           p->o >= DVTI_WG_CHANNELS && 16 * tiles <= DVTI_WG_VAIN * (double)p->oh * (double)p->ow &&
+           (double)p->n * tiles >= DVTI_WG_FEW;
+}
+
+/* Rows of tiles whose number of tiles fills vectors. */
+static void dvti_wg_cut(dvti_cv *p) {
+    const int64_t across = dvti_wg_cuts(p->ow, 4);
+    int64_t rows, count;
+    double quality = 0;
+    p->tiles[0] = dvti_wg_cuts(p->oh, 4);
+    p->tiles[1] = across;
+    for (rows = 1; rows <= p->n * p->tiles[0] && (rows == 1 || rows * across <= DVTI_WG_TILES);
+         rows++) {
+        double now;
+        count = rows * across;
+        now = (double)count / (double)dvti_wg_up(count, 16) * (double)count / (double)(count + 16);
+        if (now > quality) {
+            quality = now;
+            p->rows = rows;
+        }
+    }
+    p->row_blocks = dvti_wg_cuts(p->n * p->tiles[0], p->rows);
+}
+
+/* Weights are read once for each block. So where there are fewer blocks than threads, these share the channels of the result, and each
+   transforms the picture. */
+DVTI_FN void dvti_wg_share(dvti_cv *p, int64_t threads) {
+    const int64_t most = dvti_wg_cuts(p->o, DVTI_WG_OUTS);
+    int64_t wanted = p->row_blocks >= threads ? 1 : dvti_wg_cuts(threads, p->row_blocks);
+    p->outs = dvti_wg_cuts(p->o, DVTI_MIN(wanted, most));
+    p->out_blocks = dvti_wg_cuts(p->o, p->outs);
+    p->tasks = p->row_blocks * p->out_blocks;
+}
+
+/* A line is a row of a picture with its padding, in floats; a plane its rows for a block, dealt into columns by their remainder modulo 4. */
+DVTI_FN void dvti_wg_plan(dvti_cv *p) {
+    const int64_t f = (int64_t)sizeof(float);
+    int64_t line, phase, pitch;
+    dvti_wg_cut(p);
+    dvti_wg_share(p, p->row_blocks * dvti_wg_cuts(p->o, DVTI_WG_OUTS));
+    line = dvti_wg_up(4 * (p->tiles[1] + 1), 64);
+    phase = line / 4 + 16;
+    pitch = dvti_wg_up(p->rows * p->tiles[1], 16) + 16;
+    /* A line more than what may be a power of two: 36 arrays must not meet in one set of a cache. */
+    p->weight_row = dvti_wg_up(p->o * p->c, 16) + 16;
+    p->plane = p->c * pitch + 16;
+    p->result_row = p->o * pitch + 16;
+    p->pitch = pitch;
+    p->wide = line;
+    p->panel_row = phase;
+    p->shared = dvti_wg_up(p->c * (int64_t)sizeof(int64_t), 64);
+    p->weight_at = p->shared;
+    p->bias_at = p->weight_at + dvti_wg_up(36 * p->weight_row * f, 64);
+    p->shared = p->bias_at + dvti_wg_up((p->o + 16) * f, 64);
+    p->panel_at = dvti_wg_up((line + 32) * f, 64);
+    p->other_at = p->panel_at + (4 * p->rows + 2) * 4 * phase * f;
+    p->sums_at = p->other_at + 36 * p->plane * f;
+    p->result_at = p->sums_at + 36 * p->result_row * f;
+    p->area = p->result_at + 4 * line * f;
+}
+
+/* ---- weights: [36][channels of the array w] ---- */
+typedef struct dvti_wg_pack {
+    const dvti_cv *p;
+    float *to;
+} dvti_wg_pack;
+
+static void dvti_wg_pack_some(void *user, int64_t begin, int64_t end) {
+    const dvti_wg_pack *job = (const dvti_wg_pack *)user;
+    const dvti_cv *p = job->p;
+    const int64_t step = DVTI_WG_CHUNK + 16;
+    float taps[9 * (DVTI_WG_CHUNK + 16)];
+    int64_t at, n;
+    for (; begin < end; begin++) {
+        at = begin * DVTI_WG_CHUNK;
+        n = DVTI_MIN(DVTI_WG_CHUNK, p->o * p->c - at);
+        p->by->turn(taps, step, (const char *)p->launch->in[1].data + 9 * at * p->size, p->dtype, 9,
+                    9, n);
+        p->kernels->winograd->kernels(job->to + at, p->weight_row,
+                                      p->turned ? taps + 8 * step : taps, p->turned ? -step : step,
+                                      n);
+    }
+}
+
+DVTI_FN void dvti_wg_prepare(dvti_cv *p, char *workspace) {
+    int64_t *at = (int64_t *)(void *)workspace, k;
+    dvti_wg_pack job;
+    for (k = 0; k < p->c; k++)
+        at[k] = k * p->pitch;
+    job.p = p;
+    job.to = dvti_cv_floats(workspace, p->weight_at);
+    p->at = at;
+    p->weight = job.to;
+    dvti_parallel_for(dvti_wg_cuts(p->o * p->c, DVTI_WG_CHUNK), DVTI_WG_CHUNK * 10.,
+                      dvti_wg_pack_some, &job);
+}
+
+/* ---- blocks ---- */
+/* Rows of tiles from `row` on of one picture. */
+static int64_t dvti_wg_of_one(const dvti_cv *p, int64_t row, int64_t end) {
+    return DVTI_MIN(end - row, p->tiles[0] - row % p->tiles[0]);
+}
+
+static void dvti_wg_enter(const dvti_cv *p, int64_t channel, int64_t row, int64_t end, void *area) {
+    const dvti_simd_winograd *by = p->kernels->winograd;
+    const int64_t plane = p->h * p->w, across = p->tiles[1], step = 4 * p->panel_row;
+    float *line = (float *)area, *rows = dvti_cv_floats(area, p->panel_at);
+    float *v = dvti_cv_floats(area, p->other_at) + channel * p->pitch;
+    int64_t count, i, y;
+    for (; row < end; row += count) {
+        const char *picture = (const char *)p->launch->in[0].data +
+                              (row / p->tiles[0] * p->c + channel) * plane * p->size;
+        count = dvti_wg_of_one(p, row, end);
+        for (i = 0; i < 4 * count + 2; i++) {
+            y = row % p->tiles[0] * 4 + i - p->padding[0];
+            if (y < 0 || y >= p->h) {
+                memset(rows + i * step, 0, (size_t)step * sizeof *rows);
+                continue;
+            }
+            p->by->copy(line + p->padding[1], 0, picture + y * p->w * p->size, p->dtype, 0, 1,
+                        p->w);
+            by->deal(rows + i * step, p->panel_row, line, p->wide);
+        }
+        for (i = 0; i < count; i++, v += across)
+            by->tiles(v, p->plane, rows + 4 * i * step, p->panel_row, across);
+    }
+}
+
+static void dvti_wg_multiply(const dvti_cv *p, int64_t o, int64_t outs, int64_t count, void *area) {
+    static const float zero = 0;
+    dvti_product q;
+    int k;
+    memset(&q, 0, sizeof q);
+    q.rows = outs;
+    q.cols = count;
+    q.depth = p->c;
+    q.a_row = p->turned ? 1 : p->c;
+    q.a_k = p->turned ? p->o : 1;
+    q.b_k = p->at;
+    q.b_panel = p->by->width;
+    q.c_row = p->pitch;
+    q.start = &zero;
+    for (k = 0; k < 36; k++) {
+        q.a = p->weight + k * p->weight_row + o * q.a_row;
+        q.b = dvti_cv_floats(area, p->other_at) + k * p->plane;
+        q.c = dvti_cv_floats(area, p->sums_at) + k * p->result_row;
+        p->by->multiply(&q);
+    }
+}
+
+/* Channel o, which is number i of the block's. */
+static void dvti_wg_leave(const dvti_cv *p, int64_t o, int64_t i, int64_t row, int64_t end,
+                          void *area) {
+    const int64_t across = p->tiles[1];
+    const float *m = dvti_cv_floats(area, p->sums_at) + i * p->pitch;
+    float *y = dvti_cv_floats(area, p->result_at);
+    int64_t at, line;
+    for (; row < end; row++, m += across) {
+        p->kernels->winograd->results(y, p->wide, m, p->result_row, across,
+                                      p->bias ? p->bias[o] : 0);
+        at = row % p->tiles[0] * 4;
+        for (line = 0; line < 4 && at + line < p->oh; line++)
+            dvti_cv_put_row(p,
+                            (char *)p->launch->out[0].data +
+                                (((row / p->tiles[0] * p->o + o) * p->oh + at + line) * p->ow) *
+                                    p->size,
+                            p->ow, y + line * p->wide);
+    }
+}
+
+DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area) {
+    const dvti_cv *p = (const dvti_cv *)user;
+    const int64_t row = task / p->out_blocks * p->rows;
+    const int64_t end = DVTI_MIN(row + p->rows, p->n * p->tiles[0]);
+    const int64_t o = task % p->out_blocks * p->outs, outs = DVTI_MIN(p->outs, p->o - o);
+    int64_t i;
+    memset(area, 0, (size_t)(p->wide + 32) * sizeof(float));
+    for (i = 0; i < p->c; i++)
+        dvti_wg_enter(p, i, row, end, area);
+    dvti_wg_multiply(p, o, outs, (end - row) * p->tiles[1], area);
+    for (i = 0; i < outs; i++)
+        dvti_wg_leave(p, o + i, i, row, end, area);
+}
+
+#undef DVTI_WG_CHANNELS
+#undef DVTI_WG_VAIN
+#undef DVTI_WG_TILES
+#undef DVTI_WG_FEW
+#undef DVTI_WG_OUTS
+#undef DVTI_WG_CHUNK
+/* ==== end src/3_cpu/cpu_conv_winograd.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_elementwise.c ==== */
 /* Elementwise launches in float32 on the arrays themselves: by runs, along which every operand either stands in one piece or is one element.
@@ -8864,7 +9156,7 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
 #undef DVTI_RUN_LEAST
 /* ==== end src/3_cpu/cpu_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul.c ==== */
 /* Matrix products by the kernels of a tier (dvt_simd_gemm.h): what is packed, how the work is cut, and who does it. Factors stay where
@@ -9319,7 +9611,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_PIECE
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_optimizer.c ==== */
 /* Optimiser steps by a tier's loops, where weights, gradients and state are float32. Centered RMSProp, whose variance is a small difference,
@@ -9381,7 +9673,7 @@ DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *sim
 }
 /* ==== end src/3_cpu/cpu_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_pool.c ==== */
 /* Pooling by a tier's loops: float32 planes, windows of any size whose step along a row is 1 or 2; gradients where windows of 2 x 2 lie side by
@@ -9473,7 +9765,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 }
 /* ==== end src/3_cpu/cpu_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
 /* Reductions of floats of up to 32 bits by a tier's loops. As in ref/ref_reduce.c, chunks of a result are cut by the shape alone and combined
@@ -9838,7 +10130,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_GATHER
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan.c ==== */
 /* Cumulative sums: the passes over chunks, threads, and for float32 the tier's kernel. Lines that lie along memory go through it in blocks
@@ -10020,7 +10312,7 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
 #undef DVTI_SCAN_ROWS
 /* ==== end src/3_cpu/cpu_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
 /* softmax, log_softmax and layer normalisation by a tier's loop, many rows per call. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
@@ -10180,7 +10472,7 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_SOFTMAX_TILE
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_transpose.c ==== */
 /* Copies across the order of memory: rows that become columns. A strip of 64 columns is done in blocks of 16 x 16, so that four cache lines
@@ -10302,7 +10594,7 @@ DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_TURN_STRIP
 /* ==== end src/3_cpu/cpu_transpose.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -10496,7 +10788,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -10976,7 +11268,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -11109,7 +11401,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -11846,7 +12138,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -12005,7 +12297,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -12455,7 +12747,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -12541,7 +12833,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -13366,7 +13658,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -13583,7 +13875,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -13798,7 +14090,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -13890,7 +14182,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -14246,7 +14538,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -14597,7 +14889,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -15067,7 +15359,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_scan.c ==== */
 /* Cumulative sums by plain loops, for every dtype, and the plan that the tiers' way (cpu_scan.c) follows too. */
@@ -15239,7 +15531,7 @@ DVTI_FN void dvti_scan_carry(const dvti_scan *scan) {
 #undef DVTI_CARRY
 /* ==== end src/3_cpu/ref/ref_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -15353,7 +15645,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
@@ -15432,7 +15724,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -15583,7 +15875,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -18124,6 +18416,150 @@ static const dvti_simd_gemm G(kernels) = {
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/winograd.inl ==== */
+/* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
+   infinity round least of those that were tried: the error is twice that of the sums. The usual 0, +-1, +-2 have five times as much. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/winograd.inl"
+#endif
+#define DVTI_ROOT 1.41421356237309505f
+
+DVTI_INLINE void V(wg_data)(const V(f) *d, V(f) *r) {
+    const V(f) e = V(fma)(V(set)(-2.f), d[2], d[4]);
+    const V(f) o = V(fma)(V(set)(DVTI_ROOT / 2), d[3], V(mul)(V(set)(-DVTI_ROOT), d[1]));
+    const V(f) f = V(fma)(V(set)(-0.5f), d[2], d[4]);
+    const V(f) p = V(fma)(V(set)(DVTI_ROOT), d[3], V(mul)(V(set)(-DVTI_ROOT / 2), d[1]));
+    r[0] = V(fma)(V(set)(-2.5f), d[2], V(add)(d[0], d[4]));
+    r[1] = V(add)(e, o);
+    r[2] = V(sub)(e, o);
+    r[3] = V(add)(f, p);
+    r[4] = V(sub)(f, p);
+    r[5] = V(fma)(V(set)(-2.5f), d[3], V(add)(d[1], d[5]));
+}
+
+DVTI_INLINE void V(wg_kernel)(const V(f) *g, V(f) *r) {
+    const V(f) e = V(fma)(V(set)(-2 / 3.f), g[0], V(mul)(V(set)(-1 / 3.f), g[2]));
+    const V(f) o = V(mul)(V(set)(DVTI_ROOT / 3), g[1]);
+    const V(f) f = V(fma)(V(set)(1 / 6.f), g[0], V(mul)(V(set)(1 / 3.f), g[2]));
+    const V(f) p = V(mul)(V(set)(DVTI_ROOT / 6), g[1]);
+    r[0] = g[0];
+    r[1] = V(sub)(e, o);
+    r[2] = V(add)(e, o);
+    r[3] = V(add)(f, p);
+    r[4] = V(sub)(f, p);
+    r[5] = g[2];
+}
+
+DVTI_INLINE void V(wg_sums)(const V(f) *m, V(f) *r) {
+    const V(f) s = V(add)(m[1], m[2]), d = V(sub)(m[1], m[2]);
+    const V(f) t = V(add)(m[3], m[4]), c = V(sub)(m[3], m[4]);
+    r[0] = V(add)(V(add)(m[0], s), t);
+    r[1] = V(fma)(V(set)(DVTI_ROOT), c, V(mul)(V(set)(DVTI_ROOT / 2), d));
+    r[2] = V(fma)(V(set)(2.f), t, V(mul)(V(set)(0.5f), s));
+    r[3] = V(fma)(V(set)(2 * DVTI_ROOT), c, V(fma)(V(set)(DVTI_ROOT / 4), d, m[5]));
+}
+
+static void V(wg_deal)(float *dst, int64_t phase, const float *src, int64_t n) {
+    int64_t i;
+    for (i = 0; i < n; i += 64, src += 64, dst += 16) {
+        const V(f) a = V(load)(src), b = V(load)(src + 16), c = V(load)(src + 32),
+                   d = V(load)(src + 48);
+        const V(f) even = V(even)(a, b), more = V(even)(c, d), odd = V(odd)(a, b),
+                   rest = V(odd)(c, d);
+        V(store)(dst, V(even)(even, more));
+        V(store)(dst + phase, V(even)(odd, rest));
+        V(store)(dst + 2 * phase, V(odd)(even, more));
+        V(store)(dst + 3 * phase, V(odd)(odd, rest));
+    }
+}
+
+static void V(wg_tiles)(float *v, int64_t v_k, const float *rows, int64_t phase, int64_t tiles) {
+    V(f) half[36], d[6], r[6];
+    int64_t t;
+    int i, j;
+    for (t = 0; t < tiles; t += 16) {
+        for (j = 0; j < 6; j++) {
+            const float *from = rows + j % 4 * phase + j / 4 + t;
+            DVTI_UNROLL
+            for (i = 0; i < 6; i++)
+                d[i] = V(load)(from + i * 4 * phase);
+            V(wg_data)(d, r);
+            DVTI_UNROLL
+            for (i = 0; i < 6; i++)
+                half[6 * i + j] = r[i];
+        }
+        for (i = 0; i < 6; i++) {
+            V(wg_data)(half + 6 * i, r);
+            DVTI_UNROLL
+            for (j = 0; j < 6; j++)
+                V(store)(v + (6 * i + j) * v_k + t, r[j]);
+        }
+    }
+}
+
+static void V(wg_kernels)(float *u, int64_t u_k, const float *g, int64_t g_k, int64_t n) {
+    V(f) half[18], d[3], r[6];
+    int64_t t;
+    int i, j;
+    for (t = 0; t < n; t += 16) {
+        for (j = 0; j < 3; j++) {
+            DVTI_UNROLL
+            for (i = 0; i < 3; i++)
+                d[i] = V(load)(g + (3 * i + j) * g_k + t);
+            V(wg_kernel)(d, r);
+            DVTI_UNROLL
+            for (i = 0; i < 6; i++)
+                half[3 * i + j] = r[i];
+        }
+        for (i = 0; i < 6; i++) {
+            V(wg_kernel)(half + 3 * i, r);
+            DVTI_UNROLL
+            for (j = 0; j < 6; j++)
+                V(store)(u + (6 * i + j) * u_k + t, r[j]);
+        }
+    }
+}
+
+static void V(wg_results)(float *y, int64_t y_row, const float *m, int64_t m_k, int64_t tiles,
+                          float start) {
+    V(f) half[24], d[6], r[4], low, high, more, rest;
+    int64_t t;
+    int i, j;
+    for (t = 0; t < tiles; t += 16) {
+        for (j = 0; j < 6; j++) {
+            DVTI_UNROLL
+            for (i = 0; i < 6; i++)
+                d[i] = V(load)(m + (6 * i + j) * m_k + t);
+            V(wg_sums)(d, r);
+            DVTI_UNROLL
+            for (i = 0; i < 4; i++)
+                half[6 * i + j] = r[i];
+        }
+        for (i = 0; i < 4; i++) {
+            float *to = y + i * y_row + 4 * t;
+            V(wg_sums)(half + 6 * i, r);
+            DVTI_UNROLL
+            for (j = 0; j < 4; j++)
+                r[j] = V(add)(r[j], V(set)(start));
+            low = V(zip_low)(r[0], r[2]);
+            high = V(zip_high)(r[0], r[2]);
+            more = V(zip_low)(r[1], r[3]);
+            rest = V(zip_high)(r[1], r[3]);
+            V(store)(to, V(zip_low)(low, more));
+            V(store)(to + 16, V(zip_high)(low, more));
+            V(store)(to + 32, V(zip_low)(high, rest));
+            V(store)(to + 48, V(zip_high)(high, rest));
+        }
+    }
+}
+
+static const dvti_simd_winograd V(wg_table) = {V(wg_deal), V(wg_tiles), V(wg_kernels),
+                                               V(wg_results)};
+#undef DVTI_ROOT
+/* ==== end src/3_cpu/simd/winograd.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 16 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
 #ifdef DEVTENSOR_LINES
@@ -18223,10 +18659,10 @@ static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, float *s
 }
 
 static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), V(conv_filter),
-                                               V(conv_correlate)};
+                                               V(conv_correlate), &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/tier.inl"
+#line 17 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -18343,7 +18779,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/tier.inl"
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
@@ -18407,7 +18843,7 @@ DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) 
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -18551,7 +18987,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -18756,7 +19192,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -19149,7 +19585,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -19180,7 +19616,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -19359,7 +19795,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/tier.inl"
+#line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
@@ -19393,7 +19829,7 @@ static void V(running)(const dvti_running *p) {
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/tier.inl"
+#line 25 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
@@ -19461,7 +19897,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -22001,6 +22437,150 @@ static const dvti_simd_gemm G(kernels) = {
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/winograd.inl ==== */
+/* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
+   infinity round least of those that were tried: the error is twice that of the sums. The usual 0, +-1, +-2 have five times as much. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/winograd.inl"
+#endif
+#define DVTI_ROOT 1.41421356237309505f
+
+DVTI_INLINE void V(wg_data)(const V(f) *d, V(f) *r) {
+    const V(f) e = V(fma)(V(set)(-2.f), d[2], d[4]);
+    const V(f) o = V(fma)(V(set)(DVTI_ROOT / 2), d[3], V(mul)(V(set)(-DVTI_ROOT), d[1]));
+    const V(f) f = V(fma)(V(set)(-0.5f), d[2], d[4]);
+    const V(f) p = V(fma)(V(set)(DVTI_ROOT), d[3], V(mul)(V(set)(-DVTI_ROOT / 2), d[1]));
+    r[0] = V(fma)(V(set)(-2.5f), d[2], V(add)(d[0], d[4]));
+    r[1] = V(add)(e, o);
+    r[2] = V(sub)(e, o);
+    r[3] = V(add)(f, p);
+    r[4] = V(sub)(f, p);
+    r[5] = V(fma)(V(set)(-2.5f), d[3], V(add)(d[1], d[5]));
+}
+
+DVTI_INLINE void V(wg_kernel)(const V(f) *g, V(f) *r) {
+    const V(f) e = V(fma)(V(set)(-2 / 3.f), g[0], V(mul)(V(set)(-1 / 3.f), g[2]));
+    const V(f) o = V(mul)(V(set)(DVTI_ROOT / 3), g[1]);
+    const V(f) f = V(fma)(V(set)(1 / 6.f), g[0], V(mul)(V(set)(1 / 3.f), g[2]));
+    const V(f) p = V(mul)(V(set)(DVTI_ROOT / 6), g[1]);
+    r[0] = g[0];
+    r[1] = V(sub)(e, o);
+    r[2] = V(add)(e, o);
+    r[3] = V(add)(f, p);
+    r[4] = V(sub)(f, p);
+    r[5] = g[2];
+}
+
+DVTI_INLINE void V(wg_sums)(const V(f) *m, V(f) *r) {
+    const V(f) s = V(add)(m[1], m[2]), d = V(sub)(m[1], m[2]);
+    const V(f) t = V(add)(m[3], m[4]), c = V(sub)(m[3], m[4]);
+    r[0] = V(add)(V(add)(m[0], s), t);
+    r[1] = V(fma)(V(set)(DVTI_ROOT), c, V(mul)(V(set)(DVTI_ROOT / 2), d));
+    r[2] = V(fma)(V(set)(2.f), t, V(mul)(V(set)(0.5f), s));
+    r[3] = V(fma)(V(set)(2 * DVTI_ROOT), c, V(fma)(V(set)(DVTI_ROOT / 4), d, m[5]));
+}
+
+static void V(wg_deal)(float *dst, int64_t phase, const float *src, int64_t n) {
+    int64_t i;
+    for (i = 0; i < n; i += 64, src += 64, dst += 16) {
+        const V(f) a = V(load)(src), b = V(load)(src + 16), c = V(load)(src + 32),
+                   d = V(load)(src + 48);
+        const V(f) even = V(even)(a, b), more = V(even)(c, d), odd = V(odd)(a, b),
+                   rest = V(odd)(c, d);
+        V(store)(dst, V(even)(even, more));
+        V(store)(dst + phase, V(even)(odd, rest));
+        V(store)(dst + 2 * phase, V(odd)(even, more));
+        V(store)(dst + 3 * phase, V(odd)(odd, rest));
+    }
+}
+
+static void V(wg_tiles)(float *v, int64_t v_k, const float *rows, int64_t phase, int64_t tiles) {
+    V(f) half[36], d[6], r[6];
+    int64_t t;
+    int i, j;
+    for (t = 0; t < tiles; t += 16) {
+        for (j = 0; j < 6; j++) {
+            const float *from = rows + j % 4 * phase + j / 4 + t;
+            DVTI_UNROLL
+            for (i = 0; i < 6; i++)
+                d[i] = V(load)(from + i * 4 * phase);
+            V(wg_data)(d, r);
+            DVTI_UNROLL
+            for (i = 0; i < 6; i++)
+                half[6 * i + j] = r[i];
+        }
+        for (i = 0; i < 6; i++) {
+            V(wg_data)(half + 6 * i, r);
+            DVTI_UNROLL
+            for (j = 0; j < 6; j++)
+                V(store)(v + (6 * i + j) * v_k + t, r[j]);
+        }
+    }
+}
+
+static void V(wg_kernels)(float *u, int64_t u_k, const float *g, int64_t g_k, int64_t n) {
+    V(f) half[18], d[3], r[6];
+    int64_t t;
+    int i, j;
+    for (t = 0; t < n; t += 16) {
+        for (j = 0; j < 3; j++) {
+            DVTI_UNROLL
+            for (i = 0; i < 3; i++)
+                d[i] = V(load)(g + (3 * i + j) * g_k + t);
+            V(wg_kernel)(d, r);
+            DVTI_UNROLL
+            for (i = 0; i < 6; i++)
+                half[3 * i + j] = r[i];
+        }
+        for (i = 0; i < 6; i++) {
+            V(wg_kernel)(half + 3 * i, r);
+            DVTI_UNROLL
+            for (j = 0; j < 6; j++)
+                V(store)(u + (6 * i + j) * u_k + t, r[j]);
+        }
+    }
+}
+
+static void V(wg_results)(float *y, int64_t y_row, const float *m, int64_t m_k, int64_t tiles,
+                          float start) {
+    V(f) half[24], d[6], r[4], low, high, more, rest;
+    int64_t t;
+    int i, j;
+    for (t = 0; t < tiles; t += 16) {
+        for (j = 0; j < 6; j++) {
+            DVTI_UNROLL
+            for (i = 0; i < 6; i++)
+                d[i] = V(load)(m + (6 * i + j) * m_k + t);
+            V(wg_sums)(d, r);
+            DVTI_UNROLL
+            for (i = 0; i < 4; i++)
+                half[6 * i + j] = r[i];
+        }
+        for (i = 0; i < 4; i++) {
+            float *to = y + i * y_row + 4 * t;
+            V(wg_sums)(half + 6 * i, r);
+            DVTI_UNROLL
+            for (j = 0; j < 4; j++)
+                r[j] = V(add)(r[j], V(set)(start));
+            low = V(zip_low)(r[0], r[2]);
+            high = V(zip_high)(r[0], r[2]);
+            more = V(zip_low)(r[1], r[3]);
+            rest = V(zip_high)(r[1], r[3]);
+            V(store)(to, V(zip_low)(low, more));
+            V(store)(to + 16, V(zip_high)(low, more));
+            V(store)(to + 32, V(zip_low)(high, rest));
+            V(store)(to + 48, V(zip_high)(high, rest));
+        }
+    }
+}
+
+static const dvti_simd_winograd V(wg_table) = {V(wg_deal), V(wg_tiles), V(wg_kernels),
+                                               V(wg_results)};
+#undef DVTI_ROOT
+/* ==== end src/3_cpu/simd/winograd.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 16 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
 #ifdef DEVTENSOR_LINES
@@ -22100,10 +22680,10 @@ static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, float *s
 }
 
 static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), V(conv_filter),
-                                               V(conv_correlate)};
+                                               V(conv_correlate), &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/tier.inl"
+#line 17 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -22220,7 +22800,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/tier.inl"
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
@@ -22284,7 +22864,7 @@ DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) 
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -22428,7 +23008,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -22633,7 +23213,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -23026,7 +23606,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -23057,7 +23637,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -23236,7 +23816,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/tier.inl"
+#line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
@@ -23270,7 +23850,7 @@ static void V(running)(const dvti_running *p) {
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/tier.inl"
+#line 25 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
@@ -23338,7 +23918,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -26048,6 +26628,150 @@ static const dvti_simd_gemm G(kernels) = {
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/winograd.inl ==== */
+/* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
+   infinity round least of those that were tried: the error is twice that of the sums. The usual 0, +-1, +-2 have five times as much. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/winograd.inl"
+#endif
+#define DVTI_ROOT 1.41421356237309505f
+
+DVTI_INLINE void V(wg_data)(const V(f) *d, V(f) *r) {
+    const V(f) e = V(fma)(V(set)(-2.f), d[2], d[4]);
+    const V(f) o = V(fma)(V(set)(DVTI_ROOT / 2), d[3], V(mul)(V(set)(-DVTI_ROOT), d[1]));
+    const V(f) f = V(fma)(V(set)(-0.5f), d[2], d[4]);
+    const V(f) p = V(fma)(V(set)(DVTI_ROOT), d[3], V(mul)(V(set)(-DVTI_ROOT / 2), d[1]));
+    r[0] = V(fma)(V(set)(-2.5f), d[2], V(add)(d[0], d[4]));
+    r[1] = V(add)(e, o);
+    r[2] = V(sub)(e, o);
+    r[3] = V(add)(f, p);
+    r[4] = V(sub)(f, p);
+    r[5] = V(fma)(V(set)(-2.5f), d[3], V(add)(d[1], d[5]));
+}
+
+DVTI_INLINE void V(wg_kernel)(const V(f) *g, V(f) *r) {
+    const V(f) e = V(fma)(V(set)(-2 / 3.f), g[0], V(mul)(V(set)(-1 / 3.f), g[2]));
+    const V(f) o = V(mul)(V(set)(DVTI_ROOT / 3), g[1]);
+    const V(f) f = V(fma)(V(set)(1 / 6.f), g[0], V(mul)(V(set)(1 / 3.f), g[2]));
+    const V(f) p = V(mul)(V(set)(DVTI_ROOT / 6), g[1]);
+    r[0] = g[0];
+    r[1] = V(sub)(e, o);
+    r[2] = V(add)(e, o);
+    r[3] = V(add)(f, p);
+    r[4] = V(sub)(f, p);
+    r[5] = g[2];
+}
+
+DVTI_INLINE void V(wg_sums)(const V(f) *m, V(f) *r) {
+    const V(f) s = V(add)(m[1], m[2]), d = V(sub)(m[1], m[2]);
+    const V(f) t = V(add)(m[3], m[4]), c = V(sub)(m[3], m[4]);
+    r[0] = V(add)(V(add)(m[0], s), t);
+    r[1] = V(fma)(V(set)(DVTI_ROOT), c, V(mul)(V(set)(DVTI_ROOT / 2), d));
+    r[2] = V(fma)(V(set)(2.f), t, V(mul)(V(set)(0.5f), s));
+    r[3] = V(fma)(V(set)(2 * DVTI_ROOT), c, V(fma)(V(set)(DVTI_ROOT / 4), d, m[5]));
+}
+
+static void V(wg_deal)(float *dst, int64_t phase, const float *src, int64_t n) {
+    int64_t i;
+    for (i = 0; i < n; i += 64, src += 64, dst += 16) {
+        const V(f) a = V(load)(src), b = V(load)(src + 16), c = V(load)(src + 32),
+                   d = V(load)(src + 48);
+        const V(f) even = V(even)(a, b), more = V(even)(c, d), odd = V(odd)(a, b),
+                   rest = V(odd)(c, d);
+        V(store)(dst, V(even)(even, more));
+        V(store)(dst + phase, V(even)(odd, rest));
+        V(store)(dst + 2 * phase, V(odd)(even, more));
+        V(store)(dst + 3 * phase, V(odd)(odd, rest));
+    }
+}
+
+static void V(wg_tiles)(float *v, int64_t v_k, const float *rows, int64_t phase, int64_t tiles) {
+    V(f) half[36], d[6], r[6];
+    int64_t t;
+    int i, j;
+    for (t = 0; t < tiles; t += 16) {
+        for (j = 0; j < 6; j++) {
+            const float *from = rows + j % 4 * phase + j / 4 + t;
+            DVTI_UNROLL
+            for (i = 0; i < 6; i++)
+                d[i] = V(load)(from + i * 4 * phase);
+            V(wg_data)(d, r);
+            DVTI_UNROLL
+            for (i = 0; i < 6; i++)
+                half[6 * i + j] = r[i];
+        }
+        for (i = 0; i < 6; i++) {
+            V(wg_data)(half + 6 * i, r);
+            DVTI_UNROLL
+            for (j = 0; j < 6; j++)
+                V(store)(v + (6 * i + j) * v_k + t, r[j]);
+        }
+    }
+}
+
+static void V(wg_kernels)(float *u, int64_t u_k, const float *g, int64_t g_k, int64_t n) {
+    V(f) half[18], d[3], r[6];
+    int64_t t;
+    int i, j;
+    for (t = 0; t < n; t += 16) {
+        for (j = 0; j < 3; j++) {
+            DVTI_UNROLL
+            for (i = 0; i < 3; i++)
+                d[i] = V(load)(g + (3 * i + j) * g_k + t);
+            V(wg_kernel)(d, r);
+            DVTI_UNROLL
+            for (i = 0; i < 6; i++)
+                half[3 * i + j] = r[i];
+        }
+        for (i = 0; i < 6; i++) {
+            V(wg_kernel)(half + 3 * i, r);
+            DVTI_UNROLL
+            for (j = 0; j < 6; j++)
+                V(store)(u + (6 * i + j) * u_k + t, r[j]);
+        }
+    }
+}
+
+static void V(wg_results)(float *y, int64_t y_row, const float *m, int64_t m_k, int64_t tiles,
+                          float start) {
+    V(f) half[24], d[6], r[4], low, high, more, rest;
+    int64_t t;
+    int i, j;
+    for (t = 0; t < tiles; t += 16) {
+        for (j = 0; j < 6; j++) {
+            DVTI_UNROLL
+            for (i = 0; i < 6; i++)
+                d[i] = V(load)(m + (6 * i + j) * m_k + t);
+            V(wg_sums)(d, r);
+            DVTI_UNROLL
+            for (i = 0; i < 4; i++)
+                half[6 * i + j] = r[i];
+        }
+        for (i = 0; i < 4; i++) {
+            float *to = y + i * y_row + 4 * t;
+            V(wg_sums)(half + 6 * i, r);
+            DVTI_UNROLL
+            for (j = 0; j < 4; j++)
+                r[j] = V(add)(r[j], V(set)(start));
+            low = V(zip_low)(r[0], r[2]);
+            high = V(zip_high)(r[0], r[2]);
+            more = V(zip_low)(r[1], r[3]);
+            rest = V(zip_high)(r[1], r[3]);
+            V(store)(to, V(zip_low)(low, more));
+            V(store)(to + 16, V(zip_high)(low, more));
+            V(store)(to + 32, V(zip_low)(high, rest));
+            V(store)(to + 48, V(zip_high)(high, rest));
+        }
+    }
+}
+
+static const dvti_simd_winograd V(wg_table) = {V(wg_deal), V(wg_tiles), V(wg_kernels),
+                                               V(wg_results)};
+#undef DVTI_ROOT
+/* ==== end src/3_cpu/simd/winograd.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 16 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
 #ifdef DEVTENSOR_LINES
@@ -26147,10 +26871,10 @@ static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, float *s
 }
 
 static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), V(conv_filter),
-                                               V(conv_correlate)};
+                                               V(conv_correlate), &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/tier.inl"
+#line 17 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -26267,7 +26991,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/tier.inl"
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
@@ -26331,7 +27055,7 @@ DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) 
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -26475,7 +27199,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -26680,7 +27404,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -27073,7 +27797,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -27104,7 +27828,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -27283,7 +28007,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/tier.inl"
+#line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
@@ -27317,7 +28041,7 @@ static void V(running)(const dvti_running *p) {
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/tier.inl"
+#line 25 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd V(table) = {
@@ -27385,7 +28109,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -27399,7 +28123,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -27468,7 +28192,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -28196,7 +28920,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -28415,7 +29139,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -28561,7 +29285,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -28626,7 +29350,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -29106,7 +29830,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -29269,7 +29993,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -29460,7 +30184,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -29495,7 +30219,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -29706,7 +30430,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -29982,7 +30706,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -30203,7 +30927,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -30422,7 +31146,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -30503,7 +31227,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -30817,7 +31541,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
@@ -35969,7 +36693,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -36100,7 +36824,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -36333,7 +37057,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -36416,7 +37140,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -36485,7 +37209,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -36556,7 +37280,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -36879,7 +37603,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -36904,7 +37628,7 @@ DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
 DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu *gpu,
                                                             const dvti_launch *launch, int *count) {
     dvt_dtype dtype = launch->out[0].dtype;
-    bool tf32 = dtype == DVT_F32 && launch->i[7] == 1;
+    bool tf32 = dtype == DVT_F32 && (launch->i[7] & 1);
     if (dvti_cuda_card_of(gpu)->cc < 80 || (dtype != DVT_F16 && dtype != DVT_BF16 && !tf32))
         return NULL;
     *count = DVTI_CUDA_CONV_MMA_TILES;
@@ -36914,7 +37638,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -37288,7 +38012,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -37323,7 +38047,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -37496,7 +38220,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -37838,7 +38562,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -37892,7 +38616,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -37952,7 +38676,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -38092,7 +38816,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -38266,7 +38990,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -38442,7 +39166,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: DVTI_K_SCAN (kernels/scan.cu). */
@@ -38508,7 +39232,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -38623,7 +39347,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -38683,7 +39407,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -38870,7 +39594,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -38970,7 +39694,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -38983,7 +39707,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -39231,7 +39955,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -39381,7 +40105,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -39671,7 +40395,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -39836,7 +40560,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -39947,7 +40671,8 @@ static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *co
     launch.out[0] = dvti_view_of(out);
     launch.n_out = 1;
     memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
-    launch.i[7] = in[0]->dtype == DVT_F32 && dvti_tf32_allowed();
+    launch.i[7] = (in[0]->dtype == DVT_F32 && dvti_tf32_allowed() ? 1 : 0) +
+                  (dvti_winograd_allowed() ? 2 : 0);
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
     return dvti_finish(out, op, name, in, n, attr);
@@ -40072,7 +40797,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -40169,7 +40894,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -40372,7 +41097,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -40640,7 +41365,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -41082,7 +41807,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -41316,7 +42041,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -41565,7 +42290,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -41772,7 +42497,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -41952,7 +42677,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -42151,7 +42876,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -42389,7 +43114,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
@@ -42454,7 +43179,7 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -42815,7 +43540,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -43095,7 +43820,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -43471,7 +44196,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -43718,7 +44443,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -43782,7 +44507,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -43956,7 +44681,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -43993,7 +44718,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -44037,7 +44762,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -44076,7 +44801,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -44227,7 +44952,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_scan.c ==== */
 /* The gradient of cumulative sums: an element is in all sums from its own on, so it is their gradients' sum from the other end. */
@@ -44241,7 +44966,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -44293,7 +45018,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -44307,7 +45032,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -44595,7 +45320,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -44961,7 +45686,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -45298,7 +46023,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -45478,7 +46203,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -45639,7 +46364,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -46059,7 +46784,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -46411,7 +47136,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -46826,7 +47551,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -47294,7 +48019,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -47570,7 +48295,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -48108,7 +48833,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -48386,7 +49111,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -48587,7 +49312,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -48983,7 +49708,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -49228,7 +49953,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -49461,7 +50186,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -49713,7 +50438,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -49911,7 +50636,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -50311,7 +51036,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -50378,7 +51103,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -50782,7 +51507,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -51014,7 +51739,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -51183,7 +51908,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -51380,7 +52105,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -51568,7 +52293,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -51807,7 +52532,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -51937,7 +52662,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -52317,7 +53042,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -52579,7 +53304,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -53014,7 +53739,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -53203,7 +53928,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -53367,7 +54092,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -53615,7 +54340,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -53918,7 +54643,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -54056,7 +54781,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -54117,7 +54842,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -54393,7 +55118,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -54618,7 +55343,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 176 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -54631,7 +55356,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 178 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -55002,7 +55727,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 181 "src/devtensor_spine.h"
+#line 182 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -35,6 +35,7 @@
 #include "3_cpu/cpu_conv_plan.c"
 #include "3_cpu/cpu_conv_strip.c"
 #include "3_cpu/cpu_conv_weights.c"
+#include "3_cpu/cpu_conv_winograd.c"
 #include "3_cpu/cpu_elementwise.c"
 #include "3_cpu/cpu_matmul.c"
 #include "3_cpu/cpu_optimizer.c"

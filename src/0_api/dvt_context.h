@@ -114,6 +114,13 @@ DVT_API dvt_status dvt_wait_all(void);
    where rows of memory begin at multiples of 16 bytes); sums stay float32. Results then differ by about one part in a thousand,
    for several times the speed. cpu() and other dtypes never change. What counts is the setting when the operation is called. */
 DVT_API bool dvt_allow_tf32(bool allow);
+/* Whether cpu() and virtual GPUs may compute convolutions of 3 x 3 with steps of 1, and their gradients to data, by Winograd's method, for
+   the whole process; returns the previous setting. At first they may not, unless DEVTENSOR_WINOGRAD=1. It needs a quarter of the multiplications;
+   it is taken where there are 32 channels and more on both sides, one group, no dilation, a padding of 2 at most and pictures that tiles of
+   4 x 4 cover well. Errors are about twice those of the sums for data without a trend (their root mean square, measured), but relative to the
+   largest numbers in the neighbourhood: what is small beside large ones loses digits, and an infinity or NaN spreads over a tile. The gradient
+   to the weights never changes, nor do other contexts. What counts is the setting when the operation is called. */
+DVT_API bool dvt_allow_winograd(bool allow);
 
 /* Threads that cpu() uses; 0 asks for the default: DEVTENSOR_NUM_THREADS, or one for each processor that this process may use (its
    affinity, and what a container's quota pays for). Results do not depend on it. In a parallel region of OpenMP, and in threads

@@ -59,7 +59,8 @@ typedef enum dvti_kernel {
        side by side. i[0] = 1: factors of float32 may be rounded to 10
        bits of mantissa (TF32). */
     DVTI_K_MATMUL,
-    /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups, i[7] = 1: TF32, as i[0] of DVTI_K_MATMUL.
+    /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups, i[7] & 1: TF32, as i[0] of DVTI_K_MATMUL;
+       & 2: cpu() may take Winograd's method.
        op conv2d:        out[0] y (N,O,OH,OW); in x (N,C,H,W), w (O,C/g,KH,KW), and b (O) when n_in is 3.
        op conv2d_data:   out[0] dx; in dy, w.      op conv2d_weight: out[0] dw; in x, dy. */
     DVTI_K_CONV2D,

@@ -149,6 +149,7 @@ DVTI_FN void dvti_note_launches(const char *file, int line);
 /* An empty launch: everything 0, with that kernel, op and name. */
 /* dvt_allow_tf32, as it is now. */
 DVTI_FN bool dvti_tf32_allowed(void);
+DVTI_FN bool dvti_winograd_allowed(void);
 DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op);
 /* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between contexts. Does not record. */
 DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src);

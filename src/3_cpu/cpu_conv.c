@@ -71,7 +71,7 @@ static void dvti_cv_forward_direct(const dvti_cv_tile *t) {
     }
 }
 
-static void dvti_cv_put_row(const dvti_cv *p, char *y, int64_t count, const float *sums) {
+DVTI_FN void dvti_cv_put_row(const dvti_cv *p, char *y, int64_t count, const float *sums) {
     if (p->dtype == DVT_F32)
         memcpy(y, sums, (size_t)count * sizeof *sums);
     else
@@ -410,11 +410,14 @@ static void dvti_cv_run_all(dvti_cv *p, const dvti_simd *simd) {
     p->simd = simd;
     p->by = simd->gemm_f32;
     p->kernels = simd->conv;
-    if (p->op != DVTI_OP_conv2d_weight)
+    if (p->op != DVTI_OP_conv2d_weight && !p->winograd)
         p->panel_row = p->by->width + DVTI_CONV_SLACK;
+    if (p->winograd)
+        dvti_wg_share(p, areas);
     dvti_cv_prepare(p, workspace);
     dvti_run_tasks(p->tasks, terms, workspace + p->shared, areas, p->area,
-                   p->op == DVTI_OP_conv2d        ? dvti_cv_forward
+                   p->winograd                    ? dvti_wg_task
+                   : p->op == DVTI_OP_conv2d      ? dvti_cv_forward
                    : p->op == DVTI_OP_conv2d_data ? dvti_cv_data
                                                   : dvti_cv_weights,
                    p);

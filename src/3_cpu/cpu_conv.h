@@ -37,6 +37,8 @@ typedef struct dvti_cv {
     bool turned;                          /* forward: x is dy, and w is turned */
     bool direct;                          /* forward: products read the strip itself, row by row */
     bool through;                         /* forward: and over the ends of its rows */
+    bool winograd;                        /* forward: none of this; cpu_conv_winograd.c */
+    int64_t tiles[2];                     /* of its picture */
     /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */
     int64_t phases, wide, pitch, hop, row_step;
     int64_t tall, plane; /* of a block's strip: rows, and elements from one channel to the next */
@@ -44,10 +46,10 @@ typedef struct dvti_cv {
     int64_t images, rows, image_blocks, row_blocks;
     int64_t span, group_blocks, ins, in_blocks, outs, out_blocks, parts, tasks;
     /* Elements from one row of packed weights to the next, and of a packed panel. */
-    int64_t weight_row, panel_row;
+    int64_t weight_row, panel_row, result_row;
     /* In bytes: the shared part of the workspace, and inside a task's area. */
     int64_t weight_at, bias_at, partial_at, shared;
-    int64_t panel_at, other_at, sums_at, area;
+    int64_t panel_at, other_at, sums_at, result_at, area;
     const int64_t *at;
     const float *weight, *bias;
     float *partial;
@@ -76,6 +78,16 @@ DVTI_FN double dvti_cv_terms(const dvti_cv *p);
 
 /* Weights and bias as the kernels want them. */
 DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace);
+/* A row of a result, from floats. */
+DVTI_FN void dvti_cv_put_row(const dvti_cv *p, char *y, int64_t count, const float *sums);
+
+/* By Winograd's method: whether it may and can be, its cuts and memory, the tasks of some threads, the weights, and a task. */
+DVTI_FN bool dvti_wg_takes(const dvti_cv *p);
+DVTI_FN void dvti_wg_plan(dvti_cv *p);
+DVTI_FN void dvti_wg_share(dvti_cv *p, int64_t threads);
+DVTI_FN void dvti_wg_prepare(dvti_cv *p, char *workspace);
+DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area);
+
 /* Where taps look. */
 DVTI_FN void dvti_cv_table(const dvti_cv *p, int64_t *at);
 /* Number i of the blocks that some pictures make. */

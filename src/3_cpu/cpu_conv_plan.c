@@ -274,6 +274,11 @@ DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch) {
     if (!dvti_cv_takes(p))
         return false;
     dvti_cv_strip_shape(p);
+    p->winograd = dvti_wg_takes(p);
+    if (p->winograd) {
+        dvti_wg_plan(p);
+        return true;
+    }
     if (p->op == DVTI_OP_conv2d)
         dvti_cv_cut_forward(p);
     else if (p->op == DVTI_OP_conv2d_data)

@@ -48,10 +48,9 @@ static void dvti_cv_turn_round_taps(void *user, int64_t begin, int64_t end) {
         }
 }
 
-DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace) {
-    const dvti_launch *launch = p->launch;
-    dvti_cv_pack job;
+static void dvti_cv_prepare_weights(dvti_cv *p, char *workspace) {
     int64_t *at = (int64_t *)(void *)workspace;
+    dvti_cv_pack job;
     dvti_cv_table(p, at);
     p->at = at;
     p->partial = dvti_cv_floats(workspace, p->partial_at);
@@ -67,8 +66,16 @@ DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace) {
     else if (p->dtype != DVT_F32)
         dvti_parallel_for((p->o * p->taps + 63) / 64, 10, dvti_cv_widen, &job);
     else
-        p->weight = (const float *)launch->in[1].data;
-    if (launch->n_in < 3)
+        p->weight = (const float *)p->launch->in[1].data;
+}
+
+DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace) {
+    const dvti_launch *launch = p->launch;
+    if (p->winograd)
+        dvti_wg_prepare(p, workspace);
+    else
+        dvti_cv_prepare_weights(p, workspace);
+    if (launch->op != DVTI_OP_conv2d || launch->n_in < 3)
         return;
     p->bias = (const float *)launch->in[2].data;
     if (p->dtype != DVT_F32) {

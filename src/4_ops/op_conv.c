@@ -104,7 +104,8 @@ static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *co
     launch.out[0] = dvti_view_of(out);
     launch.n_out = 1;
     memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
-    launch.i[7] = in[0]->dtype == DVT_F32 && dvti_tf32_allowed();
+    launch.i[7] = (in[0]->dtype == DVT_F32 && dvti_tf32_allowed() ? 1 : 0) +
+                  (dvti_winograd_allowed() ? 2 : 0);
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
     return dvti_finish(out, op, name, in, n, attr);

@@ -266,6 +266,45 @@ DVT_TEST(conv2d_same_bits_for_any_threads) {
     dvt_set_num_threads(0);
 }
 
+/* The result, the gradients to x and to w. */
+static void with_gradients(dvt_array *x, dvt_array *w, dvt_array *bias, dvt_array **to) {
+    dvt_conv2d_params p;
+    memset(&p, 0, sizeof p);
+    p.padding[0] = 1;
+    DVT_RECORD {
+        to[0] = dvt_conv2d(x, w, bias, &p);
+        dvt_backward(dvt_square(to[0]));
+    }
+    to[1] = dvt_copy(dvt_grad(x));
+    to[2] = dvt_copy(dvt_grad(w));
+}
+
+/* Where the reference computes, permission changes nothing. */
+DVT_TEST(conv2d_by_winograd_on_request) {
+    const bool fast = strcmp(dvt_cpu_isa(), "reference") != 0;
+    DVT_SCOPE {
+        dvt_array *x = random_array(DVT_SHAPE(4, 33, 14, 17), DVT_F32);
+        dvt_array *w = random_array(DVT_SHAPE(40, 33, 3, 3), DVT_F32);
+        dvt_array *bias = random_array(DVT_SHAPE(40), DVT_F32), *plain[3], *quick[3];
+        bool before;
+        int k;
+        dvt_attach_grad(x, DVT_GRAD_WRITE);
+        dvt_attach_grad(w, DVT_GRAD_WRITE);
+        before = dvt_allow_winograd(false);
+        with_gradients(x, w, bias, plain);
+        CHECK(!dvt_allow_winograd(true));
+        with_gradients(x, w, bias, quick);
+        CHECK(dvt_allow_winograd(before));
+        for (k = 0; k < 3; k++) {
+            double size = dvt_item(dvt_max(dvt_abs(plain[k]), DVT_ALL, false));
+            double off = dvt_item(dvt_max(dvt_abs(dvt_sub(plain[k], quick[k])), DVT_ALL, false));
+            CHECK(off <= 1e-5 * size);
+            if (k < 2)
+                CHECK((off > 0) == fast);
+        }
+    }
+}
+
 DVT_TEST(conv2d_virtual_gpu) {
     CHECK_INT(dvt_set_virtual_gpus(2, 0), DVT_OK);
     DVT_SCOPE {

@@ -93,4 +93,4 @@ static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, float *s
 }
 
 static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), V(conv_filter),
-                                               V(conv_correlate)};
+                                               V(conv_correlate), &V(wg_table)};

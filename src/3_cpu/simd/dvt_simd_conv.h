@@ -17,6 +17,20 @@ typedef struct dvti_conv_plane {
     int64_t rows, cols, y_row;
 } dvti_conv_plane;
 
+/* Winograd's F(4 x 4, 3 x 3): each number of a tile's 36 has an array of its own, `_k` elements from one to the next. All work on whole
+   vectors of 16: arrays have room for the last one's, which is garbage. */
+typedef struct dvti_simd_winograd {
+    /* dst[i % 4 * phase + i / 4] = src[i] for i < n, a multiple of 64. */
+    void (*deal)(float *dst, int64_t phase, const float *src, int64_t n);
+    /* A row of tiles from six dealt rows of a picture, the first tile at their first element. */
+    void (*tiles)(float *v, int64_t v_k, const float *rows, int64_t phase, int64_t tiles);
+    /* n kernels from the arrays of their nine weights. */
+    void (*kernels)(float *u, int64_t u_k, const float *g, int64_t g_k, int64_t n);
+    /* The four rows of results of a row of tiles, plus start. */
+    void (*results)(float *y, int64_t y_row, const float *m, int64_t m_k, int64_t tiles,
+                    float start);
+} dvti_simd_winograd;
+
 typedef struct dvti_simd_conv {
     /* dst[k * dst_k + i] = src[at[k] + i] for all taps k and i < count. Writes up to DVTI_CONV_SLACK - 1 elements behind each row. */
     void (*gather)(float *dst, int64_t dst_k, const float *src, const int64_t *at, int64_t taps,
@@ -29,6 +43,7 @@ typedef struct dvti_simd_conv {
     void (*filter)(const dvti_conv_plane *plane, float *y, const float *w, float start);
     /* sums[k * 16 + lane] += the products of y and src at tap k, column j in lane j % 16, rows ascending. */
     void (*correlate)(const dvti_conv_plane *plane, const float *y, float *sums);
+    const dvti_simd_winograd *winograd;
 } dvti_simd_conv;
 
 #endif

@@ -13,6 +13,7 @@
 #include "3_cpu/simd/elementwise.inl"
 #include "3_cpu/simd/rows.inl"
 #include "3_cpu/simd/gemm.inl"
+#include "3_cpu/simd/winograd.inl"
 #include "3_cpu/simd/conv.inl"
 #include "3_cpu/simd/optimizer.inl"
 #include "2_core/math/box_muller.inl"

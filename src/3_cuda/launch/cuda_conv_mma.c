@@ -18,7 +18,7 @@ DVTI_FN void dvti_cuda_describe_conv_mma(uint64_t variant, dvti_text *text) {
 DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu *gpu,
                                                             const dvti_launch *launch, int *count) {
     dvt_dtype dtype = launch->out[0].dtype;
-    bool tf32 = dtype == DVT_F32 && launch->i[7] == 1;
+    bool tf32 = dtype == DVT_F32 && (launch->i[7] & 1);
     if (dvti_cuda_card_of(gpu)->cc < 80 || (dtype != DVT_F16 && dtype != DVT_BF16 && !tf32))
         return NULL;
     *count = DVTI_CUDA_CONV_MMA_TILES;
