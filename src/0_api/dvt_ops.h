@@ -49,8 +49,8 @@ DVT_DECLARE_COMPARE(logical_and) /* nonzero counts as true */
 DVT_DECLARE_COMPARE(logical_or)
 DVT_DECLARE_COMPARE(logical_xor)
 
-/* ---- one argument. The functions of float32 and of 16-bit floats, pow, atan2 and hypot too, have the same bits on GPUs and on cpu() with
-   any vector instructions; dvt_cpu_isa says "reference" where it has none. ---- */
+/* ---- one argument. The functions of float32 and of 16-bit floats, pow, atan2 and hypot too, have the same bits (but for a NaN's) on GPUs
+   and on cpu() with any vector instructions; dvt_cpu_isa says "reference" where it has none. ---- */
 DVT_DECLARE_UNARY(neg) /* -x; not for bool */
 DVT_DECLARE_UNARY(abs)
 DVT_DECLARE_UNARY(sign) /* -1, 0 or 1; NaN stays */
