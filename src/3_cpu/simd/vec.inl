@@ -439,32 +439,34 @@ DVTI_INLINE V(f) V(narrow)(V(d) low, V(d) high) {
     return r;
 }
 
-/* Through memory: the order is what counts, and single lanes are read again without waiting. */
-#define DVTI_FOLD8(E, of)                                                                          \
-    const E a0 = of(a[0], a[4]), a1 = of(a[1], a[5]), a2 = of(a[2], a[6]), a3 = of(a[3], a[7]);    \
-    const E even = of(a0, a2), odd = of(a1, a3);                                                   \
-    return of(even, odd);
-#define DVTI_FOLD(name, of)                                                                        \
+/* A vector zipped with itself has lane i and lane i + 8 side by side in its halves, twice, and so on. Doubles go through memory, where
+   single lanes are read again without waiting. */
+#define DVTI_FOLD(name, word)                                                                      \
     DVTI_INLINE float V(name)(V(f) v) {                                                            \
         float a[16];                                                                               \
         int k;                                                                                     \
+        DVTI_REPEAT(4)                                                                             \
+        for (k = 0; k < 4; k++)                                                                    \
+            v = V(word)(V(zip_low)(v, v), V(zip_high)(v, v));                                      \
         V(store)(a, v);                                                                            \
-        DVTI_REPEAT(8)                                                                             \
-        for (k = 0; k < 8; k++)                                                                    \
-            a[k] = of(a[k], a[k + 8]);                                                             \
-        DVTI_FOLD8(float, of)                                                                      \
+        return a[0];                                                                               \
     }
 #define DVTI_DFOLD(name, of)                                                                       \
     DVTI_INLINE double V(name)(V(d) v) {                                                           \
         double a[8];                                                                               \
         V(dstore)(a, v);                                                                           \
-        DVTI_FOLD8(double, of)                                                                     \
+        {                                                                                          \
+            const double a0 = of(a[0], a[4]), a1 = of(a[1], a[5]);                                 \
+            const double a2 = of(a[2], a[6]), a3 = of(a[3], a[7]);                                 \
+            const double even = of(a0, a2), odd = of(a1, a3);                                      \
+            return of(even, odd);                                                                  \
+        }                                                                                          \
     }
 #define DVTI_PLUS(a, b) ((a) + (b))
 #define DVTI_TIMES(a, b) ((a) * (b))
-DVTI_FOLD(fold_add, DVTI_PLUS)
-DVTI_FOLD(fold_min, DVTI_MIN)
-DVTI_FOLD(fold_max, DVTI_MAX)
+DVTI_FOLD(fold_add, add)
+DVTI_FOLD(fold_min, min)
+DVTI_FOLD(fold_max, max)
 DVTI_DFOLD(dfold_add, DVTI_PLUS)
 DVTI_DFOLD(dfold_mul, DVTI_TIMES)
 DVTI_DFOLD(dfold_min, DVTI_MIN)
@@ -473,7 +475,6 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_TIMES
 #undef DVTI_FOLD
 #undef DVTI_DFOLD
-#undef DVTI_FOLD8
 
 /* n elements at most, in memory; V(load_upto): zeros beyond them, V(load_or): `other`. */
 DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
