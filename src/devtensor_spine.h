@@ -44,6 +44,7 @@
 #include "3_cpu/cpu_scan.c"
 #include "3_cpu/cpu_softmax.c"
 #include "3_cpu/cpu_transpose.c"
+#include "3_cpu/cpu_widen.c"
 #include "3_cpu/dvt_cpu.c"
 #include "3_cpu/dvt_virtual.c"
 #include "3_cpu/ref/ref_block.c"

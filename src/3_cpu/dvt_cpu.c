@@ -18,7 +18,8 @@ static bool dvti_cpu_run_fast(const dvti_launch *launch) {
         return launch->op == DVTI_OP_rsqrt ? dvti_fast_normalize(launch, simd)
                                            : dvti_fast_softmax(launch, simd);
     case DVTI_K_ELEMENTWISE:
-        return dvti_fast_transpose(launch, simd) || dvti_fast_elementwise(launch, simd);
+        return dvti_fast_transpose(launch, simd) || dvti_fast_widen(launch, simd) ||
+               dvti_fast_elementwise(launch, simd);
     default:
         return false;
     }

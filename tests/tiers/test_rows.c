@@ -144,3 +144,48 @@ DVT_TEST(broadcast_operands_of_every_tier) {
             CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
         }
 }
+
+/* Copies to float32, from all lengths around a vector's and some that threads share. */
+DVT_TEST(whole_numbers_copied_to_floats_by_every_tier) {
+    static const dvt_dtype dtypes[] = {DVT_I32, DVT_U8, DVT_I8, DVT_BOOL};
+    static const int64_t lengths[] = {1, 2, 15, 16, 17, 31, 33, 1000, 300001};
+    guard small = guard_new(4 * 300001), floats = guard_new(4 * 300001);
+    float *expected = (float *)malloc(sizeof(float) * 300001);
+    int d, s;
+    int64_t i;
+    CHECK(expected != NULL);
+    for (d = 0; d < 4 && expected; d++)
+        for (s = 0; s < 9; s++) {
+            const int64_t n = lengths[s], bytes = n * dvt_dtype_size(dtypes[d]);
+            unsigned char *row = (unsigned char *)guard_end(small, (size_t)bytes);
+            dvti_launch launch;
+            memset(&launch, 0, sizeof launch);
+            launch.kernel = DVTI_K_ELEMENTWISE;
+            launch.op = DVTI_OP_copy;
+            launch.compute = DVTI_I64;
+            launch.n_in = launch.n_out = 1;
+            launch.in[0].data = row;
+            launch.in[0].dtype = dtypes[d];
+            launch.out[0].dtype = DVT_F32;
+            launch.in[0].ndim = launch.out[0].ndim = 1;
+            launch.in[0].dim[0] = launch.out[0].dim[0] = n;
+            launch.in[0].stride[0] = launch.out[0].stride[0] = 1;
+            launch.out[0].data = expected;
+            for (i = 0; i < bytes; i++)
+                row[i] = (unsigned char)dvt_test_random(0, dtypes[d] == DVT_BOOL ? 2 : 256);
+            CHECK(dvt_set_cpu_isa("reference") == DVT_OK);
+            dvti_cpu_run(&launch);
+            launch.out[0].data = guard_end(floats, sizeof(float) * (size_t)n);
+            FOR_EACH_TIER({
+                CHECK(dvt_set_cpu_isa(tier->name) == DVT_OK);
+                memset(launch.out[0].data, 0, sizeof(float) * (size_t)n);
+                CHECK(dvti_fast_widen(&launch, tier));
+                dvti_cpu_run(&launch);
+                CHECK(memcmp(launch.out[0].data, expected, sizeof(float) * (size_t)n) == 0);
+            });
+            CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+        }
+    guard_free(small);
+    guard_free(floats);
+    free(expected);
+}

@@ -176,6 +176,7 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
 
 /* Whole launches by a tier's kernels. False: not one that they are made for, nothing is done. */
 DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd);
+DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
 DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd);
