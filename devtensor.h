@@ -909,6 +909,11 @@ DVT_API dvt_array *dvt_logsumexp(dvt_array *x, dvt_axes axes, bool keepdims);
 /* The sum of all elements so far along one axis; integers give int64. Formed in float64 (int64 for
    integers), one after the other; on a CPU with the same bits for any number of threads. */
 DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis);
+/* The elements along one axis in order; and their positions there, int64. Stable both ways: equal
+   elements keep their order, -0 equals +0. NaN is the largest: the last when ascending, as in NumPy,
+   the first when descending. */
+DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending);
+DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending);
 /* Along one axis, each row with its own maximum subtracted. float. */
 DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis);
 DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
@@ -2048,6 +2053,8 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_norm
 #undef dvt_logsumexp
 #undef dvt_cumsum
+#undef dvt_sort
+#undef dvt_argsort
 #undef dvt_softmax
 #undef dvt_log_softmax
 #undef dvt_matmul
@@ -4996,6 +5003,8 @@ DVTI_FN void dvti_thread_join(dvti_thread thread) {
     O(argmin, "position of the smallest")                                                          \
     O(argmax, "position of the largest")                                                           \
     O(cumsum, "sum of all so far along an axis")                                                   \
+    O(sort, "elements in order")                                                                   \
+    O(argsort, "positions of the elements in order")                                               \
     O(softmax, "exponentials divided by their sum")                                                \
     O(log_softmax, "logarithm of softmax")                                                         \
     O(matmul, "matrix product with batches")                                                       \
@@ -5123,6 +5132,9 @@ typedef enum dvti_kernel {
        float64 or int64, in an order that the shape and the device decide. On cpu() one addition after the other, in chunks of
        DVTI_SCAN_CHUNK positions from where sums begin: the sum of all chunks before is added to each element of a chunk. */
     DVTI_K_SCAN,
+    /* op: sort, argsort. in[0] and out[0] (rows, n), contiguous: each row's elements in order, or their positions (int64). i[0] = 1:
+       descending. Stable both ways: equal elements, to which -0 and +0 and any two NaN belong, keep their order. NaN is the largest. */
+    DVTI_K_SORT,
     /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
        batch axes already broadcast by strides of 0; any strides; one dtype, except that on cpu() int32 may be made of factors of int8 and uint8. Accumulated in float32 for float32, float16,
        bfloat16, float64 for float64, int64 for integers; in an order that the shapes, the strides and the device decide: k ascending
@@ -7267,6 +7279,8 @@ DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads
 
 DVTI_FN void dvti_cpu_scan(const dvti_launch *launch);
 DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_sort(const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads);
 
 /* One element of a view, converted; the plain way that every family may use. `at` counts elements from view.data. */
 DVTI_FN double dvti_load_f64(const void *data, dvt_dtype dtype, int64_t at);
@@ -10475,6 +10489,305 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 #ifdef DEVTENSOR_LINES
 #line 45 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cpu/cpu_sort.c ==== */
+/* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
+   keys with their numbers. Digits have 11 bits where that saves passes, 8 where rows are too short to fill as many counters; the shortest rows
+   are sorted by insertion.
+
+   Keys: all NaN are the largest, -0 and +0 are one key, so stable order is the numbers' order. A row that has neither NaN nor -0 gives its
+   elements back from the keys alone; another one is sorted by number and gathered.
+   Source of the float keys: Herf, "Radix Tricks", 2001. */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/3_cpu/cpu_sort.c"
+#endif
+
+#define DVTI_SORT_INSERT 40  /* elements up to which insertion is faster */
+#define DVTI_SORT_LONG 8192  /* from here on digits have 11 bits */
+#define DVTI_SORT_TASK 4096  /* elements of rows that a thread takes at once */
+#define DVTI_SORT_TERMS 130. /* per element, as a product's terms (dvti_task_areas) */
+
+typedef struct dvti_sort_pair {
+    uint64_t key, at;
+} dvti_sort_pair;
+
+typedef struct dvti_sort_plan {
+    const dvti_launch *launch;
+    int64_t rows, n, group, tasks; /* group: rows of a task */
+    int64_t area_bytes;
+    int bits;  /* of a key */
+    bool wide; /* keys of 64 bits, or numbers of more than 32 */
+} dvti_sort_plan;
+
+/* ---- radix sort of x by way of y; the result is in the one that is returned ---- */
+#define DVTI_DEFINE_RADIX(name, T, KEY)                                                            \
+    static void name##_insert(T *x, int64_t n) {                                                   \
+        int64_t i, j;                                                                              \
+        for (i = 1; i < n; i++) {                                                                  \
+            const T own = x[i];                                                                    \
+            for (j = i; j > 0 && KEY(x[j - 1]) > KEY(own); j--)                                    \
+                x[j] = x[j - 1];                                                                   \
+            x[j] = own;                                                                            \
+        }                                                                                          \
+    }                                                                                              \
+    /* False: all keys have the same digit, nothing is moved. */                                   \
+    static bool name##_pass(const T *x, T *y, int64_t n, int shift, int width) {                   \
+        int64_t place[1 << 11], i, sum = 0;                                                        \
+        const unsigned mask = (1u << width) - 1;                                                   \
+        unsigned digit;                                                                            \
+        memset(place, 0, sizeof *place << width);                                                  \
+        for (i = 0; i < n; i++)                                                                    \
+            place[(unsigned)(KEY(x[i]) >> shift) & mask]++;                                        \
+        if (place[(unsigned)(KEY(x[0]) >> shift) & mask] == n)                                     \
+            return false;                                                                          \
+        for (digit = 0; digit <= mask; digit++) {                                                  \
+            const int64_t count = place[digit];                                                    \
+            place[digit] = sum;                                                                    \
+            sum += count;                                                                          \
+        }                                                                                          \
+        for (i = 0; i < n; i++)                                                                    \
+            y[place[(unsigned)(KEY(x[i]) >> shift) & mask]++] = x[i];                              \
+        return true;                                                                               \
+    }                                                                                              \
+    static T *name(T *x, T *y, int64_t n, int bits) {                                              \
+        const int width = n < DVTI_SORT_LONG || bits <= 8 ? 8 : 11;                                \
+        int shift;                                                                                 \
+        if (n <= DVTI_SORT_INSERT) {                                                               \
+            name##_insert(x, n);                                                                   \
+            return x;                                                                              \
+        }                                                                                          \
+        for (shift = 0; shift < bits; shift += width)                                              \
+            if (name##_pass(x, y, n, shift, width)) {                                              \
+                T *other = x;                                                                      \
+                x = y;                                                                             \
+                y = other;                                                                         \
+            }                                                                                      \
+        return x;                                                                                  \
+    }
+#define DVTI_KEY_ITSELF(x) (x)
+#define DVTI_KEY_ABOVE(x) ((x) >> 32)
+#define DVTI_KEY_OF_PAIR(x) ((x).key)
+DVTI_DEFINE_RADIX(dvti_radix_32, uint32_t, DVTI_KEY_ITSELF)
+DVTI_DEFINE_RADIX(dvti_radix_64, uint64_t, DVTI_KEY_ITSELF)
+DVTI_DEFINE_RADIX(dvti_radix_packed, uint64_t, DVTI_KEY_ABOVE)
+DVTI_DEFINE_RADIX(dvti_radix_pairs, dvti_sort_pair, DVTI_KEY_OF_PAIR)
+#undef DVTI_DEFINE_RADIX
+#undef DVTI_KEY_ITSELF
+#undef DVTI_KEY_ABOVE
+#undef DVTI_KEY_OF_PAIR
+
+/* ---- keys ---- */
+/* Stored bits u of a float whose infinity is `infinity`: special counts NaN and -0. `flip` is all ones for a descending order. */
+#define DVTI_FLOAT_KEYS(S, K, top, infinity)                                                       \
+    {                                                                                              \
+        const S *s = (const S *)src;                                                               \
+        for (i = 0; i < n; i++) {                                                                  \
+            const S u = s[i], size = (S)(u & (S) ~(top));                                          \
+            const bool nan = size > (infinity), minus_zero = u == (top);                           \
+            const S v = minus_zero ? (S)0 : u;                                                     \
+            const S ordered = (S)(v & (top) ? (S)~v : (S)(v | (top)));                             \
+            special |= nan | minus_zero;                                                           \
+            key[i] = (K)(S)((nan ? (S) ~(S)0 : ordered) ^ (S)flip);                                \
+        }                                                                                          \
+    }                                                                                              \
+    break;
+#define DVTI_INT_KEYS(S, K, top)                                                                   \
+    {                                                                                              \
+        const S *s = (const S *)src;                                                               \
+        for (i = 0; i < n; i++)                                                                    \
+            key[i] = (K)(S)(s[i] ^ (top) ^ (S)flip);                                               \
+    }                                                                                              \
+    break;
+
+/* Whether there is a NaN or a -0 among them. */
+static bool dvti_keys_32(const void *src, dvt_dtype dtype, int64_t n, uint32_t flip,
+                         uint32_t *key) {
+    bool special = false;
+    int64_t i;
+    switch ((int)dtype) {
+    case DVT_F32:
+        DVTI_FLOAT_KEYS(uint32_t, uint32_t, 0x80000000u, 0x7f800000u)
+    case DVT_F16:
+        DVTI_FLOAT_KEYS(uint16_t, uint32_t, 0x8000u, 0x7c00u)
+    case DVT_BF16:
+        DVTI_FLOAT_KEYS(uint16_t, uint32_t, 0x8000u, 0x7f80u)
+    case DVT_I32:
+        DVTI_INT_KEYS(uint32_t, uint32_t, 0x80000000u)
+    case DVT_I8:
+        DVTI_INT_KEYS(uint8_t, uint32_t, 0x80u)
+    case DVT_U8:
+        DVTI_INT_KEYS(uint8_t, uint32_t, 0u)
+    default: /* bool: any byte but 0 is true */
+        for (i = 0; i < n; i++)
+            key[i] = (((const uint8_t *)src)[i] != 0) ^ (flip & 1);
+    }
+    return special;
+}
+
+static bool dvti_keys_64(const void *src, dvt_dtype dtype, int64_t n, uint64_t flip,
+                         uint64_t *key) {
+    const uint64_t top = (uint64_t)1 << 63;
+    bool special = false;
+    uint32_t narrow[DVTI_BLOCK];
+    int64_t i, k, m;
+    switch ((int)dtype) {
+    case DVT_F64:
+        DVTI_FLOAT_KEYS(uint64_t, uint64_t, top, (uint64_t)0x7ff << 52)
+    case DVT_I64:
+        DVTI_INT_KEYS(uint64_t, uint64_t, top)
+    default: /* numbers of more than 32 bits */
+        for (i = 0; i < n; i += m) {
+            m = DVTI_MIN(n - i, DVTI_BLOCK);
+            special |= dvti_keys_32((const char *)src + i * dvt_dtype_size(dtype), dtype, m,
+                                    (uint32_t)flip, narrow);
+            for (k = 0; k < m; k++)
+                key[i + k] = narrow[k];
+        }
+    }
+    return special;
+}
+
+#undef DVTI_FLOAT_KEYS
+#undef DVTI_INT_KEYS
+
+/* Elements from the keys of a row that has no special ones. */
+#define DVTI_KEYS_BACK(S, K, back)                                                                 \
+    {                                                                                              \
+        S *d = (S *)dst;                                                                           \
+        for (i = 0; i < n; i++) {                                                                  \
+            const S v = (S)(((const K *)key)[i] ^ (K)flip);                                        \
+            d[i] = (S)(back);                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    break;
+
+static void dvti_keys_back(const void *key, dvt_dtype dtype, int64_t n, uint64_t flip, void *dst) {
+    const uint64_t top = (uint64_t)1 << 63;
+    int64_t i;
+    switch (dtype) {
+    case DVT_F32:
+        DVTI_KEYS_BACK(uint32_t, uint32_t, v & 0x80000000u ? v ^ 0x80000000u : ~v)
+    case DVT_F16:
+    case DVT_BF16:
+        DVTI_KEYS_BACK(uint16_t, uint32_t, v & 0x8000u ? v ^ 0x8000u : v ^ 0xffffu)
+    case DVT_F64:
+        DVTI_KEYS_BACK(uint64_t, uint64_t, v & top ? v ^ top : ~v)
+    case DVT_I32:
+        DVTI_KEYS_BACK(uint32_t, uint32_t, v ^ 0x80000000u)
+    case DVT_I64:
+        DVTI_KEYS_BACK(uint64_t, uint64_t, v ^ top)
+    case DVT_I8:
+        DVTI_KEYS_BACK(uint8_t, uint32_t, v ^ 0x80u)
+    case DVT_U8:
+        DVTI_KEYS_BACK(uint8_t, uint32_t, v)
+    case DVT_BOOL:
+        DVTI_KEYS_BACK(uint8_t, uint32_t, v & 1)
+    }
+}
+
+#undef DVTI_KEYS_BACK
+
+/* ---- rows ---- */
+/* Sorted by number: the numbers, or the elements that they name. */
+static void dvti_sort_store(const dvti_sort_plan *plan, const void *src, int64_t i, uint64_t at,
+                            void *dst) {
+    size_t size = (size_t)dvt_dtype_size(plan->launch->in[0].dtype);
+    if (plan->launch->op == DVTI_OP_argsort)
+        ((int64_t *)dst)[i] = (int64_t)at;
+    else
+        memcpy((char *)dst + (size_t)i * size, (const char *)src + (size_t)at * size, size);
+}
+
+static void dvti_sort_narrow(const dvti_sort_plan *plan, const void *src, void *dst, void *area) {
+    dvt_dtype dtype = plan->launch->in[0].dtype;
+    uint32_t *key = (uint32_t *)area + 2 * plan->n, flip = plan->launch->i[0] ? ~(uint32_t)0 : 0;
+    uint64_t *packed = (uint64_t *)area;
+    bool special = dvti_keys_32(src, dtype, plan->n, flip, key);
+    int64_t i;
+    if (plan->launch->op == DVTI_OP_sort && !special) {
+        key = dvti_radix_32(key, key + plan->n, plan->n, plan->bits);
+        dvti_keys_back(key, dtype, plan->n, flip, dst);
+        return;
+    }
+    for (i = 0; i < plan->n; i++)
+        packed[i] = (uint64_t)key[i] << 32 | (uint64_t)i;
+    packed = dvti_radix_packed(packed, packed + plan->n, plan->n, plan->bits);
+    for (i = 0; i < plan->n; i++)
+        dvti_sort_store(plan, src, i, packed[i] & 0xffffffffu, dst);
+}
+
+static void dvti_sort_wide(const dvti_sort_plan *plan, const void *src, void *dst, void *area) {
+    dvt_dtype dtype = plan->launch->in[0].dtype;
+    uint64_t *key = (uint64_t *)area + 2 * plan->n, flip = plan->launch->i[0] ? ~(uint64_t)0 : 0;
+    dvti_sort_pair *pair = (dvti_sort_pair *)area;
+    bool special = dvti_keys_64(src, dtype, plan->n, flip, key);
+    int64_t i;
+    if (plan->launch->op == DVTI_OP_sort && !special && dvt_dtype_size(dtype) == 8) {
+        key = dvti_radix_64(key, key + plan->n, plan->n, plan->bits);
+        dvti_keys_back(key, dtype, plan->n, flip, dst);
+        return;
+    }
+    for (i = 0; i < plan->n; i++) {
+        pair[i].key = key[i];
+        pair[i].at = (uint64_t)i;
+    }
+    pair = dvti_radix_pairs(pair, pair + plan->n, plan->n, plan->bits);
+    for (i = 0; i < plan->n; i++)
+        dvti_sort_store(plan, src, i, pair[i].at, dst);
+}
+
+static void dvti_sort_task(void *user, int64_t task, void *area) {
+    const dvti_sort_plan *plan = (const dvti_sort_plan *)user;
+    const dvti_view *in = &plan->launch->in[0], *out = &plan->launch->out[0];
+    int64_t row, end = DVTI_MIN(plan->rows, (task + 1) * plan->group);
+    for (row = task * plan->group; row < end; row++) {
+        const void *src = (const char *)in->data + row * plan->n * dvt_dtype_size(in->dtype);
+        void *dst = (char *)out->data + row * plan->n * dvt_dtype_size(out->dtype);
+        if (plan->wide)
+            dvti_sort_wide(plan, src, dst, area);
+        else
+            dvti_sort_narrow(plan, src, dst, area);
+    }
+}
+
+/* ---- the launch ---- */
+static dvti_sort_plan dvti_sort_plan_of(const dvti_launch *launch) {
+    dvti_sort_plan plan;
+    int64_t size = dvt_dtype_size(launch->in[0].dtype);
+    plan.launch = launch;
+    plan.rows = launch->in[0].dim[0];
+    plan.n = launch->in[0].dim[1];
+    plan.group = DVTI_MAX(DVTI_SORT_TASK / plan.n, 1);
+    plan.tasks = (plan.rows - 1) / plan.group + 1;
+    plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
+    plan.wide = size == 8 || plan.n > UINT32_MAX;
+    plan.area_bytes = (plan.n * (plan.wide ? 32 : 16) + 63) / 64 * 64;
+    return plan;
+}
+
+static int64_t dvti_sort_areas(const dvti_sort_plan *plan, int threads) {
+    return dvti_task_areas(plan->tasks, (double)(plan->rows * plan->n) * DVTI_SORT_TERMS, threads);
+}
+
+DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads) {
+    dvti_sort_plan plan = dvti_sort_plan_of(launch);
+    return dvti_sort_areas(&plan, threads) * plan.area_bytes;
+}
+
+DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
+    dvti_sort_plan plan = dvti_sort_plan_of(launch);
+    dvti_run_tasks(plan.tasks, (double)(plan.rows * plan.n) * DVTI_SORT_TERMS, launch->workspace,
+                   launch->workspace_bytes / plan.area_bytes, plan.area_bytes, dvti_sort_task,
+                   &plan);
+}
+
+#undef DVTI_SORT_INSERT
+#undef DVTI_SORT_LONG
+#undef DVTI_SORT_TASK
+#undef DVTI_SORT_TERMS
+/* ==== end src/3_cpu/cpu_sort.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 46 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cpu/cpu_transpose.c ==== */
 /* Copies across the order of memory: rows that become columns. A strip of 64 columns is done in blocks of 16 x 16, so that four cache lines
    of a row are written one after the other, and every line of either side is touched in one go: lines of rows that are a power of two
@@ -10595,7 +10908,7 @@ DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_TURN_STRIP
 /* ==== end src/3_cpu/cpu_transpose.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_widen.c ==== */
 /* Copies of small whole numbers, and of truth, to float32: a gradient's mask becomes factors this way. In blocks they would pass through
@@ -10645,7 +10958,7 @@ DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd) {
 }
 /* ==== end src/3_cpu/cpu_widen.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -10701,6 +11014,9 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     case DVTI_K_SCAN:
         dvti_cpu_scan(launch);
         break;
+    case DVTI_K_SORT:
+        dvti_cpu_sort(launch);
+        break;
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
     case DVTI_K_ONE_HOT:
@@ -10737,6 +11053,8 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
         return dvti_cpu_matmul_workspace(launch, dvti_cpu_threads(device));
     case DVTI_K_SCAN:
         return dvti_scan_workspace(launch);
+    case DVTI_K_SORT:
+        return dvti_cpu_sort_workspace(launch, dvti_cpu_threads(device));
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
         return dvti_ref_index_workspace(launch);
@@ -10840,7 +11158,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -11320,7 +11638,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -11453,7 +11771,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -12190,7 +12508,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -12349,7 +12667,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -12799,7 +13117,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -12885,7 +13203,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -13710,7 +14028,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -13927,7 +14245,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -14142,7 +14460,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -14234,7 +14552,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -14590,7 +14908,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -14941,7 +15259,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -15411,7 +15729,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_scan.c ==== */
 /* Cumulative sums by plain loops, for every dtype, and the plan that the tiers' way (cpu_scan.c) follows too. */
@@ -15583,7 +15901,7 @@ DVTI_FN void dvti_scan_carry(const dvti_scan *scan) {
 #undef DVTI_CARRY
 /* ==== end src/3_cpu/ref/ref_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -15697,7 +16015,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
@@ -15776,7 +16094,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -15927,7 +16245,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -19950,7 +20268,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -23972,7 +24290,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -28164,7 +28482,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -28178,7 +28496,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -28247,7 +28565,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -28592,6 +28910,18 @@ typedef struct dvti_ksort {
     int64_t n, tile, tiles, shift;
 } dvti_ksort;
 
+/* order.cu */
+typedef struct dvti_korder {
+    const void *in;
+    void *out;
+    int64_t rows, n, descending;
+    int64_t width,
+        groups; /* places of a row in a block, a power of two; groups of rows that blocks take */
+    uint64_t *keys; /* long rows */
+    int64_t *values;
+    int64_t above; /* the row stands above the key */
+} dvti_korder;
+
 /* random.cu */
 typedef struct dvti_krandom {
     void *out;
@@ -28686,6 +29016,7 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
     X(pool, false)                                                                                 \
     X(index, false)                                                                                \
     X(sort, false)                                                                                 \
+    X(order, false)                                                                                \
     X(random, false)                                                                               \
     X(optimizer, false)                                                                            \
     X(all_reduce, false)
@@ -28765,6 +29096,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch);
@@ -28774,6 +29106,7 @@ DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launc
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 /* The bytes of workspace that the launch is to have. */
 DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
@@ -28975,7 +29308,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -29194,7 +29527,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -29340,7 +29673,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -29405,7 +29738,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -29885,7 +30218,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -30048,7 +30381,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -30239,7 +30572,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -30274,7 +30607,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -30485,7 +30818,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -30761,7 +31094,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -30982,7 +31315,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -31201,7 +31534,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -31282,7 +31615,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -31596,7 +31929,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
@@ -31830,6 +32163,18 @@ static const char *const dvti_cuda_lines[] = {
 "    int64_t *counts;\n",
 "    int64_t n, tile, tiles, shift;\n",
 "} dvti_ksort;\n",
+"\n",
+"\n",
+"typedef struct dvti_korder {\n",
+"    const void *in;\n",
+"    void *out;\n",
+"    int64_t rows, n, descending;\n",
+"    int64_t width,\n",
+"        groups;\n",
+"    uint64_t *keys;\n",
+"    int64_t *values;\n",
+"    int64_t above;\n",
+"} dvti_korder;\n",
 "\n",
 "\n",
 "typedef struct dvti_krandom {\n",
@@ -34383,6 +34728,119 @@ static const char *const dvti_cuda_lines[] = {
 "        for (int64_t at = groups * N + dvti_thread(); at < p.n; at += dvti_threads())\n",
 "            dvti_step_group<1>(p, at);\n",
 "}\n",
+"#line 1 \"order.cu\"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"#define PLACES 2048\n",
+"#define KEY_BITS (D == DVT_BOOL ? 1 : 8 * (int)sizeof(dvti_stored<D>::type))\n",
+"\n",
+"typedef dvti_stored<D>::type dvti_element;\n",
+"\n",
+"\n",
+"__device__ inline uint64_t dvti_float_key(uint64_t u, int bits, uint64_t infinity) {\n",
+"    const uint64_t top = 1ULL << (bits - 1), all = top | (top - 1);\n",
+"    if ((u & ~top) > infinity)\n",
+"        return all;\n",
+"    if (u == top)\n",
+"        return top;\n",
+"    return u & top ? ~u & all : u | top;\n",
+"}\n",
+"\n",
+"__device__ inline uint64_t dvti_key(const dvti_korder &p, int64_t at) {\n",
+"    const dvti_element x = ((const dvti_element *)p.in)[at];\n",
+"    const uint64_t all = ~0ULL >> (64 - KEY_BITS);\n",
+"    uint64_t key;\n",
+"    if constexpr (D == DVT_F32)\n",
+"        key = dvti_float_key(__float_as_uint(x), 32, 0x7f800000);\n",
+"    else if constexpr (D == DVT_F64)\n",
+"        key = dvti_float_key((uint64_t)__double_as_longlong(x), 64, 0x7ff0000000000000ULL);\n",
+"    else if constexpr (D == DVT_F16)\n",
+"        key = dvti_float_key(x, 16, 0x7c00);\n",
+"    else if constexpr (D == DVT_BF16)\n",
+"        key = dvti_float_key(x, 16, 0x7f80);\n",
+"    else if constexpr (D == DVT_BOOL)\n",
+"        key = x != 0;\n",
+"    else if constexpr (D == DVT_U8)\n",
+"        key = x;\n",
+"    else\n",
+"        key = ((uint64_t)(int64_t)x ^ 1ULL << (KEY_BITS - 1)) & all;\n",
+"    return p.descending ? ~key & all : key;\n",
+"}\n",
+"\n",
+"__device__ inline void dvti_result(const dvti_korder &p, int64_t to, int64_t first, int64_t at) {\n",
+"    if (INDICES)\n",
+"        ((int64_t *)p.out)[to] = at;\n",
+"    else\n",
+"        ((dvti_element *)p.out)[to] = ((const dvti_element *)p.in)[first + at];\n",
+"}\n",
+"\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_order_block(const dvti_korder p) {\n",
+"    __shared__ uint64_t keys[PLACES];\n",
+"    __shared__ unsigned short places[PLACES];\n",
+"    const int width = (int)p.width, rows = PLACES / width;\n",
+"    for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {\n",
+"        for (int i = threadIdx.x; i < PLACES; i += 256) {\n",
+"            const int64_t row = group * rows + i / width;\n",
+"            const int at = i % width;\n",
+"            keys[i] = row < p.rows && at < p.n ? dvti_key(p, row * p.n + at) : ~0ULL;\n",
+"            places[i] = (unsigned short)at;\n",
+"        }\n",
+"        __syncthreads();\n",
+"        for (int size = 2; size <= width; size *= 2)\n",
+"            for (int step = size / 2; step > 0; step /= 2) {\n",
+"                for (int k = threadIdx.x; k < PLACES / 2; k += 256) {\n",
+"                    const int a = 2 * k - (k & (step - 1)), b = a + step;\n",
+"                    const bool up = size == width || (a & size) == 0;\n",
+"                    const uint64_t x = keys[a], y = keys[b];\n",
+"                    const unsigned short i = places[a], j = places[b];\n",
+"                    if ((x > y || (x == y && i > j)) == up) {\n",
+"                        keys[a] = y;\n",
+"                        keys[b] = x;\n",
+"                        places[a] = j;\n",
+"                        places[b] = i;\n",
+"                    }\n",
+"                }\n",
+"                __syncthreads();\n",
+"            }\n",
+"        for (int i = threadIdx.x; i < PLACES; i += 256) {\n",
+"            const int64_t row = group * rows + i / width;\n",
+"            const int at = i % width;\n",
+"            if (row < p.rows && at < p.n)\n",
+"                dvti_result(p, row * p.n + at, row * p.n, places[i]);\n",
+"        }\n",
+"        __syncthreads();\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_order_keys(const dvti_korder p) {\n",
+"    for (int64_t i = dvti_thread(); i < p.rows * p.n; i += dvti_threads()) {\n",
+"        const uint64_t row = p.above ? (uint64_t)dvti_quotient(i, p.n) << (KEY_BITS % 64) : 0;\n",
+"        p.keys[i] = dvti_key(p, i) | row;\n",
+"        p.values[i] = i;\n",
+"    }\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_order_by_row(const dvti_korder p) {\n",
+"    for (int64_t i = dvti_thread(); i < p.rows * p.n; i += dvti_threads())\n",
+"        p.keys[i] = (uint64_t)dvti_quotient(p.values[i], p.n);\n",
+"}\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_order_finish(const dvti_korder p) {\n",
+"    for (int64_t i = dvti_thread(); i < p.rows * p.n; i += dvti_threads()) {\n",
+"        const int64_t first = dvti_quotient(i, p.n) * p.n;\n",
+"        dvti_result(p, i, first, p.values[i] - first);\n",
+"    }\n",
+"}\n",
 "#line 1 \"pool.cu\"\n",
 "\n",
 "\n",
@@ -36748,7 +37206,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -36879,7 +37337,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -37112,7 +37570,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -37195,7 +37653,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -37210,6 +37668,8 @@ DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *laun
         return dvti_cuda_reduce_workspace(gpu, launch);
     case DVTI_K_SCAN:
         return dvti_cuda_scan_workspace(gpu, launch);
+    case DVTI_K_SORT:
+        return dvti_cuda_order_workspace(gpu, launch);
     case DVTI_K_MATMUL:
         return dvti_cuda_matmul_workspace(gpu, launch);
     case DVTI_K_CONV2D:
@@ -37243,6 +37703,8 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
         return dvti_cuda_softmax(gpu, launch);
     case DVTI_K_SCAN:
         return dvti_cuda_scan(gpu, launch);
+    case DVTI_K_SORT:
+        return dvti_cuda_order(gpu, launch);
     case DVTI_K_MATMUL:
         return dvti_cuda_matmul(gpu, launch);
     case DVTI_K_CONV2D:
@@ -37264,7 +37726,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -37335,7 +37797,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -37658,7 +38120,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -37693,7 +38155,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -38067,7 +38529,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -38102,7 +38564,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -38275,7 +38737,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -38617,7 +39079,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -38671,7 +39133,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -38731,7 +39193,85 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cuda/launch/cuda_order.c ==== */
+/* Sorting of rows: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/cuda_order.c"
+#endif
+
+#define DVTI_CUDA_ORDER_PLACES 2048 /* of a block, as in order.cu */
+
+DVTI_FN void dvti_cuda_describe_order(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define D %d\n#define INDICES %d\n", (int)(variant & 15),
+                  (int)(variant >> 4 & 1));
+}
+
+static bool dvti_cuda_order_long(const dvti_launch *launch) {
+    return launch->in[0].dim[1] > DVTI_CUDA_ORDER_PLACES;
+}
+
+DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    return dvti_cuda_order_long(launch) ? dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]))
+                                        : 0;
+}
+
+static dvt_status dvti_cuda_order_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                        const dvti_korder *args, const char *entry,
+                                        int64_t threads) {
+    dvti_cuda_program program;
+    program.family = DVTI_CUDA_FAMILY_order;
+    program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)(launch->op == DVTI_OP_argsort)
+                                                          << 4;
+    return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),
+                           args, sizeof *args);
+}
+
+static dvt_status dvti_cuda_order_rows(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                       dvti_korder *args) {
+    dvt_dtype dtype = launch->in[0].dtype;
+    int64_t total = args->rows * args->n;
+    int bits = dtype == DVT_BOOL ? 1 : 8 * (int)dvt_dtype_size(dtype), row_bits = 0;
+    dvt_status status;
+    while ((args->rows - 1) >> row_bits > 0)
+        row_bits++;
+    args->above = row_bits > 0 && bits + row_bits <= 64;
+    args->keys = (uint64_t *)launch->workspace;
+    args->values = (int64_t *)(args->keys + total);
+    status = dvti_cuda_order_start(gpu, launch, args, "dvti_order_keys", total);
+    if (status == DVT_OK)
+        status = dvti_cuda_sort(gpu, launch, launch->workspace, total,
+                                args->above ? bits + row_bits : bits);
+    if (status == DVT_OK && row_bits > 0 && !args->above) {
+        status = dvti_cuda_order_start(gpu, launch, args, "dvti_order_by_row", total);
+        if (status == DVT_OK)
+            status = dvti_cuda_sort(gpu, launch, launch->workspace, total, row_bits);
+    }
+    return status == DVT_OK ? dvti_cuda_order_start(gpu, launch, args, "dvti_order_finish", total)
+                            : status;
+}
+
+DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    dvti_korder args;
+    memset(&args, 0, sizeof args);
+    args.in = launch->in[0].data;
+    args.out = launch->out[0].data;
+    args.rows = launch->in[0].dim[0];
+    args.n = launch->in[0].dim[1];
+    args.descending = launch->i[0];
+    if (dvti_cuda_order_long(launch))
+        return dvti_cuda_order_rows(gpu, launch, &args);
+    args.width = dvti_cuda_power(args.n);
+    args.groups = (args.rows - 1) / (DVTI_CUDA_ORDER_PLACES / args.width) + 1;
+    return dvti_cuda_order_start(gpu, launch, &args, "dvti_order_block", args.groups * 256);
+}
+
+#undef DVTI_CUDA_ORDER_PLACES
+/* ==== end src/3_cuda/launch/cuda_order.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -38871,7 +39411,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -39045,7 +39585,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -39221,7 +39761,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: DVTI_K_SCAN (kernels/scan.cu). */
@@ -39287,7 +39827,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -39402,7 +39942,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -39462,7 +40002,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -39649,7 +40189,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -39749,7 +40289,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -39762,7 +40302,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -39864,6 +40404,8 @@ DVTI_FN dvt_array *dvti_unslice(dvt_array *g, int axis, int64_t start, int64_t s
    the recorded operation holds it. Recorded: their own gradients are dvt_take and dvt_take_along_axis. */
 DVTI_FN dvt_array *dvti_take_add(dvt_array *g, dvt_array *index, int axis, int64_t n);
 DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis, int64_t n);
+/* dvt_take_along_axis for an int64 index that is contiguous, in range and of x's shape but for the axis. Recorded. */
+DVTI_FN dvt_array *dvti_take_along_of(const char *name, dvt_array *x, dvt_array *index, int axis);
 /* dvt_cumsum along an axis that is not negative; backwards: of the elements from each one to the end. Recorded: each other's gradients. */
 DVTI_FN dvt_array *dvti_cumsum(dvt_array *x, int axis, bool backwards);
 /* Convolution and pooling with resolved parameters, recorded: each other's gradients. attr.i of convolution: stride, padding
@@ -40010,7 +40552,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -40160,7 +40702,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -40450,7 +40992,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -40615,7 +41157,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -40852,7 +41394,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -40949,7 +41491,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -41152,7 +41694,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -41420,7 +41962,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -41758,6 +42300,11 @@ static dvt_array *dvti_take_along(const char *name, dvti_op op, dvt_array *x, dv
     return dvti_finish(out, op, name, in, 2, &attr);
 }
 
+DVTI_FN dvt_array *dvti_take_along_of(const char *name, dvt_array *x, dvt_array *index, int axis) {
+    return dvti_take_along(name, DVTI_OP_take_along, x, index, axis, index->shape,
+                           index->shape.dim[axis]);
+}
+
 static dvt_array *dvti_take_along_checked(const char *name, dvt_array *x, dvt_array *indices,
                                           int axis) {
     dvt_array *in[2], *index, *out = NULL;
@@ -41862,7 +42409,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -42096,7 +42643,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -42345,7 +42892,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -42552,7 +43099,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -42732,7 +43279,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -42931,7 +43478,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -43169,7 +43716,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
@@ -43234,7 +43781,82 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/4_ops/op_sort.c ==== */
+/* Sorting along an axis. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements taken by index, so it
+   has no gradient of its own. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_sort.c"
+#endif
+
+/* Rows along the last axis, which is exchanged with the wanted one and back. Nothing is recorded. */
+static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int axis,
+                                 bool descending) {
+    dvti_launch launch = dvti_launch_begin(name, DVTI_K_SORT, op);
+    int last = x->shape.ndim - 1;
+    dvt_array *rows = dvt_contiguous(axis == last ? x : dvt_swapaxes(x, axis, last)), *out;
+    if (!rows)
+        return NULL;
+    out = dvti_array_new(name, rows->shape, op == DVTI_OP_argsort ? DVT_I64 : x->dtype,
+                         x->storage->ctx);
+    if (!out || dvt_size(out) == 0)
+        return out && axis != last ? dvt_swapaxes(out, axis, last) : out;
+    launch.in[0] = dvti_view_of(rows);
+    launch.out[0] = dvti_view_of(out);
+    launch.in[0].ndim = launch.out[0].ndim = 2;
+    launch.in[0].dim[1] = rows->shape.dim[last];
+    launch.in[0].dim[0] = dvti_extents(rows->shape.dim, last);
+    launch.in[0].stride[0] = launch.in[0].dim[1];
+    launch.in[0].stride[1] = 1;
+    memcpy(launch.out[0].dim, launch.in[0].dim, sizeof launch.in[0].dim);
+    memcpy(launch.out[0].stride, launch.in[0].stride, sizeof launch.in[0].stride);
+    launch.n_in = launch.n_out = 1;
+    launch.i[0] = descending;
+    launch.compute = dvti_class_of(x->dtype);
+    if (dvti_run(out->storage->device, &launch) != DVT_OK)
+        return NULL;
+    return axis == last ? out : dvt_contiguous(dvt_swapaxes(out, axis, last));
+}
+
+static dvt_array *dvti_sorted(const char *name, dvti_op op, dvt_array *x, int axis,
+                              bool descending) {
+    dvt_array *out = NULL;
+    dvt_scope_guard scope = dvt_scope_begin();
+    DVT_PAUSE {
+        out = dvti_sort_rows(name, op, x, axis, descending);
+    }
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    return out;
+}
+
+DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending) {
+    static const char name[] = "dvt_argsort";
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
+        return NULL;
+    return dvti_sorted(name, DVTI_OP_argsort, x, axis, descending);
+}
+
+DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending) {
+    static const char name[] = "dvt_sort";
+    dvt_array *index, *out = NULL;
+    dvt_scope_guard scope;
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
+        return NULL;
+    if (!dvt_is_recording() || !dvt_has_history(x) || !dvt_dtype_is_float(x->dtype))
+        return dvti_sorted(name, DVTI_OP_sort, x, axis, descending);
+    scope = dvt_scope_begin();
+    index = dvti_sorted(name, DVTI_OP_argsort, x, axis, descending);
+    if (index)
+        out = dvti_take_along_of(name, x, index, axis);
+    dvt_keep(out);
+    dvt_scope_end(&scope);
+    return out;
+}
+/* ==== end src/4_ops/op_sort.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -43595,7 +44217,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -43875,7 +44497,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -44251,7 +44873,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -44498,7 +45120,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -44562,7 +45184,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -44736,7 +45358,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -44773,7 +45395,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -44817,7 +45439,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -44856,7 +45478,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -45007,7 +45629,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_scan.c ==== */
 /* The gradient of cumulative sums: an element is in all sums from its own on, so it is their gradients' sum from the other end. */
@@ -45021,7 +45643,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -45073,7 +45695,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -45087,7 +45709,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -45375,7 +45997,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -45741,7 +46363,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -46078,7 +46700,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -46258,7 +46880,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -46419,7 +47041,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -46839,7 +47461,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -47191,7 +47813,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -47606,7 +48228,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -48074,7 +48696,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -48350,7 +48972,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -48888,7 +49510,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -49166,7 +49788,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -49367,7 +49989,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -49763,7 +50385,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -50008,7 +50630,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -50241,7 +50863,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -50493,7 +51115,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -50691,7 +51313,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -51091,7 +51713,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -51158,7 +51780,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -51562,7 +52184,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -51794,7 +52416,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -51963,7 +52585,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -52160,7 +52782,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -52348,7 +52970,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -52587,7 +53209,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -52717,7 +53339,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -53097,7 +53719,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -53359,7 +53981,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -53794,7 +54416,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -53983,7 +54605,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -54147,7 +54769,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -54395,7 +55017,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -54698,7 +55320,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 176 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -54836,7 +55458,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -54897,7 +55519,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 178 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -55173,7 +55795,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 179 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -55398,7 +56020,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 180 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -55411,7 +56033,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
+#line 182 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -55716,6 +56338,8 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_norm(...) dvt_note_site(dvt_norm(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_logsumexp(...) dvt_note_site(dvt_logsumexp(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_cumsum(...) dvt_note_site(dvt_cumsum(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_sort(...) dvt_note_site(dvt_sort(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_argsort(...) dvt_note_site(dvt_argsort(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_softmax(...) dvt_note_site(dvt_softmax(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_log_softmax(...) dvt_note_site(dvt_log_softmax(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_matmul(...) dvt_note_site(dvt_matmul(__VA_ARGS__), __FILE__, __LINE__)
@@ -55782,7 +56406,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 183 "src/devtensor_spine.h"
+#line 186 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -293,6 +293,8 @@
 #undef dvt_norm
 #undef dvt_logsumexp
 #undef dvt_cumsum
+#undef dvt_sort
+#undef dvt_argsort
 #undef dvt_softmax
 #undef dvt_log_softmax
 #undef dvt_matmul

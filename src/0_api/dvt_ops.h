@@ -125,6 +125,11 @@ DVT_API dvt_array *dvt_logsumexp(dvt_array *x, dvt_axes axes, bool keepdims);
 /* The sum of all elements so far along one axis; integers give int64. Formed in float64 (int64 for
    integers), one after the other; on a CPU with the same bits for any number of threads. */
 DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis);
+/* The elements along one axis in order; and their positions there, int64. Stable both ways: equal
+   elements keep their order, -0 equals +0. NaN is the largest: the last when ascending, as in NumPy,
+   the first when descending. */
+DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending);
+DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending);
 /* Along one axis, each row with its own maximum subtracted. float. */
 DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis);
 DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);

@@ -52,6 +52,9 @@ typedef enum dvti_kernel {
        float64 or int64, in an order that the shape and the device decide. On cpu() one addition after the other, in chunks of
        DVTI_SCAN_CHUNK positions from where sums begin: the sum of all chunks before is added to each element of a chunk. */
     DVTI_K_SCAN,
+    /* op: sort, argsort. in[0] and out[0] (rows, n), contiguous: each row's elements in order, or their positions (int64). i[0] = 1:
+       descending. Stable both ways: equal elements, to which -0 and +0 and any two NaN belong, keep their order. NaN is the largest. */
+    DVTI_K_SORT,
     /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
        batch axes already broadcast by strides of 0; any strides; one dtype, except that on cpu() int32 may be made of factors of int8 and uint8. Accumulated in float32 for float32, float16,
        bfloat16, float64 for float64, int64 for integers; in an order that the shapes, the strides and the device decide: k ascending

@@ -150,6 +150,8 @@
     O(argmin, "position of the smallest")                                                          \
     O(argmax, "position of the largest")                                                           \
     O(cumsum, "sum of all so far along an axis")                                                   \
+    O(sort, "elements in order")                                                                   \
+    O(argsort, "positions of the elements in order")                                               \
     O(softmax, "exponentials divided by their sum")                                                \
     O(log_softmax, "logarithm of softmax")                                                         \
     O(matmul, "matrix product with batches")                                                       \

@@ -49,6 +49,9 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
     case DVTI_K_SCAN:
         dvti_cpu_scan(launch);
         break;
+    case DVTI_K_SORT:
+        dvti_cpu_sort(launch);
+        break;
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
     case DVTI_K_ONE_HOT:
@@ -85,6 +88,8 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
         return dvti_cpu_matmul_workspace(launch, dvti_cpu_threads(device));
     case DVTI_K_SCAN:
         return dvti_scan_workspace(launch);
+    case DVTI_K_SORT:
+        return dvti_cpu_sort_workspace(launch, dvti_cpu_threads(device));
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
         return dvti_ref_index_workspace(launch);

@@ -39,6 +39,8 @@ DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads
 
 DVTI_FN void dvti_cpu_scan(const dvti_launch *launch);
 DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_sort(const dvti_launch *launch);
+DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads);
 
 /* One element of a view, converted; the plain way that every family may use. `at` counts elements from view.data. */
 DVTI_FN double dvti_load_f64(const void *data, dvt_dtype dtype, int64_t at);

@@ -67,6 +67,7 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
     X(pool, false)                                                                                 \
     X(index, false)                                                                                \
     X(sort, false)                                                                                 \
+    X(order, false)                                                                                \
     X(random, false)                                                                               \
     X(optimizer, false)                                                                            \
     X(all_reduce, false)
@@ -146,6 +147,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch);
@@ -155,6 +157,7 @@ DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launc
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 /* The bytes of workspace that the launch is to have. */
 DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_scan_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_matmul_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_conv_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch);

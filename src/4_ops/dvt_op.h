@@ -87,6 +87,8 @@ DVTI_FN dvt_array *dvti_unslice(dvt_array *g, int axis, int64_t start, int64_t s
    the recorded operation holds it. Recorded: their own gradients are dvt_take and dvt_take_along_axis. */
 DVTI_FN dvt_array *dvti_take_add(dvt_array *g, dvt_array *index, int axis, int64_t n);
 DVTI_FN dvt_array *dvti_take_along_add(dvt_array *g, dvt_array *index, int axis, int64_t n);
+/* dvt_take_along_axis for an int64 index that is contiguous, in range and of x's shape but for the axis. Recorded. */
+DVTI_FN dvt_array *dvti_take_along_of(const char *name, dvt_array *x, dvt_array *index, int axis);
 /* dvt_cumsum along an axis that is not negative; backwards: of the elements from each one to the end. Recorded: each other's gradients. */
 DVTI_FN dvt_array *dvti_cumsum(dvt_array *x, int axis, bool backwards);
 /* Convolution and pooling with resolved parameters, recorded: each other's gradients. attr.i of convolution: stride, padding

@@ -331,6 +331,11 @@ static dvt_array *dvti_take_along(const char *name, dvti_op op, dvt_array *x, dv
     return dvti_finish(out, op, name, in, 2, &attr);
 }
 
+DVTI_FN dvt_array *dvti_take_along_of(const char *name, dvt_array *x, dvt_array *index, int axis) {
+    return dvti_take_along(name, DVTI_OP_take_along, x, index, axis, index->shape,
+                           index->shape.dim[axis]);
+}
+
 static dvt_array *dvti_take_along_checked(const char *name, dvt_array *x, dvt_array *indices,
                                           int axis) {
     dvt_array *in[2], *index, *out = NULL;

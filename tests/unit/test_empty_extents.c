@@ -138,6 +138,14 @@ static dvt_array *summed_up(dvt_array *x) {
     return dvt_cumsum(x, 1);
 }
 
+static dvt_array *sorted(dvt_array *x) {
+    return dvt_sort(x, 1, false);
+}
+
+static dvt_array *ordered(dvt_array *x) {
+    return dvt_argsort(x, 2, true);
+}
+
 static dvt_array *classes(dvt_array *x) {
     return dvt_one_hot(dvt_astype(x, DVT_I32, true), HUGE_EXTENT, DVT_F32);
 }
@@ -181,7 +189,7 @@ static dvt_array *(*const calls[])(dvt_array *) = {
     some_rows,         turned,        other_shape,  repeated,        copied,      joined,
     joined_at_the_end, stacked,       taken,        taken_huge,      taken_along, classes,
     squared,           dotted,        with_vector,  selected,        layered,     dropped,
-    flattened,         drawn,         summed_up};
+    flattened,         drawn,         summed_up,    sorted,          ordered};
 
 /* Without elements in any of its axes, in memory in any order. */
 static dvt_array *empty_array(int zero, int way) {

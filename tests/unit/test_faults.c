@@ -118,6 +118,8 @@ DVT_FAULTS(indexing) {
     FAULTS_ADD(dvt_take_along_axis(x, dvt_reshape(at, DVT_SHAPE(2, 1)), 1));
     FAULTS_ADD(dvt_pick(x, at, 1, false));
     FAULTS_ADD(dvt_one_hot(at, 3, DVT_F32));
+    FAULTS_ADD(dvt_sort(x, 0, false));
+    FAULTS_ADD(dvt_argsort(dvt_t(x), 1, true));
 }
 
 DVT_FAULTS(convolution) {

@@ -471,3 +471,20 @@ DVT_TEST(gradients_of_joining_and_indexing) {
     check_one("pick", pick, NULL, DVT_SHAPE(3, 2), -2, 2);
     check_one("pick", pick, "keepdims", DVT_SHAPE(3, 2), -2, 2);
 }
+
+/* Distances that differences do not bridge. */
+static dvt_array *sorted(dvt_array *const *x, const void *user) {
+    bool descending = user != NULL;
+    return dvt_square(dvt_sort(x[0], 0, descending));
+}
+
+DVT_TEST(gradients_of_sort) {
+    static const double values[] = {0.5, -1, 2, 1.5, -0.5, 1};
+    int k;
+    for (k = 0; k < 2; k++) {
+        problem p = problem_begin("sort", sorted, k ? "descending" : NULL);
+        problem_input(&p, DVT_SHAPE(3, 2), -2, 2);
+        p.fixed[0] = values;
+        check_problem(&p);
+    }
+}

@@ -163,6 +163,18 @@ typedef struct dvti_ksort {
     int64_t n, tile, tiles, shift;
 } dvti_ksort;
 
+/* order.cu */
+typedef struct dvti_korder {
+    const void *in;
+    void *out;
+    int64_t rows, n, descending;
+    int64_t width,
+        groups; /* places of a row in a block, a power of two; groups of rows that blocks take */
+    uint64_t *keys; /* long rows */
+    int64_t *values;
+    int64_t above; /* the row stands above the key */
+} dvti_korder;
+
 /* random.cu */
 typedef struct dvti_krandom {
     void *out;

@@ -8,6 +8,8 @@ DVTI_FN int64_t dvti_cuda_workspace(dvti_device *device, const dvti_launch *laun
         return dvti_cuda_reduce_workspace(gpu, launch);
     case DVTI_K_SCAN:
         return dvti_cuda_scan_workspace(gpu, launch);
+    case DVTI_K_SORT:
+        return dvti_cuda_order_workspace(gpu, launch);
     case DVTI_K_MATMUL:
         return dvti_cuda_matmul_workspace(gpu, launch);
     case DVTI_K_CONV2D:
@@ -41,6 +43,8 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
         return dvti_cuda_softmax(gpu, launch);
     case DVTI_K_SCAN:
         return dvti_cuda_scan(gpu, launch);
+    case DVTI_K_SORT:
+        return dvti_cuda_order(gpu, launch);
     case DVTI_K_MATMUL:
         return dvti_cuda_matmul(gpu, launch);
     case DVTI_K_CONV2D:

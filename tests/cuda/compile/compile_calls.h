@@ -129,6 +129,13 @@ static void scans(dvt_dtype dtype) {
     dvt_cumsum(filled(DVT_SHAPE(600, 3), dtype), 0);
 }
 
+static void sorts(dvt_dtype dtype) {
+    dvt_array *x = filled(DVT_SHAPE(2, 2100), dtype);
+    dvt_sort(x, 1, false);
+    dvt_argsort(x, 1, false);
+    dvt_sort(x, 0, false);
+}
+
 static void softmaxes(dvt_dtype dtype) {
     dvt_softmax(filled(DVT_SHAPE(7, 10), dtype), 1);
     dvt_softmax(filled(DVT_SHAPE(3, 3000), dtype), 1);
@@ -343,6 +350,8 @@ static void compute_some(void) {
     by_dtype_far("reduce", reductions, floats, n);
     by_dtype_far("reduce", reductions, others, n);
     by_dtype_far("softmax", softmaxes, floats, n);
+    by_dtype("order", sorts, floats, n);
+    by_dtype("order", sorts, others, n);
     by_dtype("scan", scans, floats, n);
     by_dtype("scan", scans, others, n);
     by_dtype("pool", poolings, floats, n);
@@ -377,6 +386,7 @@ static void every_family(void) {
     dvt_sum(x, DVT_AXES(1), false);
     dvt_softmax(x, 1);
     dvt_cumsum(x, 1);
+    dvt_sort(x, 1, false);
     of_tensor_cores(DVT_F32); /* whose tiles are sums of float32 */
     of_tensor_cores(DVT_F16);
     dvt_max_pool2d(given(DVT_SHAPE(2, 3, 8, 8), DVT_F32), &p);

@@ -1,0 +1,292 @@
+/* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
+   keys with their numbers. Digits have 11 bits where that saves passes, 8 where rows are too short to fill as many counters; the shortest rows
+   are sorted by insertion.
+
+   Keys: all NaN are the largest, -0 and +0 are one key, so stable order is the numbers' order. A row that has neither NaN nor -0 gives its
+   elements back from the keys alone; another one is sorted by number and gathered.
+   Source of the float keys: Herf, "Radix Tricks", 2001. */
+#include "3_cpu/dvt_cpu.h"
+
+#define DVTI_SORT_INSERT 40  /* elements up to which insertion is faster */
+#define DVTI_SORT_LONG 8192  /* from here on digits have 11 bits */
+#define DVTI_SORT_TASK 4096  /* elements of rows that a thread takes at once */
+#define DVTI_SORT_TERMS 130. /* per element, as a product's terms (dvti_task_areas) */
+
+typedef struct dvti_sort_pair {
+    uint64_t key, at;
+} dvti_sort_pair;
+
+typedef struct dvti_sort_plan {
+    const dvti_launch *launch;
+    int64_t rows, n, group, tasks; /* group: rows of a task */
+    int64_t area_bytes;
+    int bits;  /* of a key */
+    bool wide; /* keys of 64 bits, or numbers of more than 32 */
+} dvti_sort_plan;
+
+/* ---- radix sort of x by way of y; the result is in the one that is returned ---- */
+#define DVTI_DEFINE_RADIX(name, T, KEY)                                                            \
+    static void name##_insert(T *x, int64_t n) {                                                   \
+        int64_t i, j;                                                                              \
+        for (i = 1; i < n; i++) {                                                                  \
+            const T own = x[i];                                                                    \
+            for (j = i; j > 0 && KEY(x[j - 1]) > KEY(own); j--)                                    \
+                x[j] = x[j - 1];                                                                   \
+            x[j] = own;                                                                            \
+        }                                                                                          \
+    }                                                                                              \
+    /* False: all keys have the same digit, nothing is moved. */                                   \
+    static bool name##_pass(const T *x, T *y, int64_t n, int shift, int width) {                   \
+        int64_t place[1 << 11], i, sum = 0;                                                        \
+        const unsigned mask = (1u << width) - 1;                                                   \
+        unsigned digit;                                                                            \
+        memset(place, 0, sizeof *place << width);                                                  \
+        for (i = 0; i < n; i++)                                                                    \
+            place[(unsigned)(KEY(x[i]) >> shift) & mask]++;                                        \
+        if (place[(unsigned)(KEY(x[0]) >> shift) & mask] == n)                                     \
+            return false;                                                                          \
+        for (digit = 0; digit <= mask; digit++) {                                                  \
+            const int64_t count = place[digit];                                                    \
+            place[digit] = sum;                                                                    \
+            sum += count;                                                                          \
+        }                                                                                          \
+        for (i = 0; i < n; i++)                                                                    \
+            y[place[(unsigned)(KEY(x[i]) >> shift) & mask]++] = x[i];                              \
+        return true;                                                                               \
+    }                                                                                              \
+    static T *name(T *x, T *y, int64_t n, int bits) {                                              \
+        const int width = n < DVTI_SORT_LONG || bits <= 8 ? 8 : 11;                                \
+        int shift;                                                                                 \
+        if (n <= DVTI_SORT_INSERT) {                                                               \
+            name##_insert(x, n);                                                                   \
+            return x;                                                                              \
+        }                                                                                          \
+        for (shift = 0; shift < bits; shift += width)                                              \
+            if (name##_pass(x, y, n, shift, width)) {                                              \
+                T *other = x;                                                                      \
+                x = y;                                                                             \
+                y = other;                                                                         \
+            }                                                                                      \
+        return x;                                                                                  \
+    }
+#define DVTI_KEY_ITSELF(x) (x)
+#define DVTI_KEY_ABOVE(x) ((x) >> 32)
+#define DVTI_KEY_OF_PAIR(x) ((x).key)
+DVTI_DEFINE_RADIX(dvti_radix_32, uint32_t, DVTI_KEY_ITSELF)
+DVTI_DEFINE_RADIX(dvti_radix_64, uint64_t, DVTI_KEY_ITSELF)
+DVTI_DEFINE_RADIX(dvti_radix_packed, uint64_t, DVTI_KEY_ABOVE)
+DVTI_DEFINE_RADIX(dvti_radix_pairs, dvti_sort_pair, DVTI_KEY_OF_PAIR)
+#undef DVTI_DEFINE_RADIX
+#undef DVTI_KEY_ITSELF
+#undef DVTI_KEY_ABOVE
+#undef DVTI_KEY_OF_PAIR
+
+/* ---- keys ---- */
+/* Stored bits u of a float whose infinity is `infinity`: special counts NaN and -0. `flip` is all ones for a descending order. */
+#define DVTI_FLOAT_KEYS(S, K, top, infinity)                                                       \
+    {                                                                                              \
+        const S *s = (const S *)src;                                                               \
+        for (i = 0; i < n; i++) {                                                                  \
+            const S u = s[i], size = (S)(u & (S) ~(top));                                          \
+            const bool nan = size > (infinity), minus_zero = u == (top);                           \
+            const S v = minus_zero ? (S)0 : u;                                                     \
+            const S ordered = (S)(v & (top) ? (S)~v : (S)(v | (top)));                             \
+            special |= nan | minus_zero;                                                           \
+            key[i] = (K)(S)((nan ? (S) ~(S)0 : ordered) ^ (S)flip);                                \
+        }                                                                                          \
+    }                                                                                              \
+    break;
+#define DVTI_INT_KEYS(S, K, top)                                                                   \
+    {                                                                                              \
+        const S *s = (const S *)src;                                                               \
+        for (i = 0; i < n; i++)                                                                    \
+            key[i] = (K)(S)(s[i] ^ (top) ^ (S)flip);                                               \
+    }                                                                                              \
+    break;
+
+/* Whether there is a NaN or a -0 among them. */
+static bool dvti_keys_32(const void *src, dvt_dtype dtype, int64_t n, uint32_t flip,
+                         uint32_t *key) {
+    bool special = false;
+    int64_t i;
+    switch ((int)dtype) {
+    case DVT_F32:
+        DVTI_FLOAT_KEYS(uint32_t, uint32_t, 0x80000000u, 0x7f800000u)
+    case DVT_F16:
+        DVTI_FLOAT_KEYS(uint16_t, uint32_t, 0x8000u, 0x7c00u)
+    case DVT_BF16:
+        DVTI_FLOAT_KEYS(uint16_t, uint32_t, 0x8000u, 0x7f80u)
+    case DVT_I32:
+        DVTI_INT_KEYS(uint32_t, uint32_t, 0x80000000u)
+    case DVT_I8:
+        DVTI_INT_KEYS(uint8_t, uint32_t, 0x80u)
+    case DVT_U8:
+        DVTI_INT_KEYS(uint8_t, uint32_t, 0u)
+    default: /* bool: any byte but 0 is true */
+        for (i = 0; i < n; i++)
+            key[i] = (((const uint8_t *)src)[i] != 0) ^ (flip & 1);
+    }
+    return special;
+}
+
+static bool dvti_keys_64(const void *src, dvt_dtype dtype, int64_t n, uint64_t flip,
+                         uint64_t *key) {
+    const uint64_t top = (uint64_t)1 << 63;
+    bool special = false;
+    uint32_t narrow[DVTI_BLOCK];
+    int64_t i, k, m;
+    switch ((int)dtype) {
+    case DVT_F64:
+        DVTI_FLOAT_KEYS(uint64_t, uint64_t, top, (uint64_t)0x7ff << 52)
+    case DVT_I64:
+        DVTI_INT_KEYS(uint64_t, uint64_t, top)
+    default: /* numbers of more than 32 bits */
+        for (i = 0; i < n; i += m) {
+            m = DVTI_MIN(n - i, DVTI_BLOCK);
+            special |= dvti_keys_32((const char *)src + i * dvt_dtype_size(dtype), dtype, m,
+                                    (uint32_t)flip, narrow);
+            for (k = 0; k < m; k++)
+                key[i + k] = narrow[k];
+        }
+    }
+    return special;
+}
+
+#undef DVTI_FLOAT_KEYS
+#undef DVTI_INT_KEYS
+
+/* Elements from the keys of a row that has no special ones. */
+#define DVTI_KEYS_BACK(S, K, back)                                                                 \
+    {                                                                                              \
+        S *d = (S *)dst;                                                                           \
+        for (i = 0; i < n; i++) {                                                                  \
+            const S v = (S)(((const K *)key)[i] ^ (K)flip);                                        \
+            d[i] = (S)(back);                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    break;
+
+static void dvti_keys_back(const void *key, dvt_dtype dtype, int64_t n, uint64_t flip, void *dst) {
+    const uint64_t top = (uint64_t)1 << 63;
+    int64_t i;
+    switch (dtype) {
+    case DVT_F32:
+        DVTI_KEYS_BACK(uint32_t, uint32_t, v & 0x80000000u ? v ^ 0x80000000u : ~v)
+    case DVT_F16:
+    case DVT_BF16:
+        DVTI_KEYS_BACK(uint16_t, uint32_t, v & 0x8000u ? v ^ 0x8000u : v ^ 0xffffu)
+    case DVT_F64:
+        DVTI_KEYS_BACK(uint64_t, uint64_t, v & top ? v ^ top : ~v)
+    case DVT_I32:
+        DVTI_KEYS_BACK(uint32_t, uint32_t, v ^ 0x80000000u)
+    case DVT_I64:
+        DVTI_KEYS_BACK(uint64_t, uint64_t, v ^ top)
+    case DVT_I8:
+        DVTI_KEYS_BACK(uint8_t, uint32_t, v ^ 0x80u)
+    case DVT_U8:
+        DVTI_KEYS_BACK(uint8_t, uint32_t, v)
+    case DVT_BOOL:
+        DVTI_KEYS_BACK(uint8_t, uint32_t, v & 1)
+    }
+}
+
+#undef DVTI_KEYS_BACK
+
+/* ---- rows ---- */
+/* Sorted by number: the numbers, or the elements that they name. */
+static void dvti_sort_store(const dvti_sort_plan *plan, const void *src, int64_t i, uint64_t at,
+                            void *dst) {
+    size_t size = (size_t)dvt_dtype_size(plan->launch->in[0].dtype);
+    if (plan->launch->op == DVTI_OP_argsort)
+        ((int64_t *)dst)[i] = (int64_t)at;
+    else
+        memcpy((char *)dst + (size_t)i * size, (const char *)src + (size_t)at * size, size);
+}
+
+static void dvti_sort_narrow(const dvti_sort_plan *plan, const void *src, void *dst, void *area) {
+    dvt_dtype dtype = plan->launch->in[0].dtype;
+    uint32_t *key = (uint32_t *)area + 2 * plan->n, flip = plan->launch->i[0] ? ~(uint32_t)0 : 0;
+    uint64_t *packed = (uint64_t *)area;
+    bool special = dvti_keys_32(src, dtype, plan->n, flip, key);
+    int64_t i;
+    if (plan->launch->op == DVTI_OP_sort && !special) {
+        key = dvti_radix_32(key, key + plan->n, plan->n, plan->bits);
+        dvti_keys_back(key, dtype, plan->n, flip, dst);
+        return;
+    }
+    for (i = 0; i < plan->n; i++)
+        packed[i] = (uint64_t)key[i] << 32 | (uint64_t)i;
+    packed = dvti_radix_packed(packed, packed + plan->n, plan->n, plan->bits);
+    for (i = 0; i < plan->n; i++)
+        dvti_sort_store(plan, src, i, packed[i] & 0xffffffffu, dst);
+}
+
+static void dvti_sort_wide(const dvti_sort_plan *plan, const void *src, void *dst, void *area) {
+    dvt_dtype dtype = plan->launch->in[0].dtype;
+    uint64_t *key = (uint64_t *)area + 2 * plan->n, flip = plan->launch->i[0] ? ~(uint64_t)0 : 0;
+    dvti_sort_pair *pair = (dvti_sort_pair *)area;
+    bool special = dvti_keys_64(src, dtype, plan->n, flip, key);
+    int64_t i;
+    if (plan->launch->op == DVTI_OP_sort && !special && dvt_dtype_size(dtype) == 8) {
+        key = dvti_radix_64(key, key + plan->n, plan->n, plan->bits);
+        dvti_keys_back(key, dtype, plan->n, flip, dst);
+        return;
+    }
+    for (i = 0; i < plan->n; i++) {
+        pair[i].key = key[i];
+        pair[i].at = (uint64_t)i;
+    }
+    pair = dvti_radix_pairs(pair, pair + plan->n, plan->n, plan->bits);
+    for (i = 0; i < plan->n; i++)
+        dvti_sort_store(plan, src, i, pair[i].at, dst);
+}
+
+static void dvti_sort_task(void *user, int64_t task, void *area) {
+    const dvti_sort_plan *plan = (const dvti_sort_plan *)user;
+    const dvti_view *in = &plan->launch->in[0], *out = &plan->launch->out[0];
+    int64_t row, end = DVTI_MIN(plan->rows, (task + 1) * plan->group);
+    for (row = task * plan->group; row < end; row++) {
+        const void *src = (const char *)in->data + row * plan->n * dvt_dtype_size(in->dtype);
+        void *dst = (char *)out->data + row * plan->n * dvt_dtype_size(out->dtype);
+        if (plan->wide)
+            dvti_sort_wide(plan, src, dst, area);
+        else
+            dvti_sort_narrow(plan, src, dst, area);
+    }
+}
+
+/* ---- the launch ---- */
+static dvti_sort_plan dvti_sort_plan_of(const dvti_launch *launch) {
+    dvti_sort_plan plan;
+    int64_t size = dvt_dtype_size(launch->in[0].dtype);
+    plan.launch = launch;
+    plan.rows = launch->in[0].dim[0];
+    plan.n = launch->in[0].dim[1];
+    plan.group = DVTI_MAX(DVTI_SORT_TASK / plan.n, 1);
+    plan.tasks = (plan.rows - 1) / plan.group + 1;
+    plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
+    plan.wide = size == 8 || plan.n > UINT32_MAX;
+    plan.area_bytes = (plan.n * (plan.wide ? 32 : 16) + 63) / 64 * 64;
+    return plan;
+}
+
+static int64_t dvti_sort_areas(const dvti_sort_plan *plan, int threads) {
+    return dvti_task_areas(plan->tasks, (double)(plan->rows * plan->n) * DVTI_SORT_TERMS, threads);
+}
+
+DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads) {
+    dvti_sort_plan plan = dvti_sort_plan_of(launch);
+    return dvti_sort_areas(&plan, threads) * plan.area_bytes;
+}
+
+DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
+    dvti_sort_plan plan = dvti_sort_plan_of(launch);
+    dvti_run_tasks(plan.tasks, (double)(plan.rows * plan.n) * DVTI_SORT_TERMS, launch->workspace,
+                   launch->workspace_bytes / plan.area_bytes, plan.area_bytes, dvti_sort_task,
+                   &plan);
+}
+
+#undef DVTI_SORT_INSERT
+#undef DVTI_SORT_LONG
+#undef DVTI_SORT_TASK
+#undef DVTI_SORT_TERMS

@@ -1,0 +1,112 @@
+/* Sorting of rows (rows, n), stable: DVTI_K_SORT. Elements become unsigned keys whose order is theirs: all NaN are the largest, -0 is +0, and
+   a descending order turns all bits round.
+
+   Rows of up to 2048 elements: a block sorts as many rows as have 2048 places in shared memory, each filled up to a power of two, by a bitonic
+   network (Batcher 1968). Keys carry their place, so that no two are equal, and the order is the stable one.
+   Longer rows: dvti_order_keys writes keys with the row above them, sort.cu sorts them with their numbers, dvti_order_finish reads what
+   the numbers name. Where keys leave no room for the row, they are sorted twice: by key, then by row (dvti_order_by_row).
+
+   Variant: D; INDICES: the result is numbers, else elements. Launch: 256 threads. */
+
+#define PLACES 2048
+#define KEY_BITS (D == DVT_BOOL ? 1 : 8 * (int)sizeof(dvti_stored<D>::type))
+
+typedef dvti_stored<D>::type dvti_element;
+
+/* A float's bits in unsigned order, `bits` of them. */
+__device__ inline uint64_t dvti_float_key(uint64_t u, int bits, uint64_t infinity) {
+    const uint64_t top = 1ULL << (bits - 1), all = top | (top - 1);
+    if ((u & ~top) > infinity)
+        return all;
+    if (u == top)
+        return top;
+    return u & top ? ~u & all : u | top;
+}
+
+__device__ inline uint64_t dvti_key(const dvti_korder &p, int64_t at) {
+    const dvti_element x = ((const dvti_element *)p.in)[at];
+    const uint64_t all = ~0ULL >> (64 - KEY_BITS);
+    uint64_t key;
+    if constexpr (D == DVT_F32)
+        key = dvti_float_key(__float_as_uint(x), 32, 0x7f800000);
+    else if constexpr (D == DVT_F64)
+        key = dvti_float_key((uint64_t)__double_as_longlong(x), 64, 0x7ff0000000000000ULL);
+    else if constexpr (D == DVT_F16)
+        key = dvti_float_key(x, 16, 0x7c00);
+    else if constexpr (D == DVT_BF16)
+        key = dvti_float_key(x, 16, 0x7f80);
+    else if constexpr (D == DVT_BOOL)
+        key = x != 0;
+    else if constexpr (D == DVT_U8)
+        key = x;
+    else
+        key = ((uint64_t)(int64_t)x ^ 1ULL << (KEY_BITS - 1)) & all;
+    return p.descending ? ~key & all : key;
+}
+
+__device__ inline void dvti_result(const dvti_korder &p, int64_t to, int64_t first, int64_t at) {
+    if (INDICES)
+        ((int64_t *)p.out)[to] = at;
+    else
+        ((dvti_element *)p.out)[to] = ((const dvti_element *)p.in)[first + at];
+}
+
+/* ---- short rows ---- */
+extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_block(const dvti_korder p) {
+    __shared__ uint64_t keys[PLACES];
+    __shared__ unsigned short places[PLACES];
+    const int width = (int)p.width, rows = PLACES / width; /* of a row; of the block */
+    for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {
+        for (int i = threadIdx.x; i < PLACES; i += 256) {
+            const int64_t row = group * rows + i / width;
+            const int at = i % width;
+            keys[i] = row < p.rows && at < p.n ? dvti_key(p, row * p.n + at) : ~0ULL;
+            places[i] = (unsigned short)at;
+        }
+        __syncthreads();
+        for (int size = 2; size <= width; size *= 2)
+            for (int step = size / 2; step > 0; step /= 2) {
+                for (int k = threadIdx.x; k < PLACES / 2; k += 256) {
+                    const int a = 2 * k - (k & (step - 1)), b = a + step;
+                    const bool up = size == width || (a & size) == 0;
+                    const uint64_t x = keys[a], y = keys[b];
+                    const unsigned short i = places[a], j = places[b];
+                    if ((x > y || (x == y && i > j)) == up) {
+                        keys[a] = y;
+                        keys[b] = x;
+                        places[a] = j;
+                        places[b] = i;
+                    }
+                }
+                __syncthreads();
+            }
+        for (int i = threadIdx.x; i < PLACES; i += 256) {
+            const int64_t row = group * rows + i / width;
+            const int at = i % width;
+            if (row < p.rows && at < p.n)
+                dvti_result(p, row * p.n + at, row * p.n, places[i]);
+        }
+        __syncthreads();
+    }
+}
+
+/* ---- long rows ---- */
+extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_keys(const dvti_korder p) {
+    for (int64_t i = dvti_thread(); i < p.rows * p.n; i += dvti_threads()) {
+        const uint64_t row = p.above ? (uint64_t)dvti_quotient(i, p.n) << (KEY_BITS % 64) : 0;
+        p.keys[i] = dvti_key(p, i) | row;
+        p.values[i] = i;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_by_row(const dvti_korder p) {
+    for (int64_t i = dvti_thread(); i < p.rows * p.n; i += dvti_threads())
+        p.keys[i] = (uint64_t)dvti_quotient(p.values[i], p.n);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_finish(const dvti_korder p) {
+    for (int64_t i = dvti_thread(); i < p.rows * p.n; i += dvti_threads()) {
+        const int64_t first = dvti_quotient(i, p.n) * p.n;
+        dvti_result(p, i, first, p.values[i] - first);
+    }
+}

@@ -1,0 +1,71 @@
+/* Sorting of rows: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
+#include "3_cuda/dvt_cuda.h"
+
+#define DVTI_CUDA_ORDER_PLACES 2048 /* of a block, as in order.cu */
+
+DVTI_FN void dvti_cuda_describe_order(uint64_t variant, dvti_text *text) {
+    dvti_text_add(text, "#define D %d\n#define INDICES %d\n", (int)(variant & 15),
+                  (int)(variant >> 4 & 1));
+}
+
+static bool dvti_cuda_order_long(const dvti_launch *launch) {
+    return launch->in[0].dim[1] > DVTI_CUDA_ORDER_PLACES;
+}
+
+DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    (void)gpu;
+    return dvti_cuda_order_long(launch) ? dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]))
+                                        : 0;
+}
+
+static dvt_status dvti_cuda_order_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                        const dvti_korder *args, const char *entry,
+                                        int64_t threads) {
+    dvti_cuda_program program;
+    program.family = DVTI_CUDA_FAMILY_order;
+    program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)(launch->op == DVTI_OP_argsort)
+                                                          << 4;
+    return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),
+                           args, sizeof *args);
+}
+
+static dvt_status dvti_cuda_order_rows(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                       dvti_korder *args) {
+    dvt_dtype dtype = launch->in[0].dtype;
+    int64_t total = args->rows * args->n;
+    int bits = dtype == DVT_BOOL ? 1 : 8 * (int)dvt_dtype_size(dtype), row_bits = 0;
+    dvt_status status;
+    while ((args->rows - 1) >> row_bits > 0)
+        row_bits++;
+    args->above = row_bits > 0 && bits + row_bits <= 64;
+    args->keys = (uint64_t *)launch->workspace;
+    args->values = (int64_t *)(args->keys + total);
+    status = dvti_cuda_order_start(gpu, launch, args, "dvti_order_keys", total);
+    if (status == DVT_OK)
+        status = dvti_cuda_sort(gpu, launch, launch->workspace, total,
+                                args->above ? bits + row_bits : bits);
+    if (status == DVT_OK && row_bits > 0 && !args->above) {
+        status = dvti_cuda_order_start(gpu, launch, args, "dvti_order_by_row", total);
+        if (status == DVT_OK)
+            status = dvti_cuda_sort(gpu, launch, launch->workspace, total, row_bits);
+    }
+    return status == DVT_OK ? dvti_cuda_order_start(gpu, launch, args, "dvti_order_finish", total)
+                            : status;
+}
+
+DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    dvti_korder args;
+    memset(&args, 0, sizeof args);
+    args.in = launch->in[0].data;
+    args.out = launch->out[0].data;
+    args.rows = launch->in[0].dim[0];
+    args.n = launch->in[0].dim[1];
+    args.descending = launch->i[0];
+    if (dvti_cuda_order_long(launch))
+        return dvti_cuda_order_rows(gpu, launch, &args);
+    args.width = dvti_cuda_power(args.n);
+    args.groups = (args.rows - 1) / (DVTI_CUDA_ORDER_PLACES / args.width) + 1;
+    return dvti_cuda_order_start(gpu, launch, &args, "dvti_order_block", args.groups * 256);
+}
+
+#undef DVTI_CUDA_ORDER_PLACES

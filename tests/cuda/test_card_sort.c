@@ -1,0 +1,56 @@
+/* Sorting, on a card: rows that blocks hold and longer ones, many equal elements, both orders, dtypes, views, corners. */
+#include "on_card.h"
+
+static void check_sort(dvt_array *x, int axis, const char *what) {
+    dvt_array *y = dvt_copyto(x, dvt_gpu(0));
+    int descending;
+    for (descending = 0; descending < 2; descending++) {
+        same_on_card(dvt_sort(y, axis, descending != 0), dvt_sort(x, axis, descending != 0), 0, 0,
+                     what, __FILE__, __LINE__);
+        same_on_card(dvt_argsort(y, axis, descending != 0), dvt_argsort(x, axis, descending != 0),
+                     0, 0, what, __FILE__, __LINE__);
+    }
+}
+
+DVT_TEST(card_sort_lengths) {
+    static const int64_t lengths[] = {1, 2, 3, 33, 256, 1000, 2047, 2048, 2049, 5000};
+    int k;
+    NEEDS_CARD;
+    for (k = 0; k < 10; k++)
+        DVT_SCOPE {
+            check_sort(random_on_cpu(DVT_SHAPE(3, lengths[k]), DVT_F32, -9, 9), 1, "rows");
+            check_sort(dvt_round(random_on_cpu(DVT_SHAPE(lengths[k]), DVT_F32, -9, 9)), 0,
+                       "many equal");
+        }
+    check_sort(random_on_cpu(DVT_SHAPE(700, 10), DVT_F32, -9, 9), 1, "short rows");
+    check_sort(random_on_cpu(DVT_SHAPE(5, 2100), DVT_F64, -9, 9), 1, "sorted by key, then by row");
+}
+
+DVT_TEST(card_sort_dtypes_and_views) {
+    int dtype, axis;
+    NEEDS_CARD;
+    for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
+        DVT_SCOPE {
+            check_sort(random_on_cpu(DVT_SHAPE(4, 300), (dvt_dtype)dtype, -90, 90), 1,
+                       dvt_dtype_name((dvt_dtype)dtype));
+            check_sort(random_on_cpu(DVT_SHAPE(2, 2100), (dvt_dtype)dtype, -90, 90), 1,
+                       dvt_dtype_name((dvt_dtype)dtype));
+        }
+    for (axis = 0; axis < 3; axis++)
+        DVT_SCOPE {
+            dvt_array *x = random_on_cpu(DVT_SHAPE(4, 6, 24), DVT_F32, -9, 9);
+            check_sort(dvt_swapaxes(x, 0, 2), axis, "transposed");
+            check_sort(dvt_slice(x, 2, 23, -25, -2), axis, "backwards");
+        }
+}
+
+DVT_TEST(card_sort_corners) {
+    static const uint32_t bits[] = {0x7fc00001, 0x80000000, 0, 0xffc00002, 0x80000000, 0x3f800000};
+    dvt_array *x;
+    NEEDS_CARD;
+    x = dvt_from_host(bits, DVT_SHAPE(6), DVT_F32, dvt_gpu(0));
+    CHECK_VALUES(dvt_argsort(x, 0, false), 0, 1, 2, 4, 5, 0, 3);
+    CHECK_VALUES(dvt_argsort(x, 0, true), 0, 0, 3, 5, 1, 2, 4);
+    CHECK_INT(dvt_size(dvt_sort(dvt_zeros(DVT_SHAPE(0, 3), DVT_F32, dvt_gpu(0)), 1, false)), 0);
+    CHECK_ERROR(dvt_sort(x, 1, false), DVT_ERR_AXIS);
+}
