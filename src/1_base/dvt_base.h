@@ -15,6 +15,14 @@
 /* NULL when exhausted, without setting an error; size 0 gives a block that may be freed. */
 DVTI_FN void *dvti_alloc(size_t bytes);
 DVTI_FN void *dvti_alloc_zero(size_t bytes);
+/* memset to 0, for what every operation clears. */
+DVTI_FN void dvti_clear(void *at, size_t bytes);
+/* For small objects of a fixed size, which come and go with every operation: a thread between dvti_small_begin and dvti_small_end keeps some
+   that were freed. Not set to zero; freed with the size that was asked for, by any thread. */
+DVTI_FN void *dvti_small_alloc(size_t bytes);
+DVTI_FN void dvti_small_free(void *block, size_t bytes);
+DVTI_FN void dvti_small_begin(void);
+DVTI_FN void dvti_small_end(void);
 DVTI_FN void dvti_free(void *block);
 /* What dvt_set_allocator has set. */
 DVTI_FN const dvt_allocator *dvti_allocator_now(void);
@@ -103,6 +111,22 @@ DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 /* Starts a thread with all signals blocked; false when the system refuses. */
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, void (*run)(void *), void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
+/* Where threads of the pool run; see dvt_affinity.c. */
+#define DVTI_AFFINITY_CPUS 4096
+typedef struct dvti_affinity_mask {
+    long bytes; /* of a mask; 0: nothing to take back */
+    unsigned long before[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
+    unsigned long without[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
+} dvti_affinity_mask;
+/* A new worker, by its number. */
+DVTI_FN void dvti_affinity_begin(int64_t number);
+/* The processor that this thread runs on, -1 where that is not known. */
+DVTI_FN int dvti_affinity_now(void);
+/* This thread will run elsewhere, where it may, until dvti_affinity_return. */
+DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor);
+DVTI_FN void dvti_affinity_return(dvti_affinity_mask *home);
+/* Another thread may run here first. */
+DVTI_FN void dvti_affinity_yield(void);
 #endif
 /* Calls end->run when this thread ends (once per thread) and, for the main thread, at exit. Where DVTI_TLS_ENDS_EARLY, `end` lies in a block
    that is no thread-local variable. */

@@ -63,6 +63,14 @@
 #define DVTI_UNUSED
 #endif
 
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_NOINLINE __attribute__((__noinline__))
+#elif defined(_MSC_VER)
+#define DVTI_NOINLINE __declspec(noinline)
+#else
+#define DVTI_NOINLINE
+#endif
+
 #if defined(__cplusplus)
 #define DVTI_TLS thread_local
 #elif defined(__GNUC__) || defined(__clang__)
@@ -86,7 +94,8 @@ typedef volatile LONG64 dvti_atomic;
 #define dvti_atomic_store(p, v) ((void)InterlockedExchange64((p), (v)))
 #define dvti_atomic_add(p, v) (InterlockedExchangeAdd64((p), (v)) + (v))
 #define dvti_atomic_swap(p, from, to) (InterlockedCompareExchange64((p), (to), (from)) == (from))
-#define dvti_atomic_unlock(p) ((void)InterlockedExchange64((p), 0))
+#define dvti_atomic_publish(p, v) ((void)InterlockedExchange64((p), (v)))
+#define dvti_atomic_bump(p, v) ((void)(*(p) += (v)))
 #else
 typedef int64_t dvti_atomic;
 #define dvti_atomic_load(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
@@ -94,9 +103,13 @@ typedef int64_t dvti_atomic;
 #define dvti_atomic_add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
 /* Is *p == from? Then it becomes `to`. */
 #define dvti_atomic_swap(p, from, to) __sync_bool_compare_and_swap((p), (from), (to))
-/* *p = 0 for whoever swaps it next: what was done before is seen then. Cheaper than a store that is ordered with everything. */
-#define dvti_atomic_unlock(p) __atomic_store_n((p), 0, __ATOMIC_RELEASE)
+/* *p = v: who reads that sees what was done before. Cheaper than a store that is ordered with everything. */
+#define dvti_atomic_publish(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+/* *p += v where no other thread writes; others may read. */
+#define dvti_atomic_bump(p, v)                                                                     \
+    __atomic_store_n((p), __atomic_load_n((p), __ATOMIC_RELAXED) + (v), __ATOMIC_RELAXED)
 #endif
+#define dvti_atomic_unlock(p) dvti_atomic_publish((p), 0)
 
 /* What lies on a cache line of its own begins with this. */
 #if defined(_MSC_VER) && !defined(__clang__)

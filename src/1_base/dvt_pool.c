@@ -34,7 +34,8 @@ static dvt_status dvti_check_threads(int n) {
 #define DVTI_RANGE_NS 4000 /* the least work that a range has */
 #define DVTI_RANGES 8      /* for each thread: what the last one holds up is small */
 #define DVTI_SPIN_SECONDS                                                                          \
-    30e-6 /* workers look for a job, and callers for the end of one, before they sleep */
+    200e-6 /* workers look for a job, and callers for the end of one: as long as it takes to be woken in a virtual machine */
+#define DVTI_LOSS_SECONDS 30e-6 /* waiting that is no loss */
 #define DVTI_WAKE_NS 50000     /* the work that a wake-up is worth */
 #define DVTI_ALONE_FACTOR 8    /* times what was lost */
 #define DVTI_ALONE_SECONDS 1.0 /* at most: a process may have been stopped */
@@ -53,6 +54,7 @@ typedef struct dvti_pool {
     dvti_atomic caller_sleeps;
     /* What changes rarely. */
     DVTI_LINE_ALIGNED dvti_atomic busy; /* 1: a thread has the pool, and what follows `started` */
+    dvti_atomic caller;                 /* the processor of the last job's caller, -1: not known */
     dvti_atomic threads;                /* 0: not decided yet */
     dvti_atomic alive, sleeping;        /* workers */
     dvti_atomic stop;
@@ -136,32 +138,6 @@ static int64_t dvti_pool_do(dvti_pool *pool, int64_t drawn) {
 }
 
 /* ---- workers ---- */
-/* Threads of a process with several groups of processors (more than 64) begin in one of them. */
-static void dvti_pool_place(int64_t number) {
-#if defined(_WIN32)
-    WORD group, groups = GetActiveProcessorGroupCount();
-    int64_t all = (int64_t)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS), at;
-    if (groups < 2 || all < 1)
-        return;
-    at = (number + 1) % all; /* the caller has the first processor */
-    for (group = 0; group < groups; group++) {
-        DWORD here = GetActiveProcessorCount(group);
-        if (at < (int64_t)here) {
-            GROUP_AFFINITY affinity;
-            memset(&affinity, 0, sizeof affinity);
-            affinity.Group = group;
-            affinity.Mask =
-                here >= 8 * sizeof affinity.Mask ? ~(KAFFINITY)0 : ((KAFFINITY)1 << here) - 1;
-            SetThreadGroupAffinity(GetCurrentThread(), &affinity, NULL);
-            return;
-        }
-        at -= (int64_t)here;
-    }
-#else
-    (void)number;
-#endif
-}
-
 /* Whether there was something to do before the time was over. */
 static bool dvti_pool_look(const dvti_pool *pool) {
     double end = 0, now;
@@ -184,8 +160,11 @@ static bool dvti_pool_look(const dvti_pool *pool) {
 
 static void dvti_pool_worker(void *user) {
     dvti_pool *pool = (dvti_pool *)user;
+    dvti_affinity_mask home;
     dvti_serial_depth = 1;
-    dvti_pool_place(dvti_atomic_add(&pool->started, 1) - 1);
+    dvti_affinity_begin(dvti_atomic_add(&pool->started, 1) - 1);
+    dvti_affinity_leave(&home, (int)dvti_atomic_load(&pool->caller));
+    dvti_affinity_return(&home);
     while (!dvti_atomic_load(&pool->stop)) {
         dvti_word posted = dvti_atomic_load(&pool->posted);
         int64_t drawn = dvti_pool_draw(pool);
@@ -195,9 +174,11 @@ static void dvti_pool_worker(void *user) {
                 dvti_pool_wake(pool, &pool->finished, 1);
         } else if (!dvti_pool_look(pool)) {
             /* Whoever posts after this line sees a sleeper; whoever did before has changed the word. */
+            dvti_affinity_leave(&home, (int)dvti_atomic_load(&pool->caller));
             dvti_atomic_add(&pool->sleeping, 1);
             dvti_pool_sleep(pool, &pool->posted, posted);
             dvti_atomic_add(&pool->sleeping, -1);
+            dvti_affinity_return(&home);
         }
     }
     dvti_atomic_add(&pool->alive, -1);
@@ -255,6 +236,7 @@ static void dvti_pool_stop(dvti_pool *pool) {
 
 static void dvti_pool_start(dvti_pool *pool, int workers) {
     bool started = true;
+    dvti_atomic_store(&pool->caller, dvti_affinity_now());
     pool->retry_at = 0;
     pool->process = dvti_process_id();
     while (started && dvti_atomic_load(&pool->alive) < workers) {
@@ -295,6 +277,7 @@ static int dvti_pool_ready(dvti_pool *pool) {
             ? DVTI_SPIN_SECONDS
             : 0;
     dvti_pool_start(pool, threads - 1);
+    dvti_affinity_yield(); /* a thread that began behind this one can leave for another processor */
     return (int)dvti_atomic_load(&pool->alive) + 1;
 }
 
@@ -363,11 +346,12 @@ static void dvti_pool_run(dvti_pool *pool, double work) {
     dvti_atomic_store(&pool->left, ranges - 1);
     dvti_atomic_add(&pool->posted, 1);
     dvti_pool_rouse(pool, work);
+    dvti_atomic_publish(&pool->caller, dvti_affinity_now());
     own = dvti_pool_do(pool, ranges);
     if (own == ranges)
         return;
     share = (dvti_now() - begin) / (double)own;
-    lost = dvti_pool_await(pool, (dvti_word)(ranges - own)) - 2 * share - DVTI_SPIN_SECONDS;
+    lost = dvti_pool_await(pool, (dvti_word)(ranges - own)) - 2 * share - DVTI_LOSS_SECONDS;
     if (lost > 0)
         pool->alone_until = dvti_now() + DVTI_MIN(DVTI_ALONE_FACTOR * lost, DVTI_ALONE_SECONDS);
 }
@@ -421,6 +405,7 @@ DVTI_FN int dvti_parallel_width(void) {
 #undef DVTI_RANGE_NS
 #undef DVTI_RANGES
 #undef DVTI_SPIN_SECONDS
+#undef DVTI_LOSS_SECONDS
 #undef DVTI_WAKE_NS
 #undef DVTI_ALONE_FACTOR
 #undef DVTI_ALONE_SECONDS

@@ -2,12 +2,13 @@
 #include "2_core/dvt_core.h"
 
 static void dvti_storage_release(dvti_storage *storage) {
-    if (dvti_atomic_add(&storage->references, -1) != 0)
+    if (dvti_atomic_load(&storage->references) != 1 &&
+        dvti_atomic_add(&storage->references, -1) != 0)
         return;
     storage->device->backend->release(storage->device, storage->data, storage->bytes);
     dvti_device_end(storage->device);
-    dvti_atomic_add(&dvti_stats()->storages, -1);
-    dvti_free(storage);
+    dvti_count(DVTI_COUNT_STORAGES, -1);
+    dvti_small_free(storage, sizeof *storage);
 }
 
 /* The device stays in use for as long as the storage lives. */
@@ -16,19 +17,20 @@ static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t
     dvti_storage *storage;
     if (!device)
         return NULL;
-    storage = (dvti_storage *)dvti_alloc_zero(sizeof *storage);
+    storage = (dvti_storage *)dvti_small_alloc(sizeof *storage);
     if (!storage)
         dvti_fail_memory(function, (int64_t)sizeof *storage);
     if (!storage || device->backend->acquire(device, function, bytes, &storage->data) != DVT_OK) {
-        dvti_free(storage);
+        dvti_small_free(storage, sizeof *storage);
         dvti_device_end(device);
         return NULL;
     }
+    storage->version = 0;
     storage->references = 1;
     storage->device = device;
     storage->ctx = ctx;
     storage->bytes = bytes;
-    dvti_atomic_add(&dvti_stats()->storages, 1);
+    dvti_count(DVTI_COUNT_STORAGES, 1);
     return storage;
 }
 
@@ -38,8 +40,8 @@ static void dvti_array_destroy(void *object) {
         dvti_node_release(x->node);
     dvt_release(x->grad);
     dvti_storage_release(x->storage);
-    dvti_atomic_add(&dvti_stats()->arrays, -1);
-    dvti_free(x);
+    dvti_count(DVTI_COUNT_ARRAYS, -1);
+    dvti_small_free(x, sizeof *x);
 }
 
 /* Only owners can ask for the gradient. */
@@ -50,50 +52,79 @@ static void dvti_array_abandon(void *object) {
 }
 
 /* Takes over the caller's reference to storage, also on failure. */
-static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, dvt_shape shape,
+static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, const dvt_shape *shape,
                                 const int64_t *stride, int64_t offset, dvt_dtype dtype) {
-    dvt_array *x = (dvt_array *)dvti_alloc_zero(sizeof *x);
-    bool empty = dvt_shape_size(shape) == 0; /* no positions to share, and any strides */
+    dvt_array *x = (dvt_array *)dvti_small_alloc(sizeof *x);
+    bool shared = false, empty = false;
     int i;
     if (!x || !dvti_object_begin(x, dvti_array_destroy, function)) {
         if (!x)
             dvti_fail_memory(function, (int64_t)sizeof *x);
-        dvti_free(x);
+        dvti_small_free(x, sizeof *x);
         dvti_storage_release(storage);
         return NULL;
     }
     x->object.abandon = dvti_array_abandon;
     x->storage = storage;
-    x->shape = shape;
-    x->dtype = dtype;
     x->offset = offset;
-    for (i = 0; i < shape.ndim; i++) {
-        x->stride[i] = stride[i];
-        if (stride[i] == 0 && shape.dim[i] > 1 && !empty)
-            x->broadcast = true;
+    x->shape.ndim = shape->ndim;
+    for (i = 0; i < DVT_MAX_DIMS; i++) {
+        x->shape.dim[i] = i < shape->ndim ? shape->dim[i] : 0;
+        x->stride[i] = i < shape->ndim ? stride[i] : 0;
     }
-    dvti_atomic_add(&dvti_stats()->arrays, 1);
+    for (i = 0; i < shape->ndim; i++) {
+        shared = shared || (stride[i] == 0 && shape->dim[i] > 1);
+        empty = empty || shape->dim[i] == 0;
+    }
+    x->dtype = dtype;
+    x->broadcast = shared && !empty; /* an empty array has no positions to share, and any strides */
+    x->node = NULL;
+    x->grad = NULL;
+    x->grad_req = DVT_GRAD_WRITE;
+    x->attached = x->grad_fresh = x->grad_sums = false;
+    x->grad_holds = 0;
+    x->site = DVTI_SITE_NONE;
+    x->file = NULL;
+    x->line = 0;
+    dvti_count(DVTI_COUNT_ARRAYS, 1);
     return x;
+}
+
+/* The layout of a shape that nothing is wrong with. */
+static bool dvti_layout_c(const dvt_shape *shape, dvt_dtype dtype, int64_t *stride,
+                          int64_t *bytes) {
+    int64_t step = 1;
+    int i;
+    if (!dvti_dtype_ok(dtype) || shape->ndim < 0 || shape->ndim > DVT_MAX_DIMS)
+        return false;
+    for (i = shape->ndim - 1; i >= 0; i--) {
+        stride[i] = step;
+        if (!dvti_mul(step, shape->dim[i], &step))
+            return false;
+    }
+    return dvti_mul(step, dvt_dtype_size(dtype), bytes);
 }
 
 DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dtype dtype,
                                   dvt_ctx ctx) {
     int64_t bytes, stride[DVT_MAX_DIMS];
     dvti_storage *storage;
-    if (!dvti_nbytes(function, shape, dtype, &bytes))
-        return NULL;
+    if (!dvti_layout_c(&shape, dtype, stride, &bytes)) {
+        if (!dvti_nbytes(function, shape, dtype, &bytes))
+            return NULL;
+        dvti_strides_c(shape, stride); /* empty, with extents that overflow */
+    }
     storage = dvti_storage_new(function, dvti_ctx(ctx), bytes);
     if (!storage)
         return NULL;
-    dvti_strides_c(shape, stride);
-    return dvti_array_on(function, storage, shape, stride, 0, dtype);
+    return dvti_array_on(function, storage, &shape, stride, 0, dtype);
 }
 
 DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
                                  const int64_t *stride, int64_t offset) {
     dvt_array *view;
     dvti_atomic_add(&x->storage->references, 1);
-    view = dvti_array_on(function, x->storage, shape, stride, offset, x->dtype);
+    view = dvti_array_on(function, x->storage, &shape, stride, offset, x->dtype);
     if (view && x->broadcast)
         view->broadcast = true;
     return view;
@@ -101,15 +132,11 @@ DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape s
 
 DVTI_FN dvti_view dvti_view_of(const dvt_array *x) {
     dvti_view view;
-    int i;
-    memset(&view, 0, sizeof view);
     view.data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
     view.dtype = x->dtype;
     view.ndim = x->shape.ndim;
-    for (i = 0; i < x->shape.ndim; i++) {
-        view.dim[i] = x->shape.dim[i];
-        view.stride[i] = x->stride[i];
-    }
+    memcpy(view.dim, x->shape.dim, sizeof view.dim);
+    memcpy(view.stride, x->stride, sizeof view.stride);
     return view;
 }
 
@@ -118,16 +145,17 @@ DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const
     view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
     view->dtype = x->dtype;
     view->ndim = shape->ndim;
-    for (i = 0; i < shape->ndim; i++) {
-        bool repeats = i < lead || (x->shape.dim[i - lead] == 1 && shape->dim[i] != 1);
-        view->dim[i] = shape->dim[i];
+    memcpy(view->dim, shape->dim, sizeof view->dim);
+    for (i = 0; i < lead; i++)
+        view->stride[i] = 0;
+    for (; i < shape->ndim; i++) {
+        bool repeats = x->shape.dim[i - lead] == 1 && shape->dim[i] != 1;
         view->stride[i] = repeats ? 0 : x->stride[i - lead];
     }
 }
 
 DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape) {
     dvti_view view;
-    memset(&view, 0, sizeof view);
     dvti_view_broadcast_into(&view, x, &shape);
     return view;
 }
@@ -224,7 +252,7 @@ DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line) {
     else if (dvti_atomic_load(&x->site) == DVTI_SITE_NONE && dvti_atomic_add(&x->site, 1) == 1) {
         x->file = file;
         x->line = line;
-        dvti_atomic_store(&x->site, DVTI_SITE_KNOWN);
+        dvti_atomic_publish(&x->site, DVTI_SITE_KNOWN);
     }
     return x;
 }

@@ -113,12 +113,13 @@ typedef struct dvti_launch {
     dvti_op op;
     dvti_class compute;
     int n_in, n_out;
-    dvti_view in[DVTI_MAX_IN], out[DVTI_MAX_OUT];
     double f[8];
     int64_t i[8];
     void *workspace; /* at least workspace_bytes, 64-byte aligned */
     int64_t workspace_bytes;
-    const char *name; /* "dvt_add": for errors and traces */
+    const char *name;         /* "dvt_add": for errors and traces */
+    dvti_view in[DVTI_MAX_IN]; /* n_in of them are set, n_out of the others, and of each as many axes as it has */
+    dvti_view out[DVTI_MAX_OUT];
 } dvti_launch;
 
 typedef struct dvti_device dvti_device;
@@ -168,7 +169,7 @@ struct dvti_device {
     dvti_atomic limit; /* bytes; 0: none */
     dvti_atomic used;  /* bytes held now */
     dvti_atomic peak;
-    dvti_atomic users; /* buffers alive, and calls that look at the device now */
+    dvti_atomic users; /* buffers alive, and calls that look at the device now; not of cpu() */
 };
 
 #endif

@@ -113,6 +113,50 @@ DVTI_FN dvti_counters *dvti_stats(void) {
     return &counters;
 }
 
+/* A line for each thread that counts at the moment; the first one is for all that found none free. */
+#define DVTI_TALLIES 64
+typedef struct dvti_tally {
+    DVTI_LINE_ALIGNED dvti_atomic count[DVTI_COUNTS];
+    dvti_atomic taken;
+} dvti_tally;
+
+static dvti_tally dvti_tallies[DVTI_TALLIES];
+static dvti_atomic dvti_kernels_before; /* the last dvt_reset_stats */
+static DVTI_TLS dvti_tally *dvti_my_tally;
+
+static dvti_tally *dvti_tally_take(void) {
+    int i;
+    for (i = 1; i < DVTI_TALLIES && !DVTI_TLS_ENDS_EARLY; i++)
+        if (!dvti_atomic_load(&dvti_tallies[i].taken) &&
+            dvti_atomic_swap(&dvti_tallies[i].taken, 0, 1))
+            return &dvti_tallies[i];
+    return &dvti_tallies[0];
+}
+
+DVTI_FN void dvti_count(dvti_counted what, int64_t n) {
+    if (!dvti_my_tally)
+        dvti_my_tally = dvti_tally_take();
+    if (dvti_my_tally == dvti_tallies)
+        dvti_atomic_add(&dvti_my_tally->count[what], n);
+    else
+        dvti_atomic_bump(&dvti_my_tally->count[what], n);
+}
+
+DVTI_FN void dvti_count_end(void) {
+    if (dvti_my_tally && dvti_my_tally != dvti_tallies)
+        dvti_atomic_unlock(&dvti_my_tally->taken);
+    dvti_my_tally = dvti_tallies; /* for what this thread still does */
+}
+
+DVTI_FN int64_t dvti_counted_all(dvti_counted what) {
+    int64_t sum = 0;
+    int i;
+    for (i = 0; i < DVTI_TALLIES; i++)
+        sum += dvti_atomic_load(&dvti_tallies[i].count[what]);
+    return sum;
+}
+#undef DVTI_TALLIES
+
 DVT_API dvt_stats dvt_get_stats(void) {
     dvti_counters *c = dvti_stats();
     dvt_stats stats;
@@ -122,11 +166,11 @@ DVT_API dvt_stats dvt_get_stats(void) {
     stats.to_host_bytes = dvti_atomic_load(&c->to_host_bytes);
     stats.between_devices_count = dvti_atomic_load(&c->between_count);
     stats.between_devices_bytes = dvti_atomic_load(&c->between_bytes);
-    stats.kernels = dvti_atomic_load(&c->kernels);
+    stats.kernels = dvti_counted_all(DVTI_COUNT_KERNELS) - dvti_atomic_load(&dvti_kernels_before);
     stats.waits = dvti_atomic_load(&c->waits);
     stats.implicit_reads = dvti_atomic_load(&c->implicit_reads);
-    stats.arrays = dvti_atomic_load(&c->arrays);
-    stats.blocks_of_memory = dvti_atomic_load(&c->storages);
+    stats.arrays = dvti_counted_all(DVTI_COUNT_ARRAYS);
+    stats.blocks_of_memory = dvti_counted_all(DVTI_COUNT_STORAGES);
     return stats;
 }
 
@@ -138,7 +182,7 @@ DVT_API void dvt_reset_stats(void) {
     dvti_atomic_store(&c->to_host_bytes, 0);
     dvti_atomic_store(&c->between_count, 0);
     dvti_atomic_store(&c->between_bytes, 0);
-    dvti_atomic_store(&c->kernels, 0);
+    dvti_atomic_store(&dvti_kernels_before, dvti_counted_all(DVTI_COUNT_KERNELS));
     dvti_atomic_store(&c->waits, 0);
     dvti_atomic_store(&c->implicit_reads, 0);
 }
@@ -156,6 +200,7 @@ typedef struct dvti_registry {
 
 static dvti_registry dvti_the_registry;
 static dvti_mutex dvti_registry_lock = DVTI_MUTEX_INIT;
+static dvti_atomic dvti_cpu_ready; /* the registry's cpu, which stays as it is */
 
 /* With the lock held: reads the environment once. */
 static dvti_registry *dvti_registry_ready(void) {
@@ -175,6 +220,7 @@ static dvti_registry *dvti_registry_ready(void) {
         r->virtual_bytes = 0;
     }
     r->ready = true;
+    dvti_atomic_publish(&dvti_cpu_ready, 1);
     return r;
 }
 
@@ -211,12 +257,14 @@ DVT_API const char *dvt_gpu_reason(void) {
     return dvt_num_gpus() ? "" : dvti_cuda_reason();
 }
 
-/* Counted with the lock held that closing takes: a device with users stays open. */
+/* Counted with the lock held that closing takes: a device with users stays open. cpu() is never closed, so nobody counts its users. */
 DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
     dvti_device *device = NULL;
     dvti_registry *r;
     dvt_status status = DVT_OK;
     int n;
+    if (ctx.type == DVT_DEVICE_CPU && ctx.id >= 0 && dvti_atomic_load(&dvti_cpu_ready))
+        return &dvti_the_registry.cpu;
     dvti_mutex_lock(&dvti_registry_lock);
     r = dvti_registry_ready();
     n = ctx.type == DVT_DEVICE_GPU ? dvti_registry_gpus(r) : 0;
@@ -229,7 +277,7 @@ DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
             r->open[ctx.id] = status == DVT_OK;
         }
     }
-    if (device && status == DVT_OK)
+    if (device && device != &r->cpu && status == DVT_OK)
         dvti_atomic_add(&device->users, 1);
     dvti_mutex_unlock(&dvti_registry_lock);
     if (status != DVT_OK)
@@ -259,7 +307,8 @@ DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
 }
 
 DVTI_FN void dvti_device_end(dvti_device *device) {
-    dvti_atomic_add(&device->users, -1);
+    if (device != &dvti_the_registry.cpu)
+        dvti_atomic_add(&device->users, -1);
 }
 
 DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx) {

@@ -1,13 +1,12 @@
 /* The only file that moves elements between contexts, and the one door through which work enters a queue. */
 #include "2_core/dvt_core.h"
 
-DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op) {
-    dvti_launch launch;
-    memset(&launch, 0, sizeof launch);
-    launch.name = name;
-    launch.kernel = kernel;
-    launch.op = op;
-    return launch;
+DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, dvti_kernel kernel,
+                               dvti_op op) {
+    dvti_clear(launch, offsetof(dvti_launch, in));
+    launch->kernel = kernel;
+    launch->op = op;
+    launch->name = name;
 }
 
 static bool dvti_sync_mode(void) {
@@ -45,7 +44,7 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
         return status;
     if (backend->note)
         dvti_launched_on = device;
-    dvti_atomic_add(&dvti_stats()->kernels, 1);
+    dvti_count(DVTI_COUNT_KERNELS, 1);
     return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
 }
 
@@ -77,7 +76,8 @@ DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x) {
 /* ---- copies ---- */
 /* On one device: any dtypes and strides. Class I64 keeps 64-bit integers exact; floats go through the wider of the two. */
 static dvt_status dvti_copy_on_device(const char *function, dvt_array *dst, dvt_array *src) {
-    dvti_launch launch = dvti_launch_begin(function, DVTI_K_ELEMENTWISE, DVTI_OP_copy);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, function, DVTI_K_ELEMENTWISE, DVTI_OP_copy);
     launch.in[0] = dvti_view_of(src);
     launch.out[0] = dvti_view_of(dst);
     launch.n_in = launch.n_out = 1;

@@ -48,11 +48,13 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x);
 /* Bytes of a shape; false with SHAPE set when an extent is negative, ndim is not 0..8, or the size overflows. */
 DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes);
 DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride);
+DVTI_FN bool dvti_has_elements(const dvt_shape *shape);
 /* The product of n extents: 0 when one of them is 0; INT64_MAX when it does not fit, which the extents of an array that has
    elements never do. */
 DVTI_FN int64_t dvti_extents(const int64_t *dim, int n);
 /* The common shape; false with SHAPE set, naming both. */
-DVTI_FN bool dvti_broadcast(const char *function, dvt_shape a, dvt_shape b, dvt_shape *out);
+DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
+                            dvt_shape *out);
 /* -ndim <= *axis < ndim made non-negative; false with AXIS set. */
 DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim);
 
@@ -106,7 +108,7 @@ DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape s
 DVTI_FN dvti_view dvti_view_of(const dvt_array *x);
 /* x repeated to `shape` by strides of 0. x must broadcast to it. */
 DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape);
-/* The same into a view that is all zeros, without copying it. */
+/* The same, written where it is wanted. */
 DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape);
 /* One reference fewer to what recorded an array. Defined in 4_ops/dvt_tape.c, the room that knows nodes. */
 DVTI_FN void dvti_node_release(struct dvti_node *node);
@@ -146,11 +148,12 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch);
 /* The public call that stands there made this thread's latest launches. */
 DVTI_FN void dvti_note_launches(const char *file, int line);
-/* An empty launch: everything 0, with that kernel, op and name. */
 /* dvt_allow_tf32, as it is now. */
 DVTI_FN bool dvti_tf32_allowed(void);
 DVTI_FN bool dvti_winograd_allowed(void);
-DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op);
+/* A launch without arrays: everything 0 but kernel, op and name. The views are not set: whoever counts one sets it, as far as its axes go. */
+DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, dvti_kernel kernel,
+                               dvti_op op);
 /* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between contexts. Does not record. */
 DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src);
 /* Sums over devices (see dvti_backend); at most DVT_MAX_GPUS different ones. */
@@ -167,9 +170,22 @@ DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x);
 typedef struct dvti_counters {
     dvti_atomic to_device_count, to_device_bytes, to_host_count, to_host_bytes, between_count,
         between_bytes;
-    dvti_atomic kernels, waits, implicit_reads, arrays, storages;
+    dvti_atomic waits, implicit_reads;
 } dvti_counters;
 
 DVTI_FN dvti_counters *dvti_stats(void);
+/* What every operation counts, so often that atomic additions would be a tenth of a small one: each thread has numbers of its own. */
+typedef enum dvti_counted {
+    DVTI_COUNT_ARRAYS,
+    DVTI_COUNT_STORAGES,
+    DVTI_COUNT_KERNELS,
+    DVTI_COUNTS
+} dvti_counted;
+
+DVTI_FN void dvti_count(dvti_counted what, int64_t n);
+/* This thread's numbers go to the next thread, which counts on from there. */
+DVTI_FN void dvti_count_end(void);
+/* The sum over all threads. */
+DVTI_FN int64_t dvti_counted_all(dvti_counted what);
 
 #endif

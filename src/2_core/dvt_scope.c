@@ -37,6 +37,8 @@ static void dvti_scopes_end_thread(dvti_thread_end *end) {
     dvti_free(dvti_scopes.items);
     dvti_free(dvti_scopes.marks);
     memset(&dvti_scopes, 0, sizeof dvti_scopes);
+    dvti_small_end();
+    dvti_count_end();
 #if DVTI_TLS_ENDS_EARLY
     dvti_scopes_at = NULL;
     dvti_thread_block_free(end);
@@ -52,6 +54,7 @@ static void dvti_scopes_at_end(void) {
 #endif
     dvti_scopes.end.run = dvti_scopes_end_thread;
     dvti_at_thread_end(&dvti_scopes.end);
+    dvti_small_begin();
 }
 
 static size_t dvti_scope_floor(void) {
@@ -63,6 +66,8 @@ static bool dvti_scope_unmarked(void) {
 }
 
 static bool dvti_scope_room(void) {
+    if (dvti_scopes.count < dvti_scopes.capacity)
+        return true;
     dvti_scopes_at_end();
     return dvti_grow((void **)&dvti_scopes.items, &dvti_scopes.capacity, dvti_scopes.count + 1,
                      sizeof *dvti_scopes.items);
@@ -70,7 +75,7 @@ static bool dvti_scope_room(void) {
 
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *)) {
     dvti_object *header = (dvti_object *)object;
-    dvti_atomic_store(&header->references, 1);
+    header->references = 1; /* nobody else knows it yet */
     header->destroy = destroy;
     header->abandon = NULL;
 }
@@ -141,13 +146,18 @@ DVTI_FN bool dvti_retain_owned(void *object) {
     return true;
 }
 
-/* The last owner of an object that is held has to give something up, and holds it meanwhile. */
+/* The last owner of an object that is held has to give something up, and holds it meanwhile. Who has the only reference needs no
+   atomic step to drop it: nobody else can count one more. */
 DVT_API void dvt_release(void *object) {
     dvti_object *header = (dvti_object *)object;
     int64_t was, now;
     bool last;
     if (!header)
         return;
+    if (dvti_atomic_load(&header->references) == 1) {
+        header->destroy(object);
+        return;
+    }
     do {
         was = dvti_atomic_load(&header->references);
         last = header->abandon && was > DVTI_HOLD && dvti_owners(was) == 1;
@@ -184,10 +194,11 @@ static void dvti_scope_drop(size_t floor) {
 /* Scopes that got no mark are given one as soon as there is memory: they own what is made from then on. */
 DVT_API dvt_scope_guard dvt_scope_begin(void) {
     dvt_scope_guard guard;
-    dvti_scopes_at_end();
     guard.once = 1;
     guard.mark = dvti_scopes.count;
     guard.depth = (int)dvti_scopes.depth++;
+    if (dvti_scopes.depth > dvti_scopes.marks_capacity)
+        dvti_scopes_at_end();
     if (dvti_grow((void **)&dvti_scopes.marks, &dvti_scopes.marks_capacity, dvti_scopes.depth,
                   sizeof *dvti_scopes.marks))
         while (dvti_scope_unmarked())

@@ -31,14 +31,18 @@ DVT_API dvt_axes dvt_axes_make(int n, int a0, int a1, int a2, int a3, int a4, in
     return axes;
 }
 
-DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b) {
+static bool dvti_same_shape(const dvt_shape *a, const dvt_shape *b) {
     int i;
-    if (a.ndim != b.ndim)
+    if (a->ndim != b->ndim)
         return false;
-    for (i = 0; i < a.ndim && i < DVT_MAX_DIMS; i++)
-        if (a.dim[i] != b.dim[i])
+    for (i = 0; i < a->ndim && i < DVT_MAX_DIMS; i++)
+        if (a->dim[i] != b->dim[i])
             return false;
     return true;
+}
+
+DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b) {
+    return dvti_same_shape(&a, &b);
 }
 
 /* An extent of 0 makes the product 0 even where the other extents overflow: the array has no elements. */
@@ -55,6 +59,14 @@ DVT_API int64_t dvt_shape_size(dvt_shape shape) {
         fits = fits && dvti_mul(size, shape.dim[i], &size);
     }
     return empty ? 0 : fits ? size : -1;
+}
+
+DVTI_FN bool dvti_has_elements(const dvt_shape *shape) {
+    int i;
+    for (i = 0; i < shape->ndim; i++)
+        if (shape->dim[i] == 0)
+            return false;
+    return true;
 }
 
 DVTI_FN int64_t dvti_extents(const int64_t *dim, int n) {
@@ -116,19 +128,26 @@ DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride) {
     }
 }
 
-DVTI_FN bool dvti_broadcast(const char *function, dvt_shape a, dvt_shape b, dvt_shape *out) {
-    int ndim = DVTI_MAX(a.ndim, b.ndim), i;
-    dvt_shape result = DVT_SCALAR;
+DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
+                            dvt_shape *out) {
+    int ndim = DVTI_MAX(a->ndim, b->ndim), i;
+    dvt_shape result;
+    if (dvti_same_shape(a, b)) {
+        if (out != a)
+            *out = *a;
+        return true;
+    }
+    memset(&result, 0, sizeof result);
     result.ndim = ndim;
     for (i = 0; i < ndim; i++) {
-        int64_t da = i < ndim - a.ndim ? 1 : a.dim[i - (ndim - a.ndim)];
-        int64_t db = i < ndim - b.ndim ? 1 : b.dim[i - (ndim - b.ndim)];
+        int64_t da = i < ndim - a->ndim ? 1 : a->dim[i - (ndim - a->ndim)];
+        int64_t db = i < ndim - b->ndim ? 1 : b->dim[i - (ndim - b->ndim)];
         if (da != db && da != 1 && db != 1) {
             dvti_fail(DVT_ERR_SHAPE,
                       "%s: shapes %s and %s do not broadcast: extents must be equal or 1, counted "
                       "from the last; "
                       "reshape or slice one of them",
-                      function, dvti_shape_text(a), dvti_shape_text(b));
+                      function, dvti_shape_text(*a), dvti_shape_text(*b));
             return false;
         }
         result.dim[i] = da == 1 ? db : da;

@@ -39,7 +39,8 @@ DVTI_FN bool dvti_check_named(const char *function, dvt_array *const *in, int n,
             return false;
         }
     for (i = 1; i < n; i++)
-        if (!dvt_ctx_equal(in[0]->storage->ctx, in[i]->storage->ctx)) {
+        if (in[0]->storage->ctx.id != in[i]->storage->ctx.id ||
+            in[0]->storage->ctx.type != in[i]->storage->ctx.type) {
             dvti_fail_mixed(function, in, names, i);
             return false;
         }

@@ -35,7 +35,7 @@ DVT_API bool dvt_has_history(const dvt_array *x) {
 
 DVTI_FN dvti_attr dvti_attr_none(void) {
     dvti_attr attr;
-    memset(&attr, 0, sizeof attr);
+    dvti_clear(&attr, sizeof attr);
     return attr;
 }
 

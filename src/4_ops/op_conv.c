@@ -93,9 +93,10 @@ static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const 
 /* Runs and records one of the three; `in` is contiguous and of one dtype. */
 static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *const *in, int n,
                                      dvt_shape shape, const dvti_attr *attr) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_CONV2D, op);
+    dvti_launch launch;
     dvt_array *out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
     int i;
+    dvti_launch_begin(&launch, name, DVTI_K_CONV2D, op);
     if (!out)
         return NULL;
     for (i = 0; i < n; i++)

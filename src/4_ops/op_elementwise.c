@@ -88,19 +88,20 @@ DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into) {
 }
 
 static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int n, int first,
-                                       dvt_shape shape, dvt_dtype dtype, dvt_array *into) {
+                                       const dvt_shape *shape, dvt_dtype dtype,
+                                       dvt_array *into) {
     dvt_array *out = into;
     int k;
     for (k = 0; into && k < n; k++)
         if (dvti_overlaps(in[k], into) && !(in[k] = dvt_copy(in[k])))
             return NULL;
-    if (!out && !(out = dvti_array_new(launch->name, shape, dtype, in[0]->storage->ctx)))
+    if (!out && !(out = dvti_array_new(launch->name, *shape, dtype, in[0]->storage->ctx)))
         return NULL;
     for (k = 0; k < n; k++)
-        dvti_view_broadcast_into(&launch->in[first + k], in[k], &shape);
-    dvti_view_broadcast_into(&launch->out[0], out, &shape);
+        dvti_view_broadcast_into(&launch->in[first + k], in[k], shape);
+    dvti_view_broadcast_into(&launch->out[0], out, shape);
     launch->n_out = 1;
-    if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, launch) != DVT_OK)
+    if (dvti_has_elements(shape) && dvti_run(out->storage->device, launch) != DVT_OK)
         return NULL;
     if (into)
         dvti_written(into);
@@ -109,14 +110,14 @@ static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int 
 
 DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *const *in, int n,
                                     int scalar_at, double scalar, dvt_array *into) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_ELEMENTWISE, op);
+    dvti_launch launch;
     dvti_rule rule = dvti_rule_of(op);
-    dvti_attr attr = dvti_attr_none();
+    dvti_attr attr;
     dvt_array *operand[3], *out = NULL;
     dvt_shape shape;
     dvt_dtype dtype, result;
-    dvt_scope_guard scope;
     int k;
+    dvti_launch_begin(&launch, name, DVTI_K_ELEMENTWISE, op);
     if (!dvti_check(name, in, n))
         return NULL;
     shape = in[0]->shape;
@@ -124,7 +125,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
     for (k = 0; k < n; k++) {
         operand[k] = in[k];
         dtype = dvt_promote(dtype, in[k]->dtype);
-        if (k && !dvti_broadcast(name, shape, in[k]->shape, &shape))
+        if (k && !dvti_broadcast(name, &shape, &in[k]->shape, &shape))
             return NULL;
     }
     if (scalar_at)
@@ -145,18 +146,23 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
     launch.n_in = n + (scalar_at ? 1 : 0);
     launch.f[0] = scalar;
     launch.i[0] = scalar_at;
-    if (scalar_at && launch.compute == DVTI_I64)
-        launch.i[1] = (int64_t)scalar;
-    scope = dvt_scope_begin();
-    out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1 ? 1 : 0, shape, result, into);
+    if (scalar_at) {
+        memset(&launch.in[scalar_at - 1], 0, sizeof launch.in[0]);
+        launch.i[1] = launch.compute == DVTI_I64 ? (int64_t)scalar : 0;
+    }
+    if (into) {
+        dvt_scope_guard scope = dvt_scope_begin(); /* of what must be copied first */
+        out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1, &shape, result, into);
+        dvt_scope_end(&scope);
+        return out;
+    }
+    out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1, &shape, result, NULL);
+    if (!scalar_at)
+        return dvti_finish(out, op, name, in, n, NULL);
+    attr = dvti_attr_none();
     attr.f[0] = scalar;
     attr.i[0] = scalar_at;
-    if (!into) {
-        dvt_keep(out);
-        out = dvti_finish(out, op, name, in, n, &attr);
-    }
-    dvt_scope_end(&scope);
-    return out;
+    return dvti_finish(out, op, name, in, n, &attr);
 }
 
 /* ---- the public functions, one set per row ---- */
@@ -210,30 +216,32 @@ DVTI_BINARY_TABLE(DVTI_ROW)
 /* ---- select ---- */
 DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
     static const char *const names[] = {"condition", "a", "b"};
-    dvti_launch launch = dvti_launch_begin("dvt_where", DVTI_K_ELEMENTWISE, DVTI_OP_where);
+    dvti_launch launch;
     dvt_array *in[3], *operand[3], *out;
     dvt_shape shape;
     dvt_dtype dtype;
+    dvti_launch_begin(&launch, "dvt_where", DVTI_K_ELEMENTWISE, DVTI_OP_where);
     in[0] = condition;
     in[1] = a;
     in[2] = b;
     if (!dvti_check_named("dvt_where", in, 3, names) ||
-        !dvti_broadcast("dvt_where", a->shape, b->shape, &shape) ||
-        !dvti_broadcast("dvt_where", shape, condition->shape, &shape))
+        !dvti_broadcast("dvt_where", &a->shape, &b->shape, &shape) ||
+        !dvti_broadcast("dvt_where", &shape, &condition->shape, &shape))
         return NULL;
     dtype = dvt_promote(a->dtype, b->dtype);
     memcpy(operand, in, sizeof operand);
     launch.compute = dvti_class_of(dtype);
     launch.n_in = 3;
-    out = dvti_elementwise_run(&launch, operand, 3, 0, shape, dtype, NULL);
+    out = dvti_elementwise_run(&launch, operand, 3, 0, &shape, dtype, NULL);
     return dvti_finish(out, DVTI_OP_where, "dvt_where", in, 3, NULL);
 }
 
 static dvt_array *dvti_clip(const char *name, dvt_array *x, double low, double high,
                             dvt_array *into) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_ELEMENTWISE, DVTI_OP_clip);
+    dvti_launch launch;
     dvti_attr attr = dvti_attr_none();
     dvt_array *operand[1], *out;
+    dvti_launch_begin(&launch, name, DVTI_K_ELEMENTWISE, DVTI_OP_clip);
     if (!dvti_check(name, &x, 1))
         return NULL;
     if (!(low <= high)) {
@@ -248,7 +256,7 @@ static dvt_array *dvti_clip(const char *name, dvt_array *x, double low, double h
     launch.n_in = 1;
     launch.f[1] = attr.f[1] = low;
     launch.f[2] = attr.f[2] = high;
-    out = dvti_elementwise_run(&launch, operand, 1, 0, x->shape, x->dtype, into);
+    out = dvti_elementwise_run(&launch, operand, 1, 0, &x->shape, x->dtype, into);
     return into ? out : dvti_finish(out, DVTI_OP_clip, name, &x, 1, &attr);
 }
 

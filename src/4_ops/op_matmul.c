@@ -21,23 +21,20 @@ static dvt_shape dvti_batch_shape(const dvt_array *x) {
     return shape;
 }
 
-/* Rows and columns of x behind the batch axes of the result, exchanged when asked. */
-static dvti_view dvti_factor_view(const dvt_array *x, dvt_shape batch, bool transpose) {
-    dvt_shape shape = batch;
-    dvti_view view;
-    int n = x->shape.ndim, last = batch.ndim + 1;
-    shape.ndim += 2;
-    shape.dim[last - 1] = x->shape.dim[n - 2];
-    shape.dim[last] = x->shape.dim[n - 1];
-    view = dvti_view_broadcast(x, shape);
+/* Rows and columns of x behind the batch axes of the product, exchanged when asked. */
+static void dvti_factor_view(dvti_view *view, const dvt_array *x, dvt_shape product,
+                             bool transpose) {
+    int n = x->shape.ndim, last = product.ndim - 1;
+    product.dim[last - 1] = x->shape.dim[n - 2];
+    product.dim[last] = x->shape.dim[n - 1];
+    dvti_view_broadcast_into(view, x, &product);
     if (transpose) {
-        int64_t dim = view.dim[last], stride = view.stride[last];
-        view.dim[last] = view.dim[last - 1];
-        view.stride[last] = view.stride[last - 1];
-        view.dim[last - 1] = dim;
-        view.stride[last - 1] = stride;
+        int64_t dim = view->dim[last], stride = view->stride[last];
+        view->dim[last] = view->dim[last - 1];
+        view->stride[last] = view->stride[last - 1];
+        view->dim[last - 1] = dim;
+        view->stride[last - 1] = stride;
     }
-    return view;
 }
 
 static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_array *b,
@@ -54,17 +51,18 @@ static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_ar
             return false;
         }
     }
-    return dvti_broadcast(name, x, y, batch);
+    return dvti_broadcast(name, &x, &y, batch);
 }
 
 /* a and b have at least two axes and one dtype, the result's; or dvti_matmul_widens. */
 static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array *b,
                                        bool transpose_a, bool transpose_b, dvt_dtype dtype) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_MATMUL, DVTI_OP_matmul);
+    dvti_launch launch;
     dvti_factor fa = dvti_factor_of(a, transpose_a), fb = dvti_factor_of(b, transpose_b);
     dvti_attr attr = dvti_attr_none();
     dvt_array *out, *in[2];
     dvt_shape batch, shape;
+    dvti_launch_begin(&launch, name, DVTI_K_MATMUL, DVTI_OP_matmul);
     if (!dvti_matmul_batch(name, a, b, &batch))
         return NULL;
     shape = batch;
@@ -73,8 +71,8 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
     out = dvti_array_new(name, shape, dtype, a->storage->ctx);
     if (!out)
         return NULL;
-    launch.in[0] = dvti_factor_view(a, batch, transpose_a);
-    launch.in[1] = dvti_factor_view(b, batch, transpose_b);
+    dvti_factor_view(&launch.in[0], a, shape, transpose_a);
+    dvti_factor_view(&launch.in[1], b, shape, transpose_b);
     launch.n_in = 2;
     launch.out[0] = dvti_view_of(out);
     launch.n_out = 1;

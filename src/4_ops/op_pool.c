@@ -102,9 +102,10 @@ static bool dvti_pool2d_begin(const char *name, dvt_array *x, const dvt_pool2d_p
 /* Contiguous inputs (recorded where that takes a copy), the launch, the tape. */
 static dvt_array *dvti_pool2d_run(const char *name, dvti_op op, dvt_array *const *in, int n,
                                   dvt_shape shape, const dvti_attr *attr) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_POOL2D, op);
+    dvti_launch launch;
     dvt_array *ready[2], *out;
     int i;
+    dvti_launch_begin(&launch, name, DVTI_K_POOL2D, op);
     if (!dvti_check(name, in, n))
         return NULL;
     for (i = 0; i < n; i++) {

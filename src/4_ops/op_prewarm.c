@@ -124,9 +124,10 @@ static bool dvti_warm_random(dvt_ctx ctx) {
 
 /* A step of that many states. All factors are 0: what the memory holds does not matter. */
 static bool dvti_warm_step(const char *name, dvt_ctx ctx, dvti_op op, int states, double f4) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_OPTIMIZER, op);
+    dvti_launch launch;
     dvt_array *array[4];
     int i;
+    dvti_launch_begin(&launch, name, DVTI_K_OPTIMIZER, op);
     for (i = 0; i < states + 2; i++) {
         array[i] = dvti_warm_full(DVT_SHAPE(64), ctx);
         if (!array[i])

@@ -20,8 +20,9 @@ static bool dvti_random_dtype(const char *name, dvt_dtype dtype, bool fits, cons
 
 static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low, double high,
                                dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_uniform);
+    dvti_launch launch;
     double a, b, range;
+    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_uniform);
     if (!dvti_random_dtype(name, dtype, dvt_dtype_is_float(dtype), "a floating dtype"))
         return NULL;
     a = dvti_round_as(dtype, low);
@@ -41,7 +42,8 @@ static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low,
 
 static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean, double deviation,
                               dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_normal);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_normal);
     if (!dvti_random_dtype(name, dtype, dvt_dtype_is_float(dtype), "a floating dtype"))
         return NULL;
     if (!(deviation >= 0) || deviation - deviation != 0 || mean - mean != 0) {
@@ -62,7 +64,8 @@ static int64_t dvti_int_end(dvt_dtype dtype) {
 
 static dvt_array *dvti_randint(const char *name, const dvt_key *key, int64_t low, int64_t high,
                                dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_randint);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_randint);
     if (!dvti_random_dtype(name, dtype, dvt_dtype_is_int(dtype), "an integer dtype"))
         return NULL;
     if (low >= high || low < dvti_int_lowest(dtype) || high > dvti_int_end(dtype)) {
@@ -80,7 +83,8 @@ static dvt_array *dvti_randint(const char *name, const dvt_key *key, int64_t low
 
 static dvt_array *dvti_bernoulli(const char *name, const dvt_key *key, double p, dvt_shape shape,
                                  dvt_dtype dtype, dvt_ctx ctx) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_bernoulli);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_bernoulli);
     if (!(p >= 0 && p <= 1)) {
         dvti_fail(DVT_ERR_RANGE, "%s: p is %g; expected a probability of 0 to 1", name, p);
         return NULL;
@@ -90,7 +94,8 @@ static dvt_array *dvti_bernoulli(const char *name, const dvt_key *key, double p,
 }
 
 static dvt_array *dvti_permutation(const char *name, const dvt_key *key, int64_t n, dvt_ctx ctx) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_permutation);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_permutation);
     if (n < 0) {
         dvti_fail(DVT_ERR_RANGE, "%s: n is %lld; expected 0 or more", name, (long long)n);
         return NULL;

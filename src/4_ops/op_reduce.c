@@ -64,11 +64,12 @@ static dvt_dtype dvti_reduction_dtype(dvti_op op, dvt_dtype dtype) {
 /* mean: NULL, or what op square wants. */
 static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, dvt_array *mean,
                                    unsigned mask, bool keepdims) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_REDUCE, op);
+    dvti_launch launch;
     dvti_attr attr = dvti_attr_none();
     dvt_shape shape = dvti_reduced_shape(x->shape, mask, keepdims);
     int64_t count = dvti_reduction_view(x, mask, &launch.in[0]);
     dvt_array *out;
+    dvti_launch_begin(&launch, name, DVTI_K_REDUCE, op);
     if (count == 0 && dvti_needs_elements(op)) {
         dvti_fail(DVT_ERR_SHAPE,
                   "%s: x is %s and a reduced axis is empty; nothing is the extreme of no elements: "
@@ -202,9 +203,10 @@ static void dvti_axis_last(dvti_view *view, int axis) {
 }
 
 static dvt_array *dvti_softmax(const char *name, dvti_op op, dvt_array *x, int axis) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_SOFTMAX, op);
+    dvti_launch launch;
     dvti_attr attr = dvti_attr_none();
     dvt_array *out;
+    dvti_launch_begin(&launch, name, DVTI_K_SOFTMAX, op);
     if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
         return NULL;
     out = dvti_array_new(name, x->shape, dvti_float_dtype(x->dtype), x->storage->ctx);

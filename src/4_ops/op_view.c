@@ -339,7 +339,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
     dvt_array *out;
     if (!dvti_check("dvt_broadcast_to", &x, 1) ||
         !dvti_nbytes("dvt_broadcast_to", shape, x->dtype, &bytes) ||
-        !dvti_broadcast("dvt_broadcast_to", x->shape, shape, &common))
+        !dvti_broadcast("dvt_broadcast_to", &x->shape, &shape, &common))
         return NULL;
     if (!dvt_shape_equal(common, shape)) {
         dvti_fail(

@@ -126,8 +126,8 @@ static dvti_op dvti_optimizer_op(dvt_optimizer_kind kind) {
 DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimizer *optimizer,
                                           double rate, double decay, double rescale,
                                           int64_t count) {
-    dvti_launch launch =
-        dvti_launch_begin(function, DVTI_K_OPTIMIZER, dvti_optimizer_op(optimizer->kind));
+    dvti_launch launch;
+    dvti_launch_begin(&launch, function, DVTI_K_OPTIMIZER, dvti_optimizer_op(optimizer->kind));
     launch.f[0] = rate;
     launch.f[1] = decay;
     launch.f[2] = rescale;

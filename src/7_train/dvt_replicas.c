@@ -225,7 +225,8 @@ DVTI_FN dvt_status dvti_trainer_check_sums(const char *function, dvt_trainer *t,
 static dvt_status dvti_trainer_add(const char *function, const dvt_trainer *t, int i, int k) {
     dvt_array *sum = dvti_trainer_at(t, i, 0)->gradient;
     dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
-    dvti_launch launch = dvti_launch_begin(function, DVTI_K_ELEMENTWISE, DVTI_OP_add);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, function, DVTI_K_ELEMENTWISE, DVTI_OP_add);
     if (!dvt_size(sum))
         return DVT_OK;
     launch.compute = dvti_class_of(sum->dtype);

@@ -168,12 +168,13 @@ static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char
                                        const char *entry, dvt_dtype dtype, dvti_kall *args,
                                        int n_parts, int64_t longest) {
     dvti_cuda_gpu *gpu = group->gpu[k];
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_COUNT, DVTI_OP_add);
+    dvti_launch launch;
     dvti_cuda_program program;
     dvti_cuda_grid grid = dvti_cuda_grid_for(gpu, longest, 256, 1);
     dvti_cu_result result;
     dvt_status status;
     bool pushed;
+    dvti_launch_begin(&launch, name, DVTI_K_COUNT, DVTI_OP_add);
     result = dvti_cuda_enter(gpu->card, &pushed);
     if (result != DVTI_CU_OK)
         return dvti_cuda_failed(gpu, name, "cuCtxPushCurrent_v2", result);
