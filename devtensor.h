@@ -2192,6 +2192,14 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #define DVTI_UNUSED
 #endif
 
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_NOINLINE __attribute__((__noinline__))
+#elif defined(_MSC_VER)
+#define DVTI_NOINLINE __declspec(noinline)
+#else
+#define DVTI_NOINLINE
+#endif
+
 #if defined(__cplusplus)
 #define DVTI_TLS thread_local
 #elif defined(__GNUC__) || defined(__clang__)
@@ -2215,7 +2223,8 @@ typedef volatile LONG64 dvti_atomic;
 #define dvti_atomic_store(p, v) ((void)InterlockedExchange64((p), (v)))
 #define dvti_atomic_add(p, v) (InterlockedExchangeAdd64((p), (v)) + (v))
 #define dvti_atomic_swap(p, from, to) (InterlockedCompareExchange64((p), (to), (from)) == (from))
-#define dvti_atomic_unlock(p) ((void)InterlockedExchange64((p), 0))
+#define dvti_atomic_publish(p, v) ((void)InterlockedExchange64((p), (v)))
+#define dvti_atomic_bump(p, v) ((void)(*(p) += (v)))
 #else
 typedef int64_t dvti_atomic;
 #define dvti_atomic_load(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
@@ -2223,9 +2232,13 @@ typedef int64_t dvti_atomic;
 #define dvti_atomic_add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
 /* Is *p == from? Then it becomes `to`. */
 #define dvti_atomic_swap(p, from, to) __sync_bool_compare_and_swap((p), (from), (to))
-/* *p = 0 for whoever swaps it next: what was done before is seen then. Cheaper than a store that is ordered with everything. */
-#define dvti_atomic_unlock(p) __atomic_store_n((p), 0, __ATOMIC_RELEASE)
+/* *p = v: who reads that sees what was done before. Cheaper than a store that is ordered with everything. */
+#define dvti_atomic_publish(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+/* *p += v where no other thread writes; others may read. */
+#define dvti_atomic_bump(p, v)                                                                     \
+    __atomic_store_n((p), __atomic_load_n((p), __ATOMIC_RELAXED) + (v), __ATOMIC_RELAXED)
 #endif
+#define dvti_atomic_unlock(p) dvti_atomic_publish((p), 0)
 
 /* What lies on a cache line of its own begins with this. */
 #if defined(_MSC_VER) && !defined(__clang__)
@@ -2342,6 +2355,14 @@ typedef pthread_t dvti_thread;
 /* NULL when exhausted, without setting an error; size 0 gives a block that may be freed. */
 DVTI_FN void *dvti_alloc(size_t bytes);
 DVTI_FN void *dvti_alloc_zero(size_t bytes);
+/* memset to 0, for what every operation clears. */
+DVTI_FN void dvti_clear(void *at, size_t bytes);
+/* For small objects of a fixed size, which come and go with every operation: a thread between dvti_small_begin and dvti_small_end keeps some
+   that were freed. Not set to zero; freed with the size that was asked for, by any thread. */
+DVTI_FN void *dvti_small_alloc(size_t bytes);
+DVTI_FN void dvti_small_free(void *block, size_t bytes);
+DVTI_FN void dvti_small_begin(void);
+DVTI_FN void dvti_small_end(void);
 DVTI_FN void dvti_free(void *block);
 /* What dvt_set_allocator has set. */
 DVTI_FN const dvt_allocator *dvti_allocator_now(void);
@@ -2430,6 +2451,24 @@ DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 /* Starts a thread with all signals blocked; false when the system refuses. */
 DVTI_FN bool dvti_thread_start(dvti_thread *thread, void (*run)(void *), void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
+/* Where threads of the pool run; see dvt_affinity.c. */
+#define DVTI_AFFINITY_CPUS 4096
+
+typedef struct dvti_affinity_mask {
+    long bytes; /* of a mask; 0: nothing to take back */
+    unsigned long before[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
+    unsigned long without[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
+} dvti_affinity_mask;
+
+/* A new worker, by its number. */
+DVTI_FN void dvti_affinity_begin(int64_t number);
+/* The processor that this thread runs on, -1 where that is not known. */
+DVTI_FN int dvti_affinity_now(void);
+/* This thread will run elsewhere, where it may, until dvti_affinity_return. */
+DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor);
+DVTI_FN void dvti_affinity_return(dvti_affinity_mask *home);
+/* Another thread may run here first. */
+DVTI_FN void dvti_affinity_yield(void);
 #endif
 /* Calls end->run when this thread ends (once per thread) and, for the main thread, at exit. Where DVTI_TLS_ENDS_EARLY, `end` lies in a block
    that is no thread-local variable. */
@@ -3233,9 +3272,80 @@ DVTI_FN void *dvti_alloc_zero(size_t bytes) {
     return block;
 }
 
+/* GCC writes out a memset of known length as `rep stos`, which takes ten times as long to begin. */
+DVTI_NOINLINE DVTI_FN void dvti_clear(void *at, size_t bytes) {
+    memset(at, 0, bytes);
+}
+
 DVTI_FN void dvti_free(void *block) {
     if (block)
         dvti_allocator.release(dvti_allocator.user, block);
+}
+
+/* ---- small objects that come and go with every operation: each thread keeps a few of its own ---- */
+#define DVTI_SMALL_STEP 64
+#define DVTI_SMALL_SIZES 8
+#define DVTI_SMALL_MOST 32 /* of each size */
+
+typedef struct dvti_small {
+    struct dvti_small *next;
+} dvti_small;
+
+typedef struct dvti_smalls {
+    bool keeps; /* this thread's end will call dvti_small_end */
+    int count[DVTI_SMALL_SIZES];
+    dvti_small *first[DVTI_SMALL_SIZES];
+} dvti_smalls;
+
+static DVTI_TLS dvti_smalls dvti_my_smalls;
+
+/* An allocator of the program's own sees every request. So does the address sanitizer. */
+static bool dvti_small_kept(size_t bytes) {
+    return bytes <= DVTI_SMALL_STEP * DVTI_SMALL_SIZES && !DVTI_ASAN &&
+           dvti_allocator.alloc == dvti_default_alloc;
+}
+
+DVTI_FN void dvti_small_begin(void) {
+    dvti_my_smalls.keeps = !DVTI_TLS_ENDS_EARLY;
+}
+
+DVTI_FN void dvti_small_end(void) {
+    dvti_smalls *mine = &dvti_my_smalls;
+    int k;
+    mine->keeps = false;
+    for (k = 0; k < DVTI_SMALL_SIZES; k++)
+        while (mine->first[k]) {
+            dvti_small *block = mine->first[k];
+            mine->first[k] = block->next;
+            dvti_default_release(NULL, block);
+        }
+    memset(mine->count, 0, sizeof mine->count);
+}
+
+DVTI_FN void *dvti_small_alloc(size_t bytes) {
+    size_t k = (bytes - 1) / DVTI_SMALL_STEP;
+    if (dvti_small_kept(bytes)) {
+        dvti_smalls *mine = &dvti_my_smalls;
+        dvti_small *block = mine->first[k];
+        if (!block)
+            return dvti_default_alloc(NULL, (k + 1) * DVTI_SMALL_STEP);
+        mine->first[k] = block->next;
+        mine->count[k]--;
+        return block;
+    }
+    return dvti_alloc(bytes);
+}
+
+DVTI_FN void dvti_small_free(void *block, size_t bytes) {
+    size_t k = (bytes - 1) / DVTI_SMALL_STEP;
+    dvti_smalls *mine = &dvti_my_smalls;
+    if (!block || !dvti_small_kept(bytes) || !mine->keeps || mine->count[k] == DVTI_SMALL_MOST) {
+        dvti_free(block);
+        return;
+    }
+    ((dvti_small *)block)->next = mine->first[k];
+    mine->first[k] = (dvti_small *)block;
+    mine->count[k]++;
 }
 
 DVTI_FN bool dvti_grow(void **items, size_t *capacity, size_t need, size_t item_size) {
@@ -3268,9 +3378,17 @@ DVTI_FN char *dvti_strdup(const char *text) {
 }
 
 DVTI_FN bool dvti_mul(int64_t a, int64_t b, int64_t *out) {
+#if defined(__GNUC__) || defined(__clang__)
+    int64_t
+        product; /* without a division, which would be a tenth of what a small operation costs */
+    if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product))
+        return false;
+    *out = product;
+#else
     if (a < 0 || b < 0 || (b && a > INT64_MAX / b))
         return false;
     *out = a * b;
+#endif
     return true;
 }
 
@@ -3280,6 +3398,10 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out) {
     *out = a + b;
     return true;
 }
+
+#undef DVTI_SMALL_STEP
+#undef DVTI_SMALL_SIZES
+#undef DVTI_SMALL_MOST
 /* ==== end src/1_base/dvt_mem.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 17 "src/devtensor_spine.h"
@@ -3370,6 +3492,112 @@ DVTI_FN bool dvti_openmp_busy(void) {
 #ifdef DEVTENSOR_LINES
 #line 18 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/1_base/dvt_affinity.c ==== */
+/* Where the pool's threads run.
+
+   Linux often wakes a thread on the processor of whoever wakes it, above all in virtual machines, whose processors do not look like
+   neighbours. There it stands behind the caller, which computes, until the load is balanced some milliseconds later: longer than most jobs
+   take. So a worker that goes to sleep says beforehand that it will not run where the caller does, and takes that back when it is awake. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/1_base/dvt_affinity.c"
+#endif
+
+#if DVTI_THREADS
+
+#if DVTI_LINUX && defined(SYS_getcpu) && defined(SYS_sched_setaffinity)
+
+DVTI_FN int dvti_affinity_now(void) {
+    unsigned processor = 0;
+    return syscall(SYS_getcpu, &processor, NULL, NULL) == 0 ? (int)processor : -1;
+}
+
+DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor) {
+    const int bits = 8 * (int)sizeof home->before[0];
+    long bytes;
+    int i, left = 0;
+    home->bytes = 0;
+    if (processor < 0 || processor >= DVTI_AFFINITY_CPUS)
+        return;
+    memset(home, 0, sizeof *home);
+    bytes = syscall(SYS_sched_getaffinity, 0, sizeof home->before, home->before);
+    if (bytes <= 0 || !(home->before[processor / bits] >> processor % bits & 1))
+        return;
+    memcpy(home->without, home->before, sizeof home->without);
+    home->without[processor / bits] &= ~(1ul << processor % bits);
+    for (i = 0; i < DVTI_AFFINITY_CPUS / bits; i++)
+        left |= home->without[i] != 0;
+    if (left && syscall(SYS_sched_setaffinity, 0, (size_t)bytes, home->without) == 0)
+        home->bytes = bytes;
+}
+
+/* Unless somebody else has said meanwhile where this thread is to run. */
+DVTI_FN void dvti_affinity_return(dvti_affinity_mask *home) {
+    unsigned long now[sizeof home->without / sizeof home->without[0]];
+    if (!home->bytes)
+        return;
+    memset(now, 0, sizeof now);
+    if (syscall(SYS_sched_getaffinity, 0, sizeof now, now) == home->bytes &&
+        memcmp(now, home->without, sizeof now) == 0)
+        syscall(SYS_sched_setaffinity, 0, (size_t)home->bytes, home->before);
+    home->bytes = 0;
+}
+
+#else
+
+DVTI_FN int dvti_affinity_now(void) {
+    return -1;
+}
+
+DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor) {
+    (void)processor;
+    home->bytes = 0;
+}
+
+DVTI_FN void dvti_affinity_return(dvti_affinity_mask *home) {
+    (void)home;
+}
+
+#endif
+
+DVTI_FN void dvti_affinity_yield(void) {
+#if defined(_WIN32)
+    SwitchToThread();
+#else
+    sched_yield();
+#endif
+}
+
+/* Threads of a process with several groups of processors (more than 64) begin in one of them. */
+DVTI_FN void dvti_affinity_begin(int64_t number) {
+#if defined(_WIN32)
+    WORD group, groups = GetActiveProcessorGroupCount();
+    int64_t all = (int64_t)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS), at;
+    if (groups < 2 || all < 1)
+        return;
+    at = (number + 1) % all; /* the caller has the first processor */
+    for (group = 0; group < groups; group++) {
+        DWORD here = GetActiveProcessorCount(group);
+        if (at < (int64_t)here) {
+            GROUP_AFFINITY affinity;
+            memset(&affinity, 0, sizeof affinity);
+            affinity.Group = group;
+            affinity.Mask =
+                here >= 8 * sizeof affinity.Mask ? ~(KAFFINITY)0 : ((KAFFINITY)1 << here) - 1;
+            SetThreadGroupAffinity(GetCurrentThread(), &affinity, NULL);
+            return;
+        }
+        at -= (int64_t)here;
+    }
+#else
+    (void)number;
+#endif
+}
+
+#endif
+/* ==== end src/1_base/dvt_affinity.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 19 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/1_base/dvt_pool.c ==== */
 /* The pool behind dvti_parallel_for.
 
@@ -3377,8 +3605,8 @@ DVTI_FN bool dvti_openmp_busy(void) {
    that others have drawn: it can finish alone, so a worker that sleeps, or that the system does not run, delays nobody. A thread
    that finds the pool busy does its work alone.
 
-   Workers look for the next job for a while before they sleep, since waking one takes a hundred times as long as a job that is
-   found by looking. By time and not by a count of `pause`, which takes 10 times longer on some processors than on others. And not at
+   Workers look for the next job before they sleep, and callers for the end of one, for as long as waking them would take (50 to 200 us in a
+   virtual machine). By time and not by a count of `pause`, which takes 10 times longer on some processors than on others. And not at
    all where a container pays for processor time, or where there are more threads than processors.
 
    A range that a worker has drawn, and cannot run because another process has its processor, would cost the caller a slice of the
@@ -3406,14 +3634,14 @@ static dvt_status dvti_check_threads(int n) {
 
 #if DVTI_THREADS
 
-#define DVTI_RANGE_NS 4000 /* the least work that a range has */
-#define DVTI_RANGES 8      /* for each thread: what the last one holds up is small */
-#define DVTI_SPIN_SECONDS                                                                          \
-    30e-6 /* workers look for a job, and callers for the end of one, before they sleep */
-#define DVTI_WAKE_NS 50000     /* the work that a wake-up is worth */
-#define DVTI_ALONE_FACTOR 8    /* times what was lost */
-#define DVTI_ALONE_SECONDS 1.0 /* at most: a process may have been stopped */
-#define DVTI_RETRY_SECONDS 1.0 /* after the system refused to start a thread */
+#define DVTI_RANGE_NS 4000       /* the least work that a range has */
+#define DVTI_RANGES 8            /* for each thread: what the last one holds up is small */
+#define DVTI_SPIN_SECONDS 200e-6 /* until a sleep */
+#define DVTI_LOSS_SECONDS 30e-6  /* waiting that is no loss */
+#define DVTI_WAKE_NS 50000       /* the work that a wake-up is worth */
+#define DVTI_ALONE_FACTOR 8      /* times what was lost */
+#define DVTI_ALONE_SECONDS 1.0   /* at most: a process may have been stopped */
+#define DVTI_RETRY_SECONDS 1.0   /* after the system refused to start a thread */
 
 typedef struct dvti_pool {
     /* One cache line: who sees `left` change has the whole job. `left`: ranges that nobody has drawn; the caller has the first
@@ -3428,6 +3656,7 @@ typedef struct dvti_pool {
     dvti_atomic caller_sleeps;
     /* What changes rarely. */
     DVTI_LINE_ALIGNED dvti_atomic busy; /* 1: a thread has the pool, and what follows `started` */
+    dvti_atomic caller;                 /* the processor of the last job's caller, -1: not known */
     dvti_atomic threads;                /* 0: not decided yet */
     dvti_atomic alive, sleeping;        /* workers */
     dvti_atomic stop;
@@ -3511,32 +3740,6 @@ static int64_t dvti_pool_do(dvti_pool *pool, int64_t drawn) {
 }
 
 /* ---- workers ---- */
-/* Threads of a process with several groups of processors (more than 64) begin in one of them. */
-static void dvti_pool_place(int64_t number) {
-#if defined(_WIN32)
-    WORD group, groups = GetActiveProcessorGroupCount();
-    int64_t all = (int64_t)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS), at;
-    if (groups < 2 || all < 1)
-        return;
-    at = (number + 1) % all; /* the caller has the first processor */
-    for (group = 0; group < groups; group++) {
-        DWORD here = GetActiveProcessorCount(group);
-        if (at < (int64_t)here) {
-            GROUP_AFFINITY affinity;
-            memset(&affinity, 0, sizeof affinity);
-            affinity.Group = group;
-            affinity.Mask =
-                here >= 8 * sizeof affinity.Mask ? ~(KAFFINITY)0 : ((KAFFINITY)1 << here) - 1;
-            SetThreadGroupAffinity(GetCurrentThread(), &affinity, NULL);
-            return;
-        }
-        at -= (int64_t)here;
-    }
-#else
-    (void)number;
-#endif
-}
-
 /* Whether there was something to do before the time was over. */
 static bool dvti_pool_look(const dvti_pool *pool) {
     double end = 0, now;
@@ -3559,8 +3762,11 @@ static bool dvti_pool_look(const dvti_pool *pool) {
 
 static void dvti_pool_worker(void *user) {
     dvti_pool *pool = (dvti_pool *)user;
+    dvti_affinity_mask home;
     dvti_serial_depth = 1;
-    dvti_pool_place(dvti_atomic_add(&pool->started, 1) - 1);
+    dvti_affinity_begin(dvti_atomic_add(&pool->started, 1) - 1);
+    dvti_affinity_leave(&home, (int)dvti_atomic_load(&pool->caller));
+    dvti_affinity_return(&home);
     while (!dvti_atomic_load(&pool->stop)) {
         dvti_word posted = dvti_atomic_load(&pool->posted);
         int64_t drawn = dvti_pool_draw(pool);
@@ -3570,9 +3776,11 @@ static void dvti_pool_worker(void *user) {
                 dvti_pool_wake(pool, &pool->finished, 1);
         } else if (!dvti_pool_look(pool)) {
             /* Whoever posts after this line sees a sleeper; whoever did before has changed the word. */
+            dvti_affinity_leave(&home, (int)dvti_atomic_load(&pool->caller));
             dvti_atomic_add(&pool->sleeping, 1);
             dvti_pool_sleep(pool, &pool->posted, posted);
             dvti_atomic_add(&pool->sleeping, -1);
+            dvti_affinity_return(&home);
         }
     }
     dvti_atomic_add(&pool->alive, -1);
@@ -3630,6 +3838,7 @@ static void dvti_pool_stop(dvti_pool *pool) {
 
 static void dvti_pool_start(dvti_pool *pool, int workers) {
     bool started = true;
+    dvti_atomic_store(&pool->caller, dvti_affinity_now());
     pool->retry_at = 0;
     pool->process = dvti_process_id();
     while (started && dvti_atomic_load(&pool->alive) < workers) {
@@ -3670,6 +3879,7 @@ static int dvti_pool_ready(dvti_pool *pool) {
             ? DVTI_SPIN_SECONDS
             : 0;
     dvti_pool_start(pool, threads - 1);
+    dvti_affinity_yield(); /* a thread that began behind this one can leave for another processor */
     return (int)dvti_atomic_load(&pool->alive) + 1;
 }
 
@@ -3738,11 +3948,12 @@ static void dvti_pool_run(dvti_pool *pool, double work) {
     dvti_atomic_store(&pool->left, ranges - 1);
     dvti_atomic_add(&pool->posted, 1);
     dvti_pool_rouse(pool, work);
+    dvti_atomic_publish(&pool->caller, dvti_affinity_now());
     own = dvti_pool_do(pool, ranges);
     if (own == ranges)
         return;
     share = (dvti_now() - begin) / (double)own;
-    lost = dvti_pool_await(pool, (dvti_word)(ranges - own)) - 2 * share - DVTI_SPIN_SECONDS;
+    lost = dvti_pool_await(pool, (dvti_word)(ranges - own)) - 2 * share - DVTI_LOSS_SECONDS;
     if (lost > 0)
         pool->alone_until = dvti_now() + DVTI_MIN(DVTI_ALONE_FACTOR * lost, DVTI_ALONE_SECONDS);
 }
@@ -3796,6 +4007,7 @@ DVTI_FN int dvti_parallel_width(void) {
 #undef DVTI_RANGE_NS
 #undef DVTI_RANGES
 #undef DVTI_SPIN_SECONDS
+#undef DVTI_LOSS_SECONDS
 #undef DVTI_WAKE_NS
 #undef DVTI_ALONE_FACTOR
 #undef DVTI_ALONE_SECONDS
@@ -3824,7 +4036,7 @@ DVTI_FN int dvti_parallel_width(void) {
 #endif
 /* ==== end src/1_base/dvt_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/devtensor_spine.h"
+#line 20 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_private_file.c ==== */
 /* Files that only this user writes and that are loaded as code: directories and files that others could have put there are
@@ -4013,7 +4225,7 @@ DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user)
 #endif
 /* ==== end src/1_base/dvt_private_file.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/devtensor_spine.h"
+#line 21 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_rng.c ==== */
 /* The random generators: Philox 4x32-10, Threefry 2x32-20, MT19937. Plain functions on words; know no arrays. */
@@ -4250,7 +4462,7 @@ DVTI_FN double dvti_erfinv_f64(double x) {
 }
 /* ==== end src/1_base/dvt_rng.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/devtensor_spine.h"
+#line 22 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_status.c ==== */
 /* This thread's first failure, the table of statuses, and the log. Needs no memory, so it works when there is none. */
@@ -4475,7 +4687,7 @@ DVTI_FN void dvti_error_at(const char *file, int line) {
 }
 /* ==== end src/1_base/dvt_status.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/devtensor_spine.h"
+#line 23 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_text.c ==== */
 /* Text for messages and tables, and values from the environment. */
@@ -4594,7 +4806,7 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text) {
 }
 /* ==== end src/1_base/dvt_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/devtensor_spine.h"
+#line 24 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/dvt_thread.c ==== */
 /* Threads: starting and ending; time, the process, dynamic libraries. */
@@ -4811,7 +5023,7 @@ DVTI_FN void dvti_thread_join(dvti_thread thread) {
 #endif
 /* ==== end src/1_base/dvt_thread.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/devtensor_spine.h"
+#line 25 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_array.c ==== */
 /* Storages, arrays and windows on them, and what can be asked of an array. */
@@ -5193,12 +5405,14 @@ typedef struct dvti_launch {
     dvti_op op;
     dvti_class compute;
     int n_in, n_out;
-    dvti_view in[DVTI_MAX_IN], out[DVTI_MAX_OUT];
     double f[8];
     int64_t i[8];
     void *workspace; /* at least workspace_bytes, 64-byte aligned */
     int64_t workspace_bytes;
     const char *name; /* "dvt_add": for errors and traces */
+    dvti_view in
+        [DVTI_MAX_IN]; /* n_in of them are set, n_out of the others, and of each as many axes as it has */
+    dvti_view out[DVTI_MAX_OUT];
 } dvti_launch;
 
 typedef struct dvti_device dvti_device;
@@ -5248,7 +5462,7 @@ struct dvti_device {
     dvti_atomic limit; /* bytes; 0: none */
     dvti_atomic used;  /* bytes held now */
     dvti_atomic peak;
-    dvti_atomic users; /* buffers alive, and calls that look at the device now */
+    dvti_atomic users; /* buffers alive, and calls that look at the device now; not of cpu() */
 };
 
 #endif
@@ -5301,11 +5515,13 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x);
 /* Bytes of a shape; false with SHAPE set when an extent is negative, ndim is not 0..8, or the size overflows. */
 DVTI_FN bool dvti_nbytes(const char *function, dvt_shape shape, dvt_dtype dtype, int64_t *bytes);
 DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride);
+DVTI_FN bool dvti_has_elements(const dvt_shape *shape);
 /* The product of n extents: 0 when one of them is 0; INT64_MAX when it does not fit, which the extents of an array that has
    elements never do. */
 DVTI_FN int64_t dvti_extents(const int64_t *dim, int n);
 /* The common shape; false with SHAPE set, naming both. */
-DVTI_FN bool dvti_broadcast(const char *function, dvt_shape a, dvt_shape b, dvt_shape *out);
+DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
+                            dvt_shape *out);
 /* -ndim <= *axis < ndim made non-negative; false with AXIS set. */
 DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim);
 
@@ -5359,7 +5575,7 @@ DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape s
 DVTI_FN dvti_view dvti_view_of(const dvt_array *x);
 /* x repeated to `shape` by strides of 0. x must broadcast to it. */
 DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape);
-/* The same into a view that is all zeros, without copying it. */
+/* The same, written where it is wanted. */
 DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape);
 /* One reference fewer to what recorded an array. Defined in 4_ops/dvt_tape.c, the room that knows nodes. */
 DVTI_FN void dvti_node_release(struct dvti_node *node);
@@ -5399,11 +5615,12 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch);
 /* The public call that stands there made this thread's latest launches. */
 DVTI_FN void dvti_note_launches(const char *file, int line);
-/* An empty launch: everything 0, with that kernel, op and name. */
 /* dvt_allow_tf32, as it is now. */
 DVTI_FN bool dvti_tf32_allowed(void);
 DVTI_FN bool dvti_winograd_allowed(void);
-DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op);
+/* A launch without arrays: everything 0 but kernel, op and name. The views are not set: whoever counts one sets it, as far as its axes go. */
+DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, dvti_kernel kernel,
+                               dvti_op op);
 /* Elements of src into dst: any dtype, strides, contexts; same shape. The only way between contexts. Does not record. */
 DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_array *src);
 /* Sums over devices (see dvti_backend); at most DVT_MAX_GPUS different ones. */
@@ -5420,10 +5637,24 @@ DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x);
 typedef struct dvti_counters {
     dvti_atomic to_device_count, to_device_bytes, to_host_count, to_host_bytes, between_count,
         between_bytes;
-    dvti_atomic kernels, waits, implicit_reads, arrays, storages;
+    dvti_atomic waits, implicit_reads;
 } dvti_counters;
 
 DVTI_FN dvti_counters *dvti_stats(void);
+
+/* What every operation counts, so often that atomic additions would be a tenth of a small one: each thread has numbers of its own. */
+typedef enum dvti_counted {
+    DVTI_COUNT_ARRAYS,
+    DVTI_COUNT_STORAGES,
+    DVTI_COUNT_KERNELS,
+    DVTI_COUNTS
+} dvti_counted;
+
+DVTI_FN void dvti_count(dvti_counted what, int64_t n);
+/* This thread's numbers go to the next thread, which counts on from there. */
+DVTI_FN void dvti_count_end(void);
+/* The sum over all threads. */
+DVTI_FN int64_t dvti_counted_all(dvti_counted what);
 
 #endif
 /* ==== end src/2_core/dvt_core.h ==== */
@@ -5432,12 +5663,13 @@ DVTI_FN dvti_counters *dvti_stats(void);
 #endif
 
 static void dvti_storage_release(dvti_storage *storage) {
-    if (dvti_atomic_add(&storage->references, -1) != 0)
+    if (dvti_atomic_load(&storage->references) != 1 &&
+        dvti_atomic_add(&storage->references, -1) != 0)
         return;
     storage->device->backend->release(storage->device, storage->data, storage->bytes);
     dvti_device_end(storage->device);
-    dvti_atomic_add(&dvti_stats()->storages, -1);
-    dvti_free(storage);
+    dvti_count(DVTI_COUNT_STORAGES, -1);
+    dvti_small_free(storage, sizeof *storage);
 }
 
 /* The device stays in use for as long as the storage lives. */
@@ -5446,19 +5678,20 @@ static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t
     dvti_storage *storage;
     if (!device)
         return NULL;
-    storage = (dvti_storage *)dvti_alloc_zero(sizeof *storage);
+    storage = (dvti_storage *)dvti_small_alloc(sizeof *storage);
     if (!storage)
         dvti_fail_memory(function, (int64_t)sizeof *storage);
     if (!storage || device->backend->acquire(device, function, bytes, &storage->data) != DVT_OK) {
-        dvti_free(storage);
+        dvti_small_free(storage, sizeof *storage);
         dvti_device_end(device);
         return NULL;
     }
+    storage->version = 0;
     storage->references = 1;
     storage->device = device;
     storage->ctx = ctx;
     storage->bytes = bytes;
-    dvti_atomic_add(&dvti_stats()->storages, 1);
+    dvti_count(DVTI_COUNT_STORAGES, 1);
     return storage;
 }
 
@@ -5468,8 +5701,8 @@ static void dvti_array_destroy(void *object) {
         dvti_node_release(x->node);
     dvt_release(x->grad);
     dvti_storage_release(x->storage);
-    dvti_atomic_add(&dvti_stats()->arrays, -1);
-    dvti_free(x);
+    dvti_count(DVTI_COUNT_ARRAYS, -1);
+    dvti_small_free(x, sizeof *x);
 }
 
 /* Only owners can ask for the gradient. */
@@ -5480,50 +5713,79 @@ static void dvti_array_abandon(void *object) {
 }
 
 /* Takes over the caller's reference to storage, also on failure. */
-static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, dvt_shape shape,
+static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, const dvt_shape *shape,
                                 const int64_t *stride, int64_t offset, dvt_dtype dtype) {
-    dvt_array *x = (dvt_array *)dvti_alloc_zero(sizeof *x);
-    bool empty = dvt_shape_size(shape) == 0; /* no positions to share, and any strides */
+    dvt_array *x = (dvt_array *)dvti_small_alloc(sizeof *x);
+    bool shared = false, empty = false;
     int i;
     if (!x || !dvti_object_begin(x, dvti_array_destroy, function)) {
         if (!x)
             dvti_fail_memory(function, (int64_t)sizeof *x);
-        dvti_free(x);
+        dvti_small_free(x, sizeof *x);
         dvti_storage_release(storage);
         return NULL;
     }
     x->object.abandon = dvti_array_abandon;
     x->storage = storage;
-    x->shape = shape;
-    x->dtype = dtype;
     x->offset = offset;
-    for (i = 0; i < shape.ndim; i++) {
-        x->stride[i] = stride[i];
-        if (stride[i] == 0 && shape.dim[i] > 1 && !empty)
-            x->broadcast = true;
+    x->shape.ndim = shape->ndim;
+    for (i = 0; i < DVT_MAX_DIMS; i++) {
+        x->shape.dim[i] = i < shape->ndim ? shape->dim[i] : 0;
+        x->stride[i] = i < shape->ndim ? stride[i] : 0;
     }
-    dvti_atomic_add(&dvti_stats()->arrays, 1);
+    for (i = 0; i < shape->ndim; i++) {
+        shared = shared || (stride[i] == 0 && shape->dim[i] > 1);
+        empty = empty || shape->dim[i] == 0;
+    }
+    x->dtype = dtype;
+    x->broadcast = shared && !empty; /* an empty array has no positions to share, and any strides */
+    x->node = NULL;
+    x->grad = NULL;
+    x->grad_req = DVT_GRAD_WRITE;
+    x->attached = x->grad_fresh = x->grad_sums = false;
+    x->grad_holds = 0;
+    x->site = DVTI_SITE_NONE;
+    x->file = NULL;
+    x->line = 0;
+    dvti_count(DVTI_COUNT_ARRAYS, 1);
     return x;
+}
+
+/* The layout of a shape that nothing is wrong with. */
+static bool dvti_layout_c(const dvt_shape *shape, dvt_dtype dtype, int64_t *stride,
+                          int64_t *bytes) {
+    int64_t step = 1;
+    int i;
+    if (!dvti_dtype_ok(dtype) || shape->ndim < 0 || shape->ndim > DVT_MAX_DIMS)
+        return false;
+    for (i = shape->ndim - 1; i >= 0; i--) {
+        stride[i] = step;
+        if (!dvti_mul(step, shape->dim[i], &step))
+            return false;
+    }
+    return dvti_mul(step, dvt_dtype_size(dtype), bytes);
 }
 
 DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dtype dtype,
                                   dvt_ctx ctx) {
     int64_t bytes, stride[DVT_MAX_DIMS];
     dvti_storage *storage;
-    if (!dvti_nbytes(function, shape, dtype, &bytes))
-        return NULL;
+    if (!dvti_layout_c(&shape, dtype, stride, &bytes)) {
+        if (!dvti_nbytes(function, shape, dtype, &bytes))
+            return NULL;
+        dvti_strides_c(shape, stride); /* empty, with extents that overflow */
+    }
     storage = dvti_storage_new(function, dvti_ctx(ctx), bytes);
     if (!storage)
         return NULL;
-    dvti_strides_c(shape, stride);
-    return dvti_array_on(function, storage, shape, stride, 0, dtype);
+    return dvti_array_on(function, storage, &shape, stride, 0, dtype);
 }
 
 DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
                                  const int64_t *stride, int64_t offset) {
     dvt_array *view;
     dvti_atomic_add(&x->storage->references, 1);
-    view = dvti_array_on(function, x->storage, shape, stride, offset, x->dtype);
+    view = dvti_array_on(function, x->storage, &shape, stride, offset, x->dtype);
     if (view && x->broadcast)
         view->broadcast = true;
     return view;
@@ -5531,15 +5793,11 @@ DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape s
 
 DVTI_FN dvti_view dvti_view_of(const dvt_array *x) {
     dvti_view view;
-    int i;
-    memset(&view, 0, sizeof view);
     view.data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
     view.dtype = x->dtype;
     view.ndim = x->shape.ndim;
-    for (i = 0; i < x->shape.ndim; i++) {
-        view.dim[i] = x->shape.dim[i];
-        view.stride[i] = x->stride[i];
-    }
+    memcpy(view.dim, x->shape.dim, sizeof view.dim);
+    memcpy(view.stride, x->stride, sizeof view.stride);
     return view;
 }
 
@@ -5548,16 +5806,17 @@ DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const
     view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
     view->dtype = x->dtype;
     view->ndim = shape->ndim;
-    for (i = 0; i < shape->ndim; i++) {
-        bool repeats = i < lead || (x->shape.dim[i - lead] == 1 && shape->dim[i] != 1);
-        view->dim[i] = shape->dim[i];
+    memcpy(view->dim, shape->dim, sizeof view->dim);
+    for (i = 0; i < lead; i++)
+        view->stride[i] = 0;
+    for (; i < shape->ndim; i++) {
+        bool repeats = x->shape.dim[i - lead] == 1 && shape->dim[i] != 1;
         view->stride[i] = repeats ? 0 : x->stride[i - lead];
     }
 }
 
 DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape) {
     dvti_view view;
-    memset(&view, 0, sizeof view);
     dvti_view_broadcast_into(&view, x, &shape);
     return view;
 }
@@ -5654,7 +5913,7 @@ DVT_API dvt_array *dvt_note_site(dvt_array *x, const char *file, int line) {
     else if (dvti_atomic_load(&x->site) == DVTI_SITE_NONE && dvti_atomic_add(&x->site, 1) == 1) {
         x->file = file;
         x->line = line;
-        dvti_atomic_store(&x->site, DVTI_SITE_KNOWN);
+        dvti_atomic_publish(&x->site, DVTI_SITE_KNOWN);
     }
     return x;
 }
@@ -5719,7 +5978,7 @@ DVT_API void *dvt_data(dvt_array *x) {
 }
 /* ==== end src/2_core/dvt_array.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/devtensor_spine.h"
+#line 26 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_context.c ==== */
 /* Contexts: values and names, the default of a thread, the registry of devices, counters. */
@@ -5839,6 +6098,52 @@ DVTI_FN dvti_counters *dvti_stats(void) {
     return &counters;
 }
 
+/* A line for each thread that counts at the moment; the first one is for all that found none free. */
+#define DVTI_TALLIES 64
+
+typedef struct dvti_tally {
+    DVTI_LINE_ALIGNED dvti_atomic count[DVTI_COUNTS];
+    dvti_atomic taken;
+} dvti_tally;
+
+static dvti_tally dvti_tallies[DVTI_TALLIES];
+static dvti_atomic dvti_kernels_before; /* the last dvt_reset_stats */
+static DVTI_TLS dvti_tally *dvti_my_tally;
+
+static dvti_tally *dvti_tally_take(void) {
+    int i;
+    for (i = 1; i < DVTI_TALLIES && !DVTI_TLS_ENDS_EARLY; i++)
+        if (!dvti_atomic_load(&dvti_tallies[i].taken) &&
+            dvti_atomic_swap(&dvti_tallies[i].taken, 0, 1))
+            return &dvti_tallies[i];
+    return &dvti_tallies[0];
+}
+
+DVTI_FN void dvti_count(dvti_counted what, int64_t n) {
+    if (!dvti_my_tally)
+        dvti_my_tally = dvti_tally_take();
+    if (dvti_my_tally == dvti_tallies)
+        dvti_atomic_add(&dvti_my_tally->count[what], n);
+    else
+        dvti_atomic_bump(&dvti_my_tally->count[what], n);
+}
+
+DVTI_FN void dvti_count_end(void) {
+    if (dvti_my_tally && dvti_my_tally != dvti_tallies)
+        dvti_atomic_unlock(&dvti_my_tally->taken);
+    dvti_my_tally = dvti_tallies; /* for what this thread still does */
+}
+
+DVTI_FN int64_t dvti_counted_all(dvti_counted what) {
+    int64_t sum = 0;
+    int i;
+    for (i = 0; i < DVTI_TALLIES; i++)
+        sum += dvti_atomic_load(&dvti_tallies[i].count[what]);
+    return sum;
+}
+
+#undef DVTI_TALLIES
+
 DVT_API dvt_stats dvt_get_stats(void) {
     dvti_counters *c = dvti_stats();
     dvt_stats stats;
@@ -5848,11 +6153,11 @@ DVT_API dvt_stats dvt_get_stats(void) {
     stats.to_host_bytes = dvti_atomic_load(&c->to_host_bytes);
     stats.between_devices_count = dvti_atomic_load(&c->between_count);
     stats.between_devices_bytes = dvti_atomic_load(&c->between_bytes);
-    stats.kernels = dvti_atomic_load(&c->kernels);
+    stats.kernels = dvti_counted_all(DVTI_COUNT_KERNELS) - dvti_atomic_load(&dvti_kernels_before);
     stats.waits = dvti_atomic_load(&c->waits);
     stats.implicit_reads = dvti_atomic_load(&c->implicit_reads);
-    stats.arrays = dvti_atomic_load(&c->arrays);
-    stats.blocks_of_memory = dvti_atomic_load(&c->storages);
+    stats.arrays = dvti_counted_all(DVTI_COUNT_ARRAYS);
+    stats.blocks_of_memory = dvti_counted_all(DVTI_COUNT_STORAGES);
     return stats;
 }
 
@@ -5864,7 +6169,7 @@ DVT_API void dvt_reset_stats(void) {
     dvti_atomic_store(&c->to_host_bytes, 0);
     dvti_atomic_store(&c->between_count, 0);
     dvti_atomic_store(&c->between_bytes, 0);
-    dvti_atomic_store(&c->kernels, 0);
+    dvti_atomic_store(&dvti_kernels_before, dvti_counted_all(DVTI_COUNT_KERNELS));
     dvti_atomic_store(&c->waits, 0);
     dvti_atomic_store(&c->implicit_reads, 0);
 }
@@ -5882,6 +6187,7 @@ typedef struct dvti_registry {
 
 static dvti_registry dvti_the_registry;
 static dvti_mutex dvti_registry_lock = DVTI_MUTEX_INIT;
+static dvti_atomic dvti_cpu_ready; /* the registry's cpu, which stays as it is */
 
 /* With the lock held: reads the environment once. */
 static dvti_registry *dvti_registry_ready(void) {
@@ -5901,6 +6207,7 @@ static dvti_registry *dvti_registry_ready(void) {
         r->virtual_bytes = 0;
     }
     r->ready = true;
+    dvti_atomic_publish(&dvti_cpu_ready, 1);
     return r;
 }
 
@@ -5937,12 +6244,14 @@ DVT_API const char *dvt_gpu_reason(void) {
     return dvt_num_gpus() ? "" : dvti_cuda_reason();
 }
 
-/* Counted with the lock held that closing takes: a device with users stays open. */
+/* Counted with the lock held that closing takes: a device with users stays open. cpu() is never closed, so nobody counts its users. */
 DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
     dvti_device *device = NULL;
     dvti_registry *r;
     dvt_status status = DVT_OK;
     int n;
+    if (ctx.type == DVT_DEVICE_CPU && ctx.id >= 0 && dvti_atomic_load(&dvti_cpu_ready))
+        return &dvti_the_registry.cpu;
     dvti_mutex_lock(&dvti_registry_lock);
     r = dvti_registry_ready();
     n = ctx.type == DVT_DEVICE_GPU ? dvti_registry_gpus(r) : 0;
@@ -5955,7 +6264,7 @@ DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
             r->open[ctx.id] = status == DVT_OK;
         }
     }
-    if (device && status == DVT_OK)
+    if (device && device != &r->cpu && status == DVT_OK)
         dvti_atomic_add(&device->users, 1);
     dvti_mutex_unlock(&dvti_registry_lock);
     if (status != DVT_OK)
@@ -5985,7 +6294,8 @@ DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
 }
 
 DVTI_FN void dvti_device_end(dvti_device *device) {
-    dvti_atomic_add(&device->users, -1);
+    if (device != &dvti_the_registry.cpu)
+        dvti_atomic_add(&device->users, -1);
 }
 
 DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx) {
@@ -6097,7 +6407,7 @@ DVT_API dvt_status dvt_wait_all(void) {
 }
 /* ==== end src/2_core/dvt_context.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/devtensor_spine.h"
+#line 27 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_copy.c ==== */
 /* The only file that moves elements between contexts, and the one door through which work enters a queue. */
@@ -6105,13 +6415,12 @@ DVT_API dvt_status dvt_wait_all(void) {
 #line 2 "src/2_core/dvt_copy.c"
 #endif
 
-DVTI_FN dvti_launch dvti_launch_begin(const char *name, dvti_kernel kernel, dvti_op op) {
-    dvti_launch launch;
-    memset(&launch, 0, sizeof launch);
-    launch.name = name;
-    launch.kernel = kernel;
-    launch.op = op;
-    return launch;
+DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, dvti_kernel kernel,
+                               dvti_op op) {
+    dvti_clear(launch, offsetof(dvti_launch, in));
+    launch->kernel = kernel;
+    launch->op = op;
+    launch->name = name;
 }
 
 static bool dvti_sync_mode(void) {
@@ -6149,7 +6458,7 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
         return status;
     if (backend->note)
         dvti_launched_on = device;
-    dvti_atomic_add(&dvti_stats()->kernels, 1);
+    dvti_count(DVTI_COUNT_KERNELS, 1);
     return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
 }
 
@@ -6181,7 +6490,8 @@ DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x) {
 /* ---- copies ---- */
 /* On one device: any dtypes and strides. Class I64 keeps 64-bit integers exact; floats go through the wider of the two. */
 static dvt_status dvti_copy_on_device(const char *function, dvt_array *dst, dvt_array *src) {
-    dvti_launch launch = dvti_launch_begin(function, DVTI_K_ELEMENTWISE, DVTI_OP_copy);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, function, DVTI_K_ELEMENTWISE, DVTI_OP_copy);
     launch.in[0] = dvti_view_of(src);
     launch.out[0] = dvti_view_of(dst);
     launch.n_in = launch.n_out = 1;
@@ -6384,7 +6694,7 @@ DVT_API double dvt_item_at(dvt_array *x, dvt_shape index) {
 }
 /* ==== end src/2_core/dvt_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/devtensor_spine.h"
+#line 28 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_device_memory.c ==== */
 /* What can be asked and set about a device's memory; the backends keep it. */
@@ -6434,7 +6744,7 @@ DVT_API dvt_status dvt_set_memory_limit(dvt_ctx ctx, int64_t bytes) {
 }
 /* ==== end src/2_core/dvt_device_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/devtensor_spine.h"
+#line 29 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_device_table.c ==== */
 /* What people run nvidia-smi for: the devices, their memory and versions, as data and as a table. */
@@ -6585,7 +6895,7 @@ DVT_API void dvt_print_devices(void) {
 }
 /* ==== end src/2_core/dvt_device_table.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/devtensor_spine.h"
+#line 30 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_dtype.c ==== */
 /* dtypes: names, sizes, promotion, and the two 16-bit floats. */
@@ -6772,7 +7082,7 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
 }
 /* ==== end src/2_core/dvt_dtype.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/devtensor_spine.h"
+#line 31 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_precision.c ==== */
 /* How exact float32 has to be: settings of the process, which operations write into their launches. */
@@ -6812,7 +7122,7 @@ DVT_API bool dvt_allow_winograd(bool allow) {
 }
 /* ==== end src/2_core/dvt_precision.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/devtensor_spine.h"
+#line 32 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_scope.c ==== */
 /* Objects and the scopes that own them: per thread one stack of objects, and marks in it. */
@@ -6856,6 +7166,8 @@ static void dvti_scopes_end_thread(dvti_thread_end *end) {
     dvti_free(dvti_scopes.items);
     dvti_free(dvti_scopes.marks);
     memset(&dvti_scopes, 0, sizeof dvti_scopes);
+    dvti_small_end();
+    dvti_count_end();
 #if DVTI_TLS_ENDS_EARLY
     dvti_scopes_at = NULL;
     dvti_thread_block_free(end);
@@ -6871,6 +7183,7 @@ static void dvti_scopes_at_end(void) {
 #endif
     dvti_scopes.end.run = dvti_scopes_end_thread;
     dvti_at_thread_end(&dvti_scopes.end);
+    dvti_small_begin();
 }
 
 static size_t dvti_scope_floor(void) {
@@ -6882,6 +7195,8 @@ static bool dvti_scope_unmarked(void) {
 }
 
 static bool dvti_scope_room(void) {
+    if (dvti_scopes.count < dvti_scopes.capacity)
+        return true;
     dvti_scopes_at_end();
     return dvti_grow((void **)&dvti_scopes.items, &dvti_scopes.capacity, dvti_scopes.count + 1,
                      sizeof *dvti_scopes.items);
@@ -6889,7 +7204,7 @@ static bool dvti_scope_room(void) {
 
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *)) {
     dvti_object *header = (dvti_object *)object;
-    dvti_atomic_store(&header->references, 1);
+    header->references = 1; /* nobody else knows it yet */
     header->destroy = destroy;
     header->abandon = NULL;
 }
@@ -6960,13 +7275,18 @@ DVTI_FN bool dvti_retain_owned(void *object) {
     return true;
 }
 
-/* The last owner of an object that is held has to give something up, and holds it meanwhile. */
+/* The last owner of an object that is held has to give something up, and holds it meanwhile. Who has the only reference needs no
+   atomic step to drop it: nobody else can count one more. */
 DVT_API void dvt_release(void *object) {
     dvti_object *header = (dvti_object *)object;
     int64_t was, now;
     bool last;
     if (!header)
         return;
+    if (dvti_atomic_load(&header->references) == 1) {
+        header->destroy(object);
+        return;
+    }
     do {
         was = dvti_atomic_load(&header->references);
         last = header->abandon && was > DVTI_HOLD && dvti_owners(was) == 1;
@@ -7003,10 +7323,11 @@ static void dvti_scope_drop(size_t floor) {
 /* Scopes that got no mark are given one as soon as there is memory: they own what is made from then on. */
 DVT_API dvt_scope_guard dvt_scope_begin(void) {
     dvt_scope_guard guard;
-    dvti_scopes_at_end();
     guard.once = 1;
     guard.mark = dvti_scopes.count;
     guard.depth = (int)dvti_scopes.depth++;
+    if (dvti_scopes.depth > dvti_scopes.marks_capacity)
+        dvti_scopes_at_end();
     if (dvti_grow((void **)&dvti_scopes.marks, &dvti_scopes.marks_capacity, dvti_scopes.depth,
                   sizeof *dvti_scopes.marks))
         while (dvti_scope_unmarked())
@@ -7035,7 +7356,7 @@ DVT_API void dvt_release_all(void) {
 #undef dvti_scopes
 /* ==== end src/2_core/dvt_scope.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/devtensor_spine.h"
+#line 33 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/2_core/dvt_shape.c ==== */
 /* Shapes: sizes that cannot overflow, strides, broadcasting, axes. */
@@ -7073,14 +7394,18 @@ DVT_API dvt_axes dvt_axes_make(int n, int a0, int a1, int a2, int a3, int a4, in
     return axes;
 }
 
-DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b) {
+static bool dvti_same_shape(const dvt_shape *a, const dvt_shape *b) {
     int i;
-    if (a.ndim != b.ndim)
+    if (a->ndim != b->ndim)
         return false;
-    for (i = 0; i < a.ndim && i < DVT_MAX_DIMS; i++)
-        if (a.dim[i] != b.dim[i])
+    for (i = 0; i < a->ndim && i < DVT_MAX_DIMS; i++)
+        if (a->dim[i] != b->dim[i])
             return false;
     return true;
+}
+
+DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b) {
+    return dvti_same_shape(&a, &b);
 }
 
 /* An extent of 0 makes the product 0 even where the other extents overflow: the array has no elements. */
@@ -7097,6 +7422,14 @@ DVT_API int64_t dvt_shape_size(dvt_shape shape) {
         fits = fits && dvti_mul(size, shape.dim[i], &size);
     }
     return empty ? 0 : fits ? size : -1;
+}
+
+DVTI_FN bool dvti_has_elements(const dvt_shape *shape) {
+    int i;
+    for (i = 0; i < shape->ndim; i++)
+        if (shape->dim[i] == 0)
+            return false;
+    return true;
 }
 
 DVTI_FN int64_t dvti_extents(const int64_t *dim, int n) {
@@ -7158,19 +7491,26 @@ DVTI_FN void dvti_strides_c(dvt_shape shape, int64_t *stride) {
     }
 }
 
-DVTI_FN bool dvti_broadcast(const char *function, dvt_shape a, dvt_shape b, dvt_shape *out) {
-    int ndim = DVTI_MAX(a.ndim, b.ndim), i;
-    dvt_shape result = DVT_SCALAR;
+DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
+                            dvt_shape *out) {
+    int ndim = DVTI_MAX(a->ndim, b->ndim), i;
+    dvt_shape result;
+    if (dvti_same_shape(a, b)) {
+        if (out != a)
+            *out = *a;
+        return true;
+    }
+    memset(&result, 0, sizeof result);
     result.ndim = ndim;
     for (i = 0; i < ndim; i++) {
-        int64_t da = i < ndim - a.ndim ? 1 : a.dim[i - (ndim - a.ndim)];
-        int64_t db = i < ndim - b.ndim ? 1 : b.dim[i - (ndim - b.ndim)];
+        int64_t da = i < ndim - a->ndim ? 1 : a->dim[i - (ndim - a->ndim)];
+        int64_t db = i < ndim - b->ndim ? 1 : b->dim[i - (ndim - b->ndim)];
         if (da != db && da != 1 && db != 1) {
             dvti_fail(DVT_ERR_SHAPE,
                       "%s: shapes %s and %s do not broadcast: extents must be equal or 1, counted "
                       "from the last; "
                       "reshape or slice one of them",
-                      function, dvti_shape_text(a), dvti_shape_text(b));
+                      function, dvti_shape_text(*a), dvti_shape_text(*b));
             return false;
         }
         result.dim[i] = da == 1 ? db : da;
@@ -7195,7 +7535,7 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
 }
 /* ==== end src/2_core/dvt_shape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/devtensor_spine.h"
+#line 34 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv.c ==== */
 /* Convolutions by the kernels of a tier (cpu_conv.h): the three operations, and who does them. */
@@ -8260,7 +8600,7 @@ DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/cpu_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/devtensor_spine.h"
+#line 35 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_plan.c ==== */
 /* Convolutions by the kernels of a tier: shapes, cuts, and what they need of the workspace. The plan is the same for all tiers, since
@@ -8566,7 +8906,7 @@ DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch) {
 #undef DVTI_CV_SWAP
 /* ==== end src/3_cpu/cpu_conv_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 35 "src/devtensor_spine.h"
+#line 36 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_strip.c ==== */
 /* Strips (cpu_conv.h): their geometry, and how pictures get into them and out of them. */
@@ -8696,7 +9036,7 @@ DVTI_FN dvti_cv_run dvti_cv_run_at(const dvti_cv *p, const dvti_cv_block *block,
 }
 /* ==== end src/3_cpu/cpu_conv_strip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 36 "src/devtensor_spine.h"
+#line 37 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_weights.c ==== */
 /* Weights and bias as the kernels of convolutions want them (cpu_conv.h). */
@@ -8789,7 +9129,7 @@ DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace) {
 }
 /* ==== end src/3_cpu/cpu_conv_weights.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 37 "src/devtensor_spine.h"
+#line 38 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_conv_winograd.c ==== */
 /* Convolutions of 3 x 3 by Winograd's method, F(4 x 4, 3 x 3), where the program has allowed it (dvt_allow_winograd): tiles of 4 x 4
@@ -9015,7 +9355,7 @@ DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area) {
 #undef DVTI_WG_CHUNK
 /* ==== end src/3_cpu/cpu_conv_winograd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 38 "src/devtensor_spine.h"
+#line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_elementwise.c ==== */
 /* Elementwise launches in float32 on the arrays themselves: by runs, along which every operand either stands in one piece or is one element.
@@ -9171,7 +9511,7 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
 #undef DVTI_RUN_LEAST
 /* ==== end src/3_cpu/cpu_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 39 "src/devtensor_spine.h"
+#line 40 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul.c ==== */
 /* Matrix products by the kernels of a tier (dvt_simd_gemm.h): what is packed, how the work is cut, and who does it. Factors stay where
@@ -9626,7 +9966,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_PIECE
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 40 "src/devtensor_spine.h"
+#line 41 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_optimizer.c ==== */
 /* Optimiser steps by a tier's loops, where weights, gradients and state are float32. Centered RMSProp, whose variance is a small difference,
@@ -9688,7 +10028,7 @@ DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *sim
 }
 /* ==== end src/3_cpu/cpu_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_pool.c ==== */
 /* Pooling by a tier's loops: float32 planes, windows of any size whose step along a row is 1 or 2; gradients where windows of 2 x 2 lie side by
@@ -9780,7 +10120,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 }
 /* ==== end src/3_cpu/cpu_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
 /* Reductions of floats of up to 32 bits by a tier's loops. As in ref/ref_reduce.c, chunks of a result are cut by the shape alone and combined
@@ -10145,7 +10485,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_GATHER
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan.c ==== */
 /* Cumulative sums: the passes over chunks, threads, and for float32 the tier's kernel. Lines that lie along memory go through it in blocks
@@ -10327,7 +10667,7 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
 #undef DVTI_SCAN_ROWS
 /* ==== end src/3_cpu/cpu_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
 /* softmax, log_softmax and layer normalisation by a tier's loop, many rows per call. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
@@ -10487,7 +10827,7 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_SOFTMAX_TILE
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
@@ -10786,7 +11126,7 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_TERMS
 /* ==== end src/3_cpu/cpu_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_transpose.c ==== */
 /* Copies across the order of memory: rows that become columns. A strip of 64 columns is done in blocks of 16 x 16, so that four cache lines
@@ -10908,7 +11248,7 @@ DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_TURN_STRIP
 /* ==== end src/3_cpu/cpu_transpose.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_widen.c ==== */
 /* Copies of small whole numbers, and of truth, to float32: a gradient's mask becomes factors this way. In blocks they would pass through
@@ -10958,7 +11298,7 @@ DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd) {
 }
 /* ==== end src/3_cpu/cpu_widen.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -11158,7 +11498,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -11638,7 +11978,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -11771,7 +12111,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -12508,7 +12848,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -12667,7 +13007,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -13117,7 +13457,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -13203,7 +13543,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -14028,7 +14368,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -14245,7 +14585,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -14460,7 +14800,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -14552,7 +14892,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -14908,7 +15248,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -15259,7 +15599,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -15729,7 +16069,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_scan.c ==== */
 /* Cumulative sums by plain loops, for every dtype, and the plan that the tiers' way (cpu_scan.c) follows too. */
@@ -15901,7 +16241,7 @@ DVTI_FN void dvti_scan_carry(const dvti_scan *scan) {
 #undef DVTI_CARRY
 /* ==== end src/3_cpu/ref/ref_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -16015,7 +16355,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
@@ -16094,7 +16434,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -16245,7 +16585,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -20268,7 +20608,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -24290,7 +24630,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -28482,7 +28822,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -28496,7 +28836,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -28565,7 +28905,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -29308,7 +29648,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -29527,7 +29867,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -29673,7 +30013,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -29738,7 +30078,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -30112,12 +30452,13 @@ static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char
                                        const char *entry, dvt_dtype dtype, dvti_kall *args,
                                        int n_parts, int64_t longest) {
     dvti_cuda_gpu *gpu = group->gpu[k];
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_COUNT, DVTI_OP_add);
+    dvti_launch launch;
     dvti_cuda_program program;
     dvti_cuda_grid grid = dvti_cuda_grid_for(gpu, longest, 256, 1);
     dvti_cu_result result;
     dvt_status status;
     bool pushed;
+    dvti_launch_begin(&launch, name, DVTI_K_COUNT, DVTI_OP_add);
     result = dvti_cuda_enter(gpu->card, &pushed);
     if (result != DVTI_CU_OK)
         return dvti_cuda_failed(gpu, name, "cuCtxPushCurrent_v2", result);
@@ -30218,7 +30559,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -30381,7 +30722,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -30572,7 +30913,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -30607,7 +30948,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -30818,7 +31159,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -31094,7 +31435,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -31315,7 +31656,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -31534,7 +31875,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -31615,7 +31956,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -31929,7 +32270,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
@@ -35709,7 +36050,7 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "\n",
-"#define RESIDENT (WIDE || (sizeof(dvti_element) == 1 && __CUDA_ARCH__ >= 1200) ? 2 : 0)\n",
+"#define RESIDENT (WIDE || (sizeof(dvti_element) == 1 && __CUDA_ARCH__ >= 900) ? 2 : 0)\n",
 "\n",
 "#if !COLUMNS\n",
 "\n",
@@ -37206,7 +37547,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -37337,7 +37678,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -37570,7 +37911,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -37653,7 +37994,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -37726,7 +38067,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -37797,7 +38138,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -38120,7 +38461,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -38155,7 +38496,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -38529,7 +38870,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -38564,7 +38905,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -38737,7 +39078,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -39079,7 +39420,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -39133,7 +39474,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -39193,7 +39534,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
 /* Sorting of rows: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
@@ -39271,7 +39612,7 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 #undef DVTI_CUDA_ORDER_PLACES
 /* ==== end src/3_cuda/launch/cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -39411,7 +39752,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -39585,7 +39926,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -39761,7 +40102,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: DVTI_K_SCAN (kernels/scan.cu). */
@@ -39827,7 +40168,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -39942,7 +40283,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -40002,7 +40343,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -40189,7 +40530,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -40289,7 +40630,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -40302,7 +40643,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -40476,7 +40817,8 @@ DVTI_FN bool dvti_check_named(const char *function, dvt_array *const *in, int n,
             return false;
         }
     for (i = 1; i < n; i++)
-        if (!dvt_ctx_equal(in[0]->storage->ctx, in[i]->storage->ctx)) {
+        if (in[0]->storage->ctx.id != in[i]->storage->ctx.id ||
+            in[0]->storage->ctx.type != in[i]->storage->ctx.type) {
             dvti_fail_mixed(function, in, names, i);
             return false;
         }
@@ -40552,7 +40894,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -40702,7 +41044,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -40992,7 +41334,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -41034,7 +41376,7 @@ DVT_API bool dvt_has_history(const dvt_array *x) {
 
 DVTI_FN dvti_attr dvti_attr_none(void) {
     dvti_attr attr;
-    memset(&attr, 0, sizeof attr);
+    dvti_clear(&attr, sizeof attr);
     return attr;
 }
 
@@ -41157,7 +41499,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -41257,9 +41599,10 @@ static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const 
 /* Runs and records one of the three; `in` is contiguous and of one dtype. */
 static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *const *in, int n,
                                      dvt_shape shape, const dvti_attr *attr) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_CONV2D, op);
+    dvti_launch launch;
     dvt_array *out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
     int i;
+    dvti_launch_begin(&launch, name, DVTI_K_CONV2D, op);
     if (!out)
         return NULL;
     for (i = 0; i < n; i++)
@@ -41394,7 +41737,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -41491,7 +41834,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -41518,7 +41861,8 @@ static int64_t dvti_whole(double value, dvt_dtype dtype) {
 }
 
 static bool dvti_fill_with(const char *name, dvt_array *x, double value) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_FILL, DVTI_OP_fill);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, name, DVTI_K_FILL, DVTI_OP_fill);
     launch.out[0] = dvti_view_of(x);
     launch.n_out = 1;
     launch.f[0] = value;
@@ -41576,7 +41920,8 @@ DVT_API dvt_array *dvt_fill(dvt_array *x, double value) {
 
 DVT_API dvt_array *dvt_eye(int64_t rows, int64_t columns, int64_t k, dvt_dtype dtype, dvt_ctx ctx) {
     dvt_array *x = dvti_array_new("dvt_eye", DVT_SHAPE(rows, columns), dtype, ctx);
-    dvti_launch launch = dvti_launch_begin("dvt_eye", DVTI_K_EYE, DVTI_OP_eye);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, "dvt_eye", DVTI_K_EYE, DVTI_OP_eye);
     if (!x)
         return NULL;
     launch.out[0] = dvti_view_of(x);
@@ -41596,7 +41941,8 @@ static dvt_array *dvti_spaced(const char *name, double start, double step, const
     dvt_dtype made = dvt_dtype_is_float(dtype) || whole ? dtype : DVT_F64;
     dvt_scope_guard scope;
     dvt_array *x;
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_ARANGE, DVTI_OP_arange);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, name, DVTI_K_ARANGE, DVTI_OP_arange);
     if (!dvti_dtype_ok(dtype) || dtype == DVT_BOOL) {
         dvti_fail(DVT_ERR_DTYPE, "%s: got dtype %s; expected a float or integer dtype", name,
                   dvt_dtype_name(dtype));
@@ -41694,7 +42040,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -41789,19 +42135,19 @@ DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into) {
 }
 
 static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int n, int first,
-                                       dvt_shape shape, dvt_dtype dtype, dvt_array *into) {
+                                       const dvt_shape *shape, dvt_dtype dtype, dvt_array *into) {
     dvt_array *out = into;
     int k;
     for (k = 0; into && k < n; k++)
         if (dvti_overlaps(in[k], into) && !(in[k] = dvt_copy(in[k])))
             return NULL;
-    if (!out && !(out = dvti_array_new(launch->name, shape, dtype, in[0]->storage->ctx)))
+    if (!out && !(out = dvti_array_new(launch->name, *shape, dtype, in[0]->storage->ctx)))
         return NULL;
     for (k = 0; k < n; k++)
-        dvti_view_broadcast_into(&launch->in[first + k], in[k], &shape);
-    dvti_view_broadcast_into(&launch->out[0], out, &shape);
+        dvti_view_broadcast_into(&launch->in[first + k], in[k], shape);
+    dvti_view_broadcast_into(&launch->out[0], out, shape);
     launch->n_out = 1;
-    if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, launch) != DVT_OK)
+    if (dvti_has_elements(shape) && dvti_run(out->storage->device, launch) != DVT_OK)
         return NULL;
     if (into)
         dvti_written(into);
@@ -41810,14 +42156,14 @@ static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int 
 
 DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *const *in, int n,
                                     int scalar_at, double scalar, dvt_array *into) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_ELEMENTWISE, op);
+    dvti_launch launch;
     dvti_rule rule = dvti_rule_of(op);
-    dvti_attr attr = dvti_attr_none();
+    dvti_attr attr;
     dvt_array *operand[3], *out = NULL;
     dvt_shape shape;
     dvt_dtype dtype, result;
-    dvt_scope_guard scope;
     int k;
+    dvti_launch_begin(&launch, name, DVTI_K_ELEMENTWISE, op);
     if (!dvti_check(name, in, n))
         return NULL;
     shape = in[0]->shape;
@@ -41825,7 +42171,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
     for (k = 0; k < n; k++) {
         operand[k] = in[k];
         dtype = dvt_promote(dtype, in[k]->dtype);
-        if (k && !dvti_broadcast(name, shape, in[k]->shape, &shape))
+        if (k && !dvti_broadcast(name, &shape, &in[k]->shape, &shape))
             return NULL;
     }
     if (scalar_at)
@@ -41846,18 +42192,23 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
     launch.n_in = n + (scalar_at ? 1 : 0);
     launch.f[0] = scalar;
     launch.i[0] = scalar_at;
-    if (scalar_at && launch.compute == DVTI_I64)
-        launch.i[1] = (int64_t)scalar;
-    scope = dvt_scope_begin();
-    out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1 ? 1 : 0, shape, result, into);
+    if (scalar_at) {
+        memset(&launch.in[scalar_at - 1], 0, sizeof launch.in[0]);
+        launch.i[1] = launch.compute == DVTI_I64 ? (int64_t)scalar : 0;
+    }
+    if (into) {
+        dvt_scope_guard scope = dvt_scope_begin(); /* of what must be copied first */
+        out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1, &shape, result, into);
+        dvt_scope_end(&scope);
+        return out;
+    }
+    out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1, &shape, result, NULL);
+    if (!scalar_at)
+        return dvti_finish(out, op, name, in, n, NULL);
+    attr = dvti_attr_none();
     attr.f[0] = scalar;
     attr.i[0] = scalar_at;
-    if (!into) {
-        dvt_keep(out);
-        out = dvti_finish(out, op, name, in, n, &attr);
-    }
-    dvt_scope_end(&scope);
-    return out;
+    return dvti_finish(out, op, name, in, n, &attr);
 }
 
 /* ---- the public functions, one set per row ---- */
@@ -41911,30 +42262,32 @@ DVTI_BINARY_TABLE(DVTI_ROW)
 /* ---- select ---- */
 DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b) {
     static const char *const names[] = {"condition", "a", "b"};
-    dvti_launch launch = dvti_launch_begin("dvt_where", DVTI_K_ELEMENTWISE, DVTI_OP_where);
+    dvti_launch launch;
     dvt_array *in[3], *operand[3], *out;
     dvt_shape shape;
     dvt_dtype dtype;
+    dvti_launch_begin(&launch, "dvt_where", DVTI_K_ELEMENTWISE, DVTI_OP_where);
     in[0] = condition;
     in[1] = a;
     in[2] = b;
     if (!dvti_check_named("dvt_where", in, 3, names) ||
-        !dvti_broadcast("dvt_where", a->shape, b->shape, &shape) ||
-        !dvti_broadcast("dvt_where", shape, condition->shape, &shape))
+        !dvti_broadcast("dvt_where", &a->shape, &b->shape, &shape) ||
+        !dvti_broadcast("dvt_where", &shape, &condition->shape, &shape))
         return NULL;
     dtype = dvt_promote(a->dtype, b->dtype);
     memcpy(operand, in, sizeof operand);
     launch.compute = dvti_class_of(dtype);
     launch.n_in = 3;
-    out = dvti_elementwise_run(&launch, operand, 3, 0, shape, dtype, NULL);
+    out = dvti_elementwise_run(&launch, operand, 3, 0, &shape, dtype, NULL);
     return dvti_finish(out, DVTI_OP_where, "dvt_where", in, 3, NULL);
 }
 
 static dvt_array *dvti_clip(const char *name, dvt_array *x, double low, double high,
                             dvt_array *into) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_ELEMENTWISE, DVTI_OP_clip);
+    dvti_launch launch;
     dvti_attr attr = dvti_attr_none();
     dvt_array *operand[1], *out;
+    dvti_launch_begin(&launch, name, DVTI_K_ELEMENTWISE, DVTI_OP_clip);
     if (!dvti_check(name, &x, 1))
         return NULL;
     if (!(low <= high)) {
@@ -41949,7 +42302,7 @@ static dvt_array *dvti_clip(const char *name, dvt_array *x, double low, double h
     launch.n_in = 1;
     launch.f[1] = attr.f[1] = low;
     launch.f[2] = attr.f[2] = high;
-    out = dvti_elementwise_run(&launch, operand, 1, 0, x->shape, x->dtype, into);
+    out = dvti_elementwise_run(&launch, operand, 1, 0, &x->shape, x->dtype, into);
     return into ? out : dvti_finish(out, DVTI_OP_clip, name, &x, 1, &attr);
 }
 
@@ -41962,7 +42315,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -42013,8 +42366,9 @@ static dvt_array *dvti_concat(const char *name, dvt_array *const *arrays, int n,
     if (!out)
         return NULL;
     for (k = 0; k < n; k++) {
-        dvti_launch launch = dvti_launch_begin(name, DVTI_K_ELEMENTWISE, DVTI_OP_copy);
+        dvti_launch launch;
         int64_t extent = arrays[k]->shape.dim[axis];
+        dvti_launch_begin(&launch, name, DVTI_K_ELEMENTWISE, DVTI_OP_copy);
         launch.in[0] = dvti_view_of(arrays[k]);
         launch.out[0] = dvti_view_of(out);
         launch.out[0].dim[axis] = extent;
@@ -42192,8 +42546,9 @@ static bool dvti_replace_axis(const char *name, const dvt_array *x, int axis, in
 /* Launches take or take_add; x is contiguous. */
 static bool dvti_take_run(const char *name, dvti_op op, dvt_array *x, dvt_array *index,
                           dvt_array *out, int axis) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_TAKE, op);
+    dvti_launch launch;
     int many = index->shape.ndim;
+    dvti_launch_begin(&launch, name, DVTI_K_TAKE, op);
     launch.in[0] = dvti_around_axis(x, axis, op == DVTI_OP_take ? 1 : many);
     launch.out[0] = dvti_around_axis(out, axis, op == DVTI_OP_take ? many : 1);
     launch.in[1] = dvti_view_of(index);
@@ -42271,15 +42626,16 @@ static bool dvti_along_shape(const char *name, const dvt_array *x, const dvt_arr
         return false;
     }
     a.dim[axis] = b.dim[axis] = extent;
-    return dvti_broadcast(name, a, b, shape);
+    return dvti_broadcast(name, &a, &b, shape);
 }
 
 static dvt_array *dvti_take_along(const char *name, dvti_op op, dvt_array *x, dvt_array *index,
                                   int axis, dvt_shape shape, int64_t extent) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_TAKE_ALONG, op);
+    dvti_launch launch;
     dvti_attr attr = dvti_attr_none();
     dvt_array *in[2], *out;
     dvt_shape positions = shape, source = shape;
+    dvti_launch_begin(&launch, name, DVTI_K_TAKE_ALONG, op);
     out = dvti_array_new(name, shape, x->dtype, x->storage->ctx);
     if (!out || (op == DVTI_OP_take_along && dvti_index_empty(name, x, out, axis)))
         return NULL;
@@ -42377,10 +42733,11 @@ DVT_API dvt_array *dvt_pick(dvt_array *x, dvt_array *indices, int axis, bool kee
 
 /* ---- one_hot ---- */
 DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtype) {
-    dvti_launch launch = dvti_launch_begin("dvt_one_hot", DVTI_K_ONE_HOT, DVTI_OP_one_hot);
+    dvti_launch launch;
     dvt_array *index, *out = NULL;
     dvt_scope_guard scope;
     dvt_shape shape;
+    dvti_launch_begin(&launch, "dvt_one_hot", DVTI_K_ONE_HOT, DVTI_OP_one_hot);
     if (!dvti_check("dvt_one_hot", &indices, 1))
         return NULL;
     if (depth < 0 || indices->shape.ndim == DVT_MAX_DIMS) {
@@ -42409,7 +42766,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -42576,10 +42933,12 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 /* In one launch, with the bits of the operations that it stands for. */
 static dvt_array *dvti_layer_norm_at_once(dvt_array *x, dvt_array *gamma, dvt_array *beta,
                                           double epsilon) {
-    dvti_launch launch = dvti_launch_begin("dvt_layer_norm", DVTI_K_SOFTMAX, DVTI_OP_rsqrt);
+    dvti_launch launch;
     dvt_array *out = dvti_array_new("dvt_layer_norm", x->shape, DVT_F32, x->storage->ctx);
     if (!out)
         return NULL;
+    dvti_launch_begin(&launch, "dvt_layer_norm", DVTI_K_SOFTMAX, DVTI_OP_rsqrt);
+    dvti_clear(&launch.in[1], 2 * sizeof launch.in[1]); /* NULL: none */
     launch.compute = DVTI_F32;
     launch.n_in = 3;
     launch.n_out = 1;
@@ -42643,7 +43002,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -42671,23 +43030,20 @@ static dvt_shape dvti_batch_shape(const dvt_array *x) {
     return shape;
 }
 
-/* Rows and columns of x behind the batch axes of the result, exchanged when asked. */
-static dvti_view dvti_factor_view(const dvt_array *x, dvt_shape batch, bool transpose) {
-    dvt_shape shape = batch;
-    dvti_view view;
-    int n = x->shape.ndim, last = batch.ndim + 1;
-    shape.ndim += 2;
-    shape.dim[last - 1] = x->shape.dim[n - 2];
-    shape.dim[last] = x->shape.dim[n - 1];
-    view = dvti_view_broadcast(x, shape);
+/* Rows and columns of x behind the batch axes of the product, exchanged when asked. */
+static void dvti_factor_view(dvti_view *view, const dvt_array *x, dvt_shape product,
+                             bool transpose) {
+    int n = x->shape.ndim, last = product.ndim - 1;
+    product.dim[last - 1] = x->shape.dim[n - 2];
+    product.dim[last] = x->shape.dim[n - 1];
+    dvti_view_broadcast_into(view, x, &product);
     if (transpose) {
-        int64_t dim = view.dim[last], stride = view.stride[last];
-        view.dim[last] = view.dim[last - 1];
-        view.stride[last] = view.stride[last - 1];
-        view.dim[last - 1] = dim;
-        view.stride[last - 1] = stride;
+        int64_t dim = view->dim[last], stride = view->stride[last];
+        view->dim[last] = view->dim[last - 1];
+        view->stride[last] = view->stride[last - 1];
+        view->dim[last - 1] = dim;
+        view->stride[last - 1] = stride;
     }
-    return view;
 }
 
 static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_array *b,
@@ -42704,17 +43060,18 @@ static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_ar
             return false;
         }
     }
-    return dvti_broadcast(name, x, y, batch);
+    return dvti_broadcast(name, &x, &y, batch);
 }
 
 /* a and b have at least two axes and one dtype, the result's; or dvti_matmul_widens. */
 static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array *b,
                                        bool transpose_a, bool transpose_b, dvt_dtype dtype) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_MATMUL, DVTI_OP_matmul);
+    dvti_launch launch;
     dvti_factor fa = dvti_factor_of(a, transpose_a), fb = dvti_factor_of(b, transpose_b);
     dvti_attr attr = dvti_attr_none();
     dvt_array *out, *in[2];
     dvt_shape batch, shape;
+    dvti_launch_begin(&launch, name, DVTI_K_MATMUL, DVTI_OP_matmul);
     if (!dvti_matmul_batch(name, a, b, &batch))
         return NULL;
     shape = batch;
@@ -42723,8 +43080,8 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
     out = dvti_array_new(name, shape, dtype, a->storage->ctx);
     if (!out)
         return NULL;
-    launch.in[0] = dvti_factor_view(a, batch, transpose_a);
-    launch.in[1] = dvti_factor_view(b, batch, transpose_b);
+    dvti_factor_view(&launch.in[0], a, shape, transpose_a);
+    dvti_factor_view(&launch.in[1], b, shape, transpose_b);
     launch.n_in = 2;
     launch.out[0] = dvti_view_of(out);
     launch.n_out = 1;
@@ -42892,7 +43249,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -43001,9 +43358,10 @@ static bool dvti_pool2d_begin(const char *name, dvt_array *x, const dvt_pool2d_p
 /* Contiguous inputs (recorded where that takes a copy), the launch, the tape. */
 static dvt_array *dvti_pool2d_run(const char *name, dvti_op op, dvt_array *const *in, int n,
                                   dvt_shape shape, const dvti_attr *attr) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_POOL2D, op);
+    dvti_launch launch;
     dvt_array *ready[2], *out;
     int i;
+    dvti_launch_begin(&launch, name, DVTI_K_POOL2D, op);
     if (!dvti_check(name, in, n))
         return NULL;
     for (i = 0; i < n; i++) {
@@ -43099,7 +43457,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -43230,9 +43588,10 @@ static bool dvti_warm_random(dvt_ctx ctx) {
 
 /* A step of that many states. All factors are 0: what the memory holds does not matter. */
 static bool dvti_warm_step(const char *name, dvt_ctx ctx, dvti_op op, int states, double f4) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_OPTIMIZER, op);
+    dvti_launch launch;
     dvt_array *array[4];
     int i;
+    dvti_launch_begin(&launch, name, DVTI_K_OPTIMIZER, op);
     for (i = 0; i < states + 2; i++) {
         array[i] = dvti_warm_full(DVT_SHAPE(64), ctx);
         if (!array[i])
@@ -43279,7 +43638,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -43306,8 +43665,9 @@ static bool dvti_random_dtype(const char *name, dvt_dtype dtype, bool fits, cons
 
 static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low, double high,
                                dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_uniform);
+    dvti_launch launch;
     double a, b, range;
+    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_uniform);
     if (!dvti_random_dtype(name, dtype, dvt_dtype_is_float(dtype), "a floating dtype"))
         return NULL;
     a = dvti_round_as(dtype, low);
@@ -43327,7 +43687,8 @@ static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low,
 
 static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean, double deviation,
                               dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_normal);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_normal);
     if (!dvti_random_dtype(name, dtype, dvt_dtype_is_float(dtype), "a floating dtype"))
         return NULL;
     if (!(deviation >= 0) || deviation - deviation != 0 || mean - mean != 0) {
@@ -43348,7 +43709,8 @@ static int64_t dvti_int_end(dvt_dtype dtype) {
 
 static dvt_array *dvti_randint(const char *name, const dvt_key *key, int64_t low, int64_t high,
                                dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_randint);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_randint);
     if (!dvti_random_dtype(name, dtype, dvt_dtype_is_int(dtype), "an integer dtype"))
         return NULL;
     if (low >= high || low < dvti_int_lowest(dtype) || high > dvti_int_end(dtype)) {
@@ -43366,7 +43728,8 @@ static dvt_array *dvti_randint(const char *name, const dvt_key *key, int64_t low
 
 static dvt_array *dvti_bernoulli(const char *name, const dvt_key *key, double p, dvt_shape shape,
                                  dvt_dtype dtype, dvt_ctx ctx) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_bernoulli);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_bernoulli);
     if (!(p >= 0 && p <= 1)) {
         dvti_fail(DVT_ERR_RANGE, "%s: p is %g; expected a probability of 0 to 1", name, p);
         return NULL;
@@ -43376,7 +43739,8 @@ static dvt_array *dvti_bernoulli(const char *name, const dvt_key *key, double p,
 }
 
 static dvt_array *dvti_permutation(const char *name, const dvt_key *key, int64_t n, dvt_ctx ctx) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_RANDOM, DVTI_OP_permutation);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_permutation);
     if (n < 0) {
         dvti_fail(DVT_ERR_RANGE, "%s: n is %lld; expected 0 or more", name, (long long)n);
         return NULL;
@@ -43478,7 +43842,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -43549,11 +43913,12 @@ static dvt_dtype dvti_reduction_dtype(dvti_op op, dvt_dtype dtype) {
 /* mean: NULL, or what op square wants. */
 static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, dvt_array *mean,
                                    unsigned mask, bool keepdims) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_REDUCE, op);
+    dvti_launch launch;
     dvti_attr attr = dvti_attr_none();
     dvt_shape shape = dvti_reduced_shape(x->shape, mask, keepdims);
     int64_t count = dvti_reduction_view(x, mask, &launch.in[0]);
     dvt_array *out;
+    dvti_launch_begin(&launch, name, DVTI_K_REDUCE, op);
     if (count == 0 && dvti_needs_elements(op)) {
         dvti_fail(DVT_ERR_SHAPE,
                   "%s: x is %s and a reduced axis is empty; nothing is the extreme of no elements: "
@@ -43687,9 +44052,10 @@ static void dvti_axis_last(dvti_view *view, int axis) {
 }
 
 static dvt_array *dvti_softmax(const char *name, dvti_op op, dvt_array *x, int axis) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_SOFTMAX, op);
+    dvti_launch launch;
     dvti_attr attr = dvti_attr_none();
     dvt_array *out;
+    dvti_launch_begin(&launch, name, DVTI_K_SOFTMAX, op);
     if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
         return NULL;
     out = dvti_array_new(name, x->shape, dvti_float_dtype(x->dtype), x->storage->ctx);
@@ -43716,7 +44082,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
@@ -43739,7 +44105,8 @@ static dvti_view dvti_scan_view(const dvt_array *x, int axis) {
 
 static bool dvti_scan_run(const char *name, dvt_array *packed, dvt_array *out, int axis,
                           bool backwards) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_SCAN, DVTI_OP_cumsum);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, name, DVTI_K_SCAN, DVTI_OP_cumsum);
     if (dvt_size(out) == 0)
         return true;
     launch.in[0] = dvti_scan_view(packed, axis);
@@ -43781,7 +44148,7 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_sort.c ==== */
 /* Sorting along an axis. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements taken by index, so it
@@ -43856,7 +44223,7 @@ DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending) {
 }
 /* ==== end src/4_ops/op_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -44202,7 +44569,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
     dvt_array *out;
     if (!dvti_check("dvt_broadcast_to", &x, 1) ||
         !dvti_nbytes("dvt_broadcast_to", shape, x->dtype, &bytes) ||
-        !dvti_broadcast("dvt_broadcast_to", x->shape, shape, &common))
+        !dvti_broadcast("dvt_broadcast_to", &x->shape, &shape, &common))
         return NULL;
     if (!dvt_shape_equal(common, shape)) {
         dvti_fail(
@@ -44217,7 +44584,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -44497,7 +44864,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -44873,7 +45240,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -45120,7 +45487,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -45184,7 +45551,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -45358,7 +45725,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -45395,7 +45762,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -45439,7 +45806,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -45478,7 +45845,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -45629,7 +45996,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_scan.c ==== */
 /* The gradient of cumulative sums: an element is in all sums from its own on, so it is their gradients' sum from the other end. */
@@ -45643,7 +46010,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -45695,7 +46062,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -45709,7 +46076,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -45997,7 +46364,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -46363,7 +46730,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -46700,7 +47067,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -46880,7 +47247,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -47041,7 +47408,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -47461,7 +47828,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -47813,7 +48180,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -48228,7 +48595,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -48696,7 +49063,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -48972,7 +49339,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -49510,7 +49877,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -49788,7 +50155,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -49989,7 +50356,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -50385,7 +50752,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -50630,7 +50997,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -50863,7 +51230,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -51115,7 +51482,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -51313,7 +51680,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -51713,7 +52080,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -51780,7 +52147,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -52184,7 +52551,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -52416,7 +52783,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -52585,7 +52952,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -52782,7 +53149,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -52970,7 +53337,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -53209,7 +53576,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -53339,7 +53706,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -53719,7 +54086,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -53981,7 +54348,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -54416,7 +54783,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -54605,7 +54972,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -54738,8 +55105,8 @@ static dvti_op dvti_optimizer_op(dvt_optimizer_kind kind) {
 DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimizer *optimizer,
                                           double rate, double decay, double rescale,
                                           int64_t count) {
-    dvti_launch launch =
-        dvti_launch_begin(function, DVTI_K_OPTIMIZER, dvti_optimizer_op(optimizer->kind));
+    dvti_launch launch;
+    dvti_launch_begin(&launch, function, DVTI_K_OPTIMIZER, dvti_optimizer_op(optimizer->kind));
     launch.f[0] = rate;
     launch.f[1] = decay;
     launch.f[2] = rescale;
@@ -54769,7 +55136,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -55017,7 +55384,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 176 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -55249,7 +55616,8 @@ DVTI_FN dvt_status dvti_trainer_check_sums(const char *function, dvt_trainer *t,
 static dvt_status dvti_trainer_add(const char *function, const dvt_trainer *t, int i, int k) {
     dvt_array *sum = dvti_trainer_at(t, i, 0)->gradient;
     dvt_array *other = dvti_trainer_at(t, i, k)->gradient;
-    dvti_launch launch = dvti_launch_begin(function, DVTI_K_ELEMENTWISE, DVTI_OP_add);
+    dvti_launch launch;
+    dvti_launch_begin(&launch, function, DVTI_K_ELEMENTWISE, DVTI_OP_add);
     if (!dvt_size(sum))
         return DVT_OK;
     launch.compute = dvti_class_of(sum->dtype);
@@ -55320,7 +55688,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -55458,7 +55826,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 178 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -55519,7 +55887,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 178 "src/devtensor_spine.h"
+#line 179 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -55795,7 +56163,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
+#line 180 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -56020,7 +56388,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
+#line 181 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -56033,7 +56401,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 182 "src/devtensor_spine.h"
+#line 183 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -56406,7 +56774,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 186 "src/devtensor_spine.h"
+#line 187 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

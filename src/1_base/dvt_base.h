@@ -113,11 +113,13 @@ DVTI_FN bool dvti_thread_start(dvti_thread *thread, void (*run)(void *), void *u
 DVTI_FN void dvti_thread_join(dvti_thread thread);
 /* Where threads of the pool run; see dvt_affinity.c. */
 #define DVTI_AFFINITY_CPUS 4096
+
 typedef struct dvti_affinity_mask {
     long bytes; /* of a mask; 0: nothing to take back */
     unsigned long before[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
     unsigned long without[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
 } dvti_affinity_mask;
+
 /* A new worker, by its number. */
 DVTI_FN void dvti_affinity_begin(int64_t number);
 /* The processor that this thread runs on, -1 where that is not known. */

@@ -148,7 +148,8 @@ DVTI_FN char *dvti_strdup(const char *text) {
 
 DVTI_FN bool dvti_mul(int64_t a, int64_t b, int64_t *out) {
 #if defined(__GNUC__) || defined(__clang__)
-    int64_t product; /* without a division, which would be a tenth of what a small operation costs */
+    int64_t
+        product; /* without a division, which would be a tenth of what a small operation costs */
     if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product))
         return false;
     *out = product;

@@ -4,8 +4,8 @@
    that others have drawn: it can finish alone, so a worker that sleeps, or that the system does not run, delays nobody. A thread
    that finds the pool busy does its work alone.
 
-   Workers look for the next job for a while before they sleep, since waking one takes a hundred times as long as a job that is
-   found by looking. By time and not by a count of `pause`, which takes 10 times longer on some processors than on others. And not at
+   Workers look for the next job before they sleep, and callers for the end of one, for as long as waking them would take (50 to 200 us in a
+   virtual machine). By time and not by a count of `pause`, which takes 10 times longer on some processors than on others. And not at
    all where a container pays for processor time, or where there are more threads than processors.
 
    A range that a worker has drawn, and cannot run because another process has its processor, would cost the caller a slice of the
@@ -31,15 +31,14 @@ static dvt_status dvti_check_threads(int n) {
 
 #if DVTI_THREADS
 
-#define DVTI_RANGE_NS 4000 /* the least work that a range has */
-#define DVTI_RANGES 8      /* for each thread: what the last one holds up is small */
-#define DVTI_SPIN_SECONDS                                                                          \
-    200e-6 /* workers look for a job, and callers for the end of one: as long as it takes to be woken in a virtual machine */
-#define DVTI_LOSS_SECONDS 30e-6 /* waiting that is no loss */
-#define DVTI_WAKE_NS 50000     /* the work that a wake-up is worth */
-#define DVTI_ALONE_FACTOR 8    /* times what was lost */
-#define DVTI_ALONE_SECONDS 1.0 /* at most: a process may have been stopped */
-#define DVTI_RETRY_SECONDS 1.0 /* after the system refused to start a thread */
+#define DVTI_RANGE_NS 4000       /* the least work that a range has */
+#define DVTI_RANGES 8            /* for each thread: what the last one holds up is small */
+#define DVTI_SPIN_SECONDS 200e-6 /* until a sleep */
+#define DVTI_LOSS_SECONDS 30e-6  /* waiting that is no loss */
+#define DVTI_WAKE_NS 50000       /* the work that a wake-up is worth */
+#define DVTI_ALONE_FACTOR 8      /* times what was lost */
+#define DVTI_ALONE_SECONDS 1.0   /* at most: a process may have been stopped */
+#define DVTI_RETRY_SECONDS 1.0   /* after the system refused to start a thread */
 
 typedef struct dvti_pool {
     /* One cache line: who sees `left` change has the whole job. `left`: ranges that nobody has drawn; the caller has the first

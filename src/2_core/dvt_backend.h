@@ -117,8 +117,9 @@ typedef struct dvti_launch {
     int64_t i[8];
     void *workspace; /* at least workspace_bytes, 64-byte aligned */
     int64_t workspace_bytes;
-    const char *name;         /* "dvt_add": for errors and traces */
-    dvti_view in[DVTI_MAX_IN]; /* n_in of them are set, n_out of the others, and of each as many axes as it has */
+    const char *name; /* "dvt_add": for errors and traces */
+    dvti_view in
+        [DVTI_MAX_IN]; /* n_in of them are set, n_out of the others, and of each as many axes as it has */
     dvti_view out[DVTI_MAX_OUT];
 } dvti_launch;
 

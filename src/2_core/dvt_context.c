@@ -115,6 +115,7 @@ DVTI_FN dvti_counters *dvti_stats(void) {
 
 /* A line for each thread that counts at the moment; the first one is for all that found none free. */
 #define DVTI_TALLIES 64
+
 typedef struct dvti_tally {
     DVTI_LINE_ALIGNED dvti_atomic count[DVTI_COUNTS];
     dvti_atomic taken;
@@ -155,6 +156,7 @@ DVTI_FN int64_t dvti_counted_all(dvti_counted what) {
         sum += dvti_atomic_load(&dvti_tallies[i].count[what]);
     return sum;
 }
+
 #undef DVTI_TALLIES
 
 DVT_API dvt_stats dvt_get_stats(void) {

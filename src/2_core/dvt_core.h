@@ -174,6 +174,7 @@ typedef struct dvti_counters {
 } dvti_counters;
 
 DVTI_FN dvti_counters *dvti_stats(void);
+
 /* What every operation counts, so often that atomic additions would be a tenth of a small one: each thread has numbers of its own. */
 typedef enum dvti_counted {
     DVTI_COUNT_ARRAYS,

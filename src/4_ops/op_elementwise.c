@@ -88,8 +88,7 @@ DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into) {
 }
 
 static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int n, int first,
-                                       const dvt_shape *shape, dvt_dtype dtype,
-                                       dvt_array *into) {
+                                       const dvt_shape *shape, dvt_dtype dtype, dvt_array *into) {
     dvt_array *out = into;
     int k;
     for (k = 0; into && k < n; k++)

@@ -160,10 +160,12 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 /* In one launch, with the bits of the operations that it stands for. */
 static dvt_array *dvti_layer_norm_at_once(dvt_array *x, dvt_array *gamma, dvt_array *beta,
                                           double epsilon) {
-    dvti_launch launch = dvti_launch_begin("dvt_layer_norm", DVTI_K_SOFTMAX, DVTI_OP_rsqrt);
+    dvti_launch launch;
     dvt_array *out = dvti_array_new("dvt_layer_norm", x->shape, DVT_F32, x->storage->ctx);
     if (!out)
         return NULL;
+    dvti_launch_begin(&launch, "dvt_layer_norm", DVTI_K_SOFTMAX, DVTI_OP_rsqrt);
+    dvti_clear(&launch.in[1], 2 * sizeof launch.in[1]); /* NULL: none */
     launch.compute = DVTI_F32;
     launch.n_in = 3;
     launch.n_out = 1;

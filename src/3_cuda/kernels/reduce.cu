@@ -210,8 +210,8 @@ __device__ inline void dvti_join_group(dvti_state &s, int lanes) {
 }
 
 /* Left alone (0), the compiler aims at 64 registers and keeps the rest on the stack, where that is little: for wide positions, and for
-   bytes on 12.0. Two blocks on a processor leave 128 to a thread. */
-#define RESIDENT (WIDE || (sizeof(dvti_element) == 1 && __CUDA_ARCH__ >= 1200) ? 2 : 0)
+   bytes from 9.0 on. Two blocks on a processor leave 128 to a thread. */
+#define RESIDENT (WIDE || (sizeof(dvti_element) == 1 && __CUDA_ARCH__ >= 900) ? 2 : 0)
 
 #if !COLUMNS
 /* VEC elements from reduced position `at` on. */
