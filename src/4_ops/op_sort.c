@@ -5,11 +5,12 @@
 /* Rows along the last axis, which is exchanged with the wanted one and back. Nothing is recorded. */
 static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int axis,
                                  bool descending) {
-    dvti_launch launch = dvti_launch_begin(name, DVTI_K_SORT, op);
+    dvti_launch launch;
     int last = x->shape.ndim - 1;
     dvt_array *rows = dvt_contiguous(axis == last ? x : dvt_swapaxes(x, axis, last)), *out;
     if (!rows)
         return NULL;
+    dvti_launch_begin(&launch, name, DVTI_K_SORT, op);
     out = dvti_array_new(name, rows->shape, op == DVTI_OP_argsort ? DVT_I64 : x->dtype,
                          x->storage->ctx);
     if (!out || dvt_size(out) == 0)
