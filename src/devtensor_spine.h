@@ -64,6 +64,7 @@
 #include "3_cpu/ref/ref_scan.c"
 #include "3_cpu/ref/ref_softmax.c"
 #include "3_cpu/simd/dvt_angle.c"
+#include "3_cpu/simd/dvt_angle64.c"
 #include "3_cpu/simd/dvt_simd.c"
 #include "3_cpu/simd/tier_avx2.c"
 #include "3_cpu/simd/tier_avx512.c"

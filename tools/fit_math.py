@@ -5,7 +5,7 @@
 
 A fit minimises the largest weighted error over an interval by Remez' exchange of reference points. Then the coefficients are rounded to
 the type one after the other, the rest being fitted again after each rounding so that it makes up for it; from the lowest order up,
-from the highest down, and the better result is printed with its error and with that of the unrounded polynomial."""
+from the highest down, or all at once; the best result is printed with its error and with that of the unrounded polynomial."""
 import sys
 
 import numpy
@@ -54,13 +54,16 @@ def fit(name, low, high, g, w, degree, double=False, fixed=()):
     target = [g(x) for x in xs]
     weight = [w(x) for x in xs]
     tries = []
-    for end in 0, -1:
+    for end in 0, -1, None:
         have = {k: mpf(v) for k, v in enumerate(fixed)}
         free, exact = list(range(len(fixed), degree + 1)), None
         while free:
             rest = [t - sum(c * x ** k for k, c in have.items()) for t, x in zip(target, xs)]
             c, e = minimax(xs, rest, weight, free)
             exact = exact or e
+            if end is None:
+                have.update((k, rounded(v, double)) for k, v in zip(free, c))
+                break
             have[free.pop(end)] = rounded(c[end], double)
         error = max(abs(v * (sum(c * x ** k for k, c in have.items()) - t))
                     for v, t, x in zip(weight, target, xs))
@@ -119,6 +122,16 @@ def erf_exponent(a):
     return -mp.log(mp.erfc(a))
 
 
+# math64.inl: log((1 + s) / (1 - s)) = 2 s + s z P(z), atan(a) = a + a z P(z), z the square; and mills with 5 instead of 4
+log_odd = series(lambda k: mpf(2) / (2 * k + 3), 80)
+atan_odd = series(lambda k: mpf(-1) ** (k + 1) / (2 * k + 3), 200)
+
+
+def mills64(t):
+    a = 10 / (1 + t) - 5
+    return mp.erfc(a / mp.sqrt(2)) / 2 * mp.exp(a * a / 2) * (5 + a)
+
+
 FITS = {
     "exp": lambda: fit("exp", -H, H, exp_tail, lambda r: r * r / mp.exp(r), 5),
     "log": lambda: fit("log", *LOG, log_tail, lambda f: abs(f ** 3 / mp.log(1 + f)), 8),
@@ -135,6 +148,17 @@ FITS = {
     # pow's, in double: log2(1 + f) = f P(f); 2^r
     "log2_wide": lambda: fit("log2_wide", *LOG, lambda f: mp.log(1 + f, 2) / f, lambda f: f / mp.log(1 + f, 2), 13, True),
     "exp2_wide": lambda: fit("exp2_wide", mpf(-1) / 2, mpf(1) / 2, lambda r: 2 ** r, lambda r: 2 ** -r, 7, True),
+    "exp64": lambda: fit("exp64", -H, H, exp_tail, lambda r: abs(r * r / mp.expm1(r)), 10, True),
+    "log64": lambda: fit("log64", 0, mpf("0.02945"), log_odd, lambda z: z / 2, 6, True),
+    # pow's: P(z) = 2 / 3 + z R(z)
+    "log_rest64": lambda: fit("log_rest64", 0, mpf("0.02945"), series(lambda k: mpf(2) / (2 * k + 5), 80),
+                              lambda z: z * z / 2, 6, True),
+    "sin64": lambda: fit("sin64", 0, QUARTER, sin_tail, lambda z: z, 5, True),
+    "cos64": lambda: fit("cos64", 0, QUARTER, cos_tail, lambda z: z * z, 5, True),
+    "asin64": lambda: fit("asin64", 0, mpf("0.25"), asin_tail, lambda z: z, 12, True),
+    "atan64": lambda: fit("atan64", 0, mpf("0.17158"), atan_odd, lambda z: z, 10, True),
+    "erf64": lambda: fit("erf64", 0, 1, erf_tail, lambda z: mpf(1), 12, True),
+    "mills64": lambda: fit("mills64", mpf(-34) / 44, 1, mills64, lambda t: 1 / mills64(t), 22, True),
 }
 
 if __name__ == "__main__":

@@ -1,21 +1,36 @@
-/* Elementwise launches in float32 on the arrays themselves: by runs, along which every operand either stands in one piece or is one element.
+/* Elementwise launches in float32 and float64 on the arrays themselves: by runs, along which every operand either stands in one piece or is one element.
    Rows and columns that are broadcast are read where they are. Other launches go by blocks (ref/ref_elementwise.c), which use the same
    loops. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_RUN_LEAST 32 /* shorter runs cost more to find than a block to fill */
 
+/* A scalar operand in the launch's class. */
+typedef union dvti_scalar {
+    float f;
+    double d;
+} dvti_scalar;
+
+static dvti_scalar dvti_scalar_of(const dvti_launch *launch) {
+    dvti_scalar scalar;
+    if (launch->compute == DVTI_F32)
+        scalar.f = (float)launch->f[0];
+    else
+        scalar.d = launch->f[0];
+    return scalar;
+}
+
 typedef struct dvti_runs {
     dvti_loop loop; /* but for the operands' places */
     dvti_loop_fn run;
     int n_in;
-    float scalar;
+    dvti_scalar scalar;
     dvti_view in[3], out;
 } dvti_runs;
 
-static bool dvti_is_run(const dvti_view *view, int64_t size, bool input) {
+static bool dvti_is_run(const dvti_view *view, dvt_dtype dtype, int64_t size, bool input) {
     int last = view->ndim - 1;
-    return view->dtype == DVT_F32 &&
+    return view->dtype == dtype &&
            (view->stride[last] == 1 || (input && view->stride[last] == 0)) &&
            (view->dim[last] >= DVTI_RUN_LEAST || view->dim[last] == size);
 }
@@ -26,6 +41,7 @@ static int64_t dvti_run_left(const dvti_view *view, const dvti_cursor *cursor) {
 
 static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
     const dvti_runs *runs = (const dvti_runs *)user;
+    const int64_t bytes = runs->out.dtype == DVT_F32 ? 4 : 8;
     dvti_loop loop = runs->loop;
     dvti_cursor at[3], to = dvti_cursor_at(&runs->out, begin);
     int k;
@@ -33,9 +49,9 @@ static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
         at[k] = dvti_cursor_at(&runs->in[k], begin);
     for (; begin < end; begin += loop.n) {
         loop.n = DVTI_MIN(end - begin, dvti_run_left(&runs->out, &to));
-        loop.out = (float *)runs->out.data + to.at;
+        loop.out = (char *)runs->out.data + bytes * to.at;
         for (k = 0; k < runs->n_in; k++) {
-            loop.in[k] = (const float *)runs->in[k].data + at[k].at;
+            loop.in[k] = (const char *)runs->in[k].data + bytes * at[k].at;
             loop.n = DVTI_MIN(loop.n, dvti_run_left(&runs->in[k], &at[k]));
         }
         runs->run(&loop);
@@ -45,8 +61,8 @@ static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* Nanoseconds of an element: quick loops wait for memory. */
-static double dvti_runs_cost(dvti_op op) {
+/* Nanoseconds of a float: quick loops wait for memory. */
+static double dvti_float_cost(dvti_op op) {
     switch (op) {
 #define DVTI_COST_SAME 0.15
 #define DVTI_COST_NOBOOL 0.15
@@ -71,7 +87,12 @@ static double dvti_runs_cost(dvti_op op) {
     }
 }
 
-static bool dvti_is_plain(const dvti_view *view) {
+static double dvti_runs_cost(const dvti_launch *launch) {
+    double cost = dvti_float_cost(launch->op);
+    return launch->compute == DVTI_F32 ? cost : cost < 0.5 ? 2 * cost : 4 * cost;
+}
+
+static bool dvti_is_plain(const dvti_view *view, dvt_dtype dtype) {
     int64_t stride = 1;
     int i;
     for (i = view->ndim - 1; i >= 0; i--) {
@@ -79,22 +100,23 @@ static bool dvti_is_plain(const dvti_view *view) {
             return false;
         stride *= view->dim[i];
     }
-    return view->dtype == DVT_F32;
+    return view->dtype == dtype;
 }
 
 /* Small arrays in C order, the commonest of all: neither axes nor threads to think about. */
 static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, int64_t size) {
-    float scalar = (float)launch->f[0];
+    const dvt_dtype dtype = launch->out[0].dtype;
+    dvti_scalar scalar = dvti_scalar_of(launch);
     dvti_loop loop;
     int k;
-    if ((double)size * dvti_runs_cost(launch->op) > DVTI_PARALLEL_NS ||
-        !dvti_is_plain(&launch->out[0]))
+    if ((double)size * dvti_runs_cost(launch) > DVTI_PARALLEL_NS ||
+        !dvti_is_plain(&launch->out[0], dtype))
         return false;
     for (k = 0; k < launch->n_in; k++) {
         bool repeated = k == (int)launch->i[0] - 1;
-        if (!repeated && !dvti_is_plain(&launch->in[k]))
+        if (!repeated && !dvti_is_plain(&launch->in[k], dtype))
             return false;
-        loop.in[k] = repeated ? &scalar : launch->in[k].data;
+        loop.in[k] = repeated ? (const void *)&scalar : launch->in[k].data;
         loop.step[k] = !repeated;
     }
     loop.op = launch->op;
@@ -108,11 +130,12 @@ static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, 
 
 DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd) {
     dvti_runs runs;
+    const dvt_dtype dtype = launch->compute == DVTI_F32 ? DVT_F32 : DVT_F64;
     int64_t size = dvti_view_size(&launch->out[0]);
     int k;
-    if (launch->compute != DVTI_F32 || launch->out[0].dtype != DVT_F32 || size == 0)
+    if (launch->compute == DVTI_I64 || launch->out[0].dtype != dtype || size == 0)
         return false;
-    runs.run = simd->loop_f32(launch->op);
+    runs.run = dtype == DVT_F32 ? simd->loop_f32(launch->op) : simd->f64->loop(launch->op);
     if (!runs.run)
         return false;
     if (dvti_small_elementwise(launch, runs.run, size))
@@ -120,14 +143,14 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
     runs.n_in = launch->n_in;
     runs.out = launch->out[0];
     dvti_merge_axes(&runs.out);
-    if (!dvti_is_run(&runs.out, size, false))
+    if (!dvti_is_run(&runs.out, dtype, size, false))
         return false;
     for (k = 0; k < runs.n_in; k++) {
         dvti_view *in = &runs.in[k];
         if (k == (int)launch->i[0] - 1) {
-            runs.scalar = (float)launch->f[0];
+            runs.scalar = dvti_scalar_of(launch);
             in->data = &runs.scalar;
-            in->dtype = DVT_F32;
+            in->dtype = dtype;
             in->ndim = 1;
             in->dim[0] = size;
             in->stride[0] = 0;
@@ -135,14 +158,14 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
             *in = launch->in[k];
             dvti_merge_axes(in);
         }
-        if (!dvti_is_run(in, size, true))
+        if (!dvti_is_run(in, dtype, size, true))
             return false;
         runs.loop.step[k] = (int)in->stride[in->ndim - 1];
     }
     runs.loop.op = launch->op;
     runs.loop.low = launch->f[1];
     runs.loop.high = launch->f[2];
-    dvti_parallel_for(size, dvti_runs_cost(launch->op), dvti_runs_range, &runs);
+    dvti_parallel_for(size, dvti_runs_cost(launch), dvti_runs_range, &runs);
     return true;
 }
 

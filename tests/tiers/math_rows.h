@@ -1,6 +1,8 @@
-/* The functions of 2_core/math, what they are in double, and how far from that they may be, in units of the last place. */
+/* The functions of 2_core/math and simd/math64.inl, what they are in double or long double, and how far from that they may be, in units of
+   the last place. */
 #ifndef MATH_ROWS_H
 #define MATH_ROWS_H
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -57,6 +59,65 @@ static inline double ulp_error(float got, double expected) {
     frexp(expected, &exponent);
     exponent = exponent < -125 ? -125 : exponent > 128 ? 128 : exponent;
     return fabs((double)got - expected) / ldexp(1, exponent - 24);
+}
+
+/* ---- float64: the same with functions of long double, where that has more digits than double ---- */
+#define MATH64_TABLE(M)                                                                            \
+    M(exp, expl, 0.9)                                                                              \
+    M(exp2, exp2l, 0.9)                                                                            \
+    M(expm1, expm1l, 1.1)                                                                          \
+    M(log, logl, 0.9)                                                                              \
+    M(log2, log2l, 1)                                                                              \
+    M(log10, log10l, 0.9)                                                                          \
+    M(log1p, log1pl, 1)                                                                            \
+    M(sinh, sinhl, 1)                                                                              \
+    M(cosh, coshl, 0.75)                                                                           \
+    M(tanh, tanhl, 1)                                                                              \
+    M(sigmoid, sigmoid_f80, 0.9)                                                                   \
+    M(softplus, softplus_f80, 1.7)                                                                 \
+    M(sin, sinl, 0.85)                                                                             \
+    M(cos, cosl, 0.85)                                                                             \
+    M(tan, tanl, 1)                                                                                \
+    M(asin, asinl, 0.7)                                                                            \
+    M(acos, acosl, 0.7)                                                                            \
+    M(atan, atanl, 0.9)                                                                            \
+    M(erf, erfl, 1.1)                                                                              \
+    M(gelu, gelu_f80, 4)
+
+static inline long double sigmoid_f80(long double x) {
+    return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x));
+}
+
+static inline long double softplus_f80(long double x) {
+    return (x > 0 ? x : 0) + log1pl(expl(-fabsl(x)));
+}
+
+/* x / sqrt(2) is rounded, which counts where the tail is steep. */
+static inline long double gelu_f80(long double x) {
+    const long double root = 0.70710678118654752440084436210484904L;
+    const long double rest = LDBL_MANT_DIG == 64 ? 1.8950325588932570797e-20L : 0;
+    long double y = -x * root, lost = fmal(-x, root, -y) - x * rest;
+    if (x < -60)
+        return -0.L;
+    if (x > 60)
+        return x;
+    return 0.5L * x * (erfcl(y) - 1.12837916709551257389615890312154517L * expl(-y * y) * lost);
+}
+
+static inline double ulp_error64(double got, long double expected) {
+    const double nearest = (double)expected;
+    int exponent;
+    if (expected != expected)
+        return got != got ? 0 : 1e9;
+    if (isinf(expected) || expected == 0)
+        return got == nearest && !signbit(got) == !signbit(nearest) ? 0 : 1e9;
+    if (isinf(got) && isinf(nearest))
+        return 0;
+    if (got != got || isinf(got))
+        return 1e9;
+    frexpl(expected, &exponent);
+    exponent = exponent < -1021 ? -1021 : exponent > 1024 ? 1024 : exponent;
+    return (double)(fabsl((long double)got - expected) / ldexpl(1, exponent - 53));
 }
 
 #endif

@@ -46,8 +46,9 @@ DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64
 
 static void dvti_load_row(const void *src, dvt_dtype dtype, int64_t step, int64_t n,
                           dvti_class compute, void *dst) {
-    const dvti_simd *simd = compute == DVTI_F32 && step == 1 ? dvti_simd_now() : NULL;
-    if (simd && simd->load_row(src, dtype, n, (float *)dst))
+    const dvti_simd *simd = compute != DVTI_I64 && step == 1 ? dvti_simd_now() : NULL;
+    if (simd && (compute == DVTI_F32 ? simd->load_row(src, dtype, n, (float *)dst)
+                                     : simd->f64->load_row(src, dtype, n, (double *)dst)))
         return;
     if (compute == DVTI_F32)
         dvti_load_row_f32(src, dtype, step, n, (float *)dst);
@@ -59,8 +60,9 @@ static void dvti_load_row(const void *src, dvt_dtype dtype, int64_t step, int64_
 
 static void dvti_store_row(void *dst, dvt_dtype dtype, int64_t step, int64_t n, dvti_class compute,
                            const void *src) {
-    const dvti_simd *simd = compute == DVTI_F32 && step == 1 ? dvti_simd_now() : NULL;
-    if (simd && simd->store_row(dst, dtype, n, (const float *)src))
+    const dvti_simd *simd = compute != DVTI_I64 && step == 1 ? dvti_simd_now() : NULL;
+    if (simd && (compute == DVTI_F32 ? simd->store_row(dst, dtype, n, (const float *)src)
+                                     : simd->f64->store_row(dst, dtype, n, (const double *)src)))
         return;
     if (compute == DVTI_F32)
         dvti_store_row_f32(dst, dtype, step, n, (const float *)src);

@@ -25,7 +25,7 @@
         return quotient == 0 ? COPYSIGN(0, a / b) : RINT(quotient);                                \
     }
 DVTI_DEFINE_DIVISION(DVTI_FN, float, fmodf, copysignf, rintf, dvti_floor_divf, dvti_modf)
-DVTI_DEFINE_DIVISION(static, double, fmod, copysign, rint, dvti_floor_div, dvti_mod)
+DVTI_DEFINE_DIVISION(DVTI_FN, double, fmod, copysign, rint, dvti_floor_div, dvti_mod)
 #undef DVTI_DEFINE_DIVISION
 
 /* The machine's division traps on x / 0 and on INT64_MIN / -1. */
@@ -429,8 +429,10 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
         dvti_merge_axes(&plan.in[k]);
     dvti_merge_axes(&plan.out);
     plan.widest = DVTI_MIN(size, DVTI_BLOCK);
-    simd = plan.compute == DVTI_F32 ? dvti_simd_now() : NULL;
-    plan.loop = simd ? simd->loop_f32(plan.op) : NULL;
+    simd = plan.compute == DVTI_I64 ? NULL : dvti_simd_now();
+    plan.loop = !simd                      ? NULL
+                : plan.compute == DVTI_F32 ? simd->loop_f32(plan.op)
+                                           : simd->f64->loop(plan.op);
     if (plan.rows)
         dvti_parallel_for(size / (plan.rows * plan.columns) *
                               ((plan.columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP),

@@ -8,6 +8,7 @@
 #define DVTI_SIMD_H
 #include "3_cpu/dvt_cpu.h"
 #include "3_cpu/simd/dvt_simd_conv.h"
+#include "3_cpu/simd/dvt_simd_f64.h"
 #include "3_cpu/simd/dvt_simd_gemm.h"
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -50,18 +51,6 @@ __asm__(
 #if defined(__aarch64__) && DVTI_PLAIN
 #define DVTI_NEON 1
 #endif
-
-/* One run of elements. An operand with step 0 is one value for all of them; else the step is 1. out may be an operand. */
-typedef struct dvti_loop {
-    dvti_op op;
-    const void *in[3];
-    int step[3];
-    void *out;
-    int64_t n;
-    double low, high; /* clip */
-} dvti_loop;
-
-typedef void (*dvti_loop_fn)(const dvti_loop *loop);
 
 /* Reduces float elements to sums, products, extremes; sums of squares of distances from means for op square, which alone has `mean`: one
    for each result. `at` of an extreme is where the first one stands; it may be NULL. Each result is formed in an order that n, or for
@@ -166,6 +155,7 @@ typedef struct dvti_simd {
     /* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);
+    const dvti_simd_f64 *f64;
 } dvti_simd;
 
 /* NULL: the reference computes. */
@@ -189,9 +179,15 @@ DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *sim
 DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, float *low,
                                 int32_t *quarters);
 
-/* Python's division of floats: the reference's, which tiers use for quotients that they cannot round. */
+/* The same for 8 doubles. */
+#define DVTI_ANGLE64_MOST 536870912.
+DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, double *quarters);
+
+/* Python's division: the reference's, which tiers use for quotients that they cannot round. */
 DVTI_FN float dvti_modf(float a, float b);
 DVTI_FN float dvti_floor_divf(float a, float b);
+DVTI_FN double dvti_mod(double a, double b);
+DVTI_FN double dvti_floor_div(double a, double b);
 
 #if DVTI_X86
 #if !defined(DEVTENSOR_NO_AVX512)

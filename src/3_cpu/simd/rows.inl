@@ -22,9 +22,9 @@ static V(f) V(load_bytes_n)(const void *p, bool negative, int64_t n) {
 static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) {
     const int64_t size = dvt_dtype_size(dtype);
     const char *from = (const char *)src;
-    char few[16 * 4] = {0};
+    char few[16 * 8] = {0};
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
-        dtype != DVT_I8 && dtype != DVT_BOOL)
+        dtype != DVT_I8 && dtype != DVT_BOOL && dtype != DVT_F64)
         return false;
     for (; n > 0; n -= 16, from += 16 * size, to += 16) {
         const char *p = from;
@@ -39,6 +39,9 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
             value = V(load_bf16)((const uint16_t *)(const void *)p);
         else if (dtype == DVT_I32)
             value = V(to_f)(V(iload)((const int32_t *)(const void *)p));
+        else if (dtype == DVT_F64)
+            value = V(narrow)(V(dload)((const double *)(const void *)p),
+                              V(dload)((const double *)(const void *)p + 8));
         else {
             value = V(load_bytes_n)(p, dtype == DVT_I8, 16);
             if (dtype == DVT_BOOL)

@@ -12,6 +12,10 @@
 #include "3_cpu/simd/division.inl"
 #include "3_cpu/simd/elementwise.inl"
 #include "3_cpu/simd/rows.inl"
+#include "3_cpu/simd/math64.inl"
+#include "3_cpu/simd/angles64.inl"
+#include "3_cpu/simd/powers64.inl"
+#include "3_cpu/simd/elementwise64.inl"
 #include "3_cpu/simd/gemm.inl"
 #include "3_cpu/simd/winograd.inl"
 #include "3_cpu/simd/conv.inl"
@@ -28,4 +32,4 @@ static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
     V(turn),           V(pool),          V(running),
-    V(load_row),       V(store_row)};
+    V(load_row),       V(store_row), &V(f64)};
