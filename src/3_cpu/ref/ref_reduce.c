@@ -2,7 +2,7 @@
    the reduced positions of one result are cut into chunks; within a chunk blocks of elements go into a few lanes; lanes, blocks and chunks
    are then combined as a balanced tree. Where kept positions lie closer in memory than reduced ones, the lanes are neighbouring
    results instead, so that memory is read in its own order (sums of columns). */
-#include "3_cpu/dvt_cpu.h"
+#include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_LANES DVTI_BLOCK /* neighbouring results at a time */
 #define DVTI_ROW_LANES 8      /* lanes of one result */
@@ -26,7 +26,8 @@ typedef struct dvti_reduce_plan {
     bool integer;
     dvti_view kept, reduced; /* of in[0] */
     int64_t n_kept, n_reduced, n_chunks, chunk;
-    int64_t tile, n_tiles; /* results per work item */
+    int64_t tile, n_tiles;     /* results per work item */
+    const dvti_simd_f64 *simd; /* what adds up the elements of a chunk; NULL: the loops here */
 } dvti_reduce_plan;
 
 /* ---- the start, the end, and what combines two ---- */
@@ -308,6 +309,14 @@ static dvti_partial dvti_reduce_block(const dvti_reduce_plan *plan, const double
     dvti_lanes lanes;
     dvti_rows rows;
     int64_t j, used = DVTI_MIN(n, DVTI_ROW_LANES);
+    if (plan->simd && n) {
+        lane[0].at = 0;
+        plan->simd->fold_row(plan->op, x, n, &lane[0].f, &lane[0].at);
+        lane[0].g = 0;
+        lane[0].i = 0;
+        lane[0].at += first;
+        return lane[0];
+    }
     dvti_lanes_begin(&lanes, plan->op, used);
     rows.lanes = used;
     rows.rows = used ? n / used : 0;
@@ -380,6 +389,39 @@ static void dvti_reduce_columns(const dvti_reduce_plan *plan, int64_t result, in
     }
 }
 
+/* The same by a tier: where they lie side by side as doubles, as many positions at once as are the same distance apart. */
+static void dvti_reduce_runs(const dvti_reduce_plan *plan, int64_t result, int64_t n, int64_t begin,
+                             int64_t end, dvti_lanes *lanes) {
+    const dvti_view *reduced = &plan->reduced;
+    const int last = reduced->ndim - 1;
+    dvti_cursor cursor = dvti_cursor_at(reduced, begin);
+    const double *direct = plan->op == DVTI_OP_square
+                               ? NULL
+                               : (const double *)dvti_block_direct(&plan->kept, DVTI_F64, result);
+    dvti_view row = plan->kept;
+    double buffer[DVTI_LANES];
+    dvti_fold64 fold;
+    int64_t rows, j;
+    fold.op = plan->op;
+    fold.n = n;
+    fold.step = reduced->stride[last];
+    dvti_lanes_begin(lanes, plan->op, n);
+    for (j = 0; j < n; j++)
+        lanes->at[j] = begin; /* the first of those that are no better than nothing */
+    for (fold.first = begin; fold.first < end; fold.first += rows) {
+        rows = direct ? DVTI_MIN(end - fold.first, reduced->dim[last] - cursor.index[last]) : 1;
+        row.data = (char *)plan->kept.data + cursor.at * dvt_dtype_size(row.dtype);
+        if (!direct)
+            dvti_load_block(&row, result, n, DVTI_F64, buffer);
+        if (plan->op == DVTI_OP_square)
+            dvti_spread_block(plan, buffer, n, result, true);
+        plan->simd->fold_columns(&fold, direct ? direct + cursor.at : buffer, rows, lanes->f,
+                                 lanes->at);
+        if (fold.first + rows < end)
+            dvti_cursor_advance(&cursor, reduced, rows);
+    }
+}
+
 /* ---- the launch ---- */
 static void dvti_reduce_items(void *user, int64_t begin, int64_t end) {
     const dvti_reduce_plan *plan = (const dvti_reduce_plan *)user;
@@ -390,7 +432,9 @@ static void dvti_reduce_items(void *user, int64_t begin, int64_t end) {
         int64_t chunk = item % plan->n_chunks, result = item / plan->n_chunks * plan->tile;
         int64_t from = chunk * plan->chunk, to = DVTI_MIN(from + plan->chunk, plan->n_reduced);
         int64_t n = DVTI_MIN(plan->tile, plan->n_kept - result);
-        if (plan->tile > 1)
+        if (plan->tile > 1 && plan->simd)
+            dvti_reduce_runs(plan, result, n, from, to, &lanes);
+        else if (plan->tile > 1)
             dvti_reduce_columns(plan, result, n, from, to, &lanes);
         for (j = 0; j < n; j++) {
             one = plan->tile > 1 ? dvti_lane(&lanes, j) : dvti_reduce_row(plan, result, from, to);
@@ -410,6 +454,18 @@ static void dvti_reduce_finish(void *user, int64_t begin, int64_t end) {
         dvti_partial *mine = partial + result * plan->n_chunks;
         dvti_partial_tree(plan, mine, plan->n_chunks);
         dvti_partial_finish(plan, mine, result);
+    }
+}
+
+static const dvti_simd_f64 *dvti_reduce_tier(const dvti_reduce_plan *plan) {
+    const dvti_simd *simd = plan->integer ? NULL : dvti_simd_now();
+    switch ((int)plan->op) {
+    case DVTI_OP_any:
+    case DVTI_OP_all:
+    case DVTI_OP_logsumexp:
+        return NULL;
+    default:
+        return simd ? simd->f64 : NULL;
     }
 }
 
@@ -441,6 +497,7 @@ static dvti_reduce_plan dvti_reduce_plan_of(const dvti_launch *launch) {
     }
     plan.n_tiles = (plan.n_kept + plan.tile - 1) / plan.tile;
     plan.n_chunks = DVTI_MAX((plan.n_reduced + plan.chunk - 1) / plan.chunk, 1);
+    plan.simd = dvti_reduce_tier(&plan);
     return plan;
 }
 
@@ -452,7 +509,8 @@ DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch) {
 DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
     dvti_reduce_plan plan = dvti_reduce_plan_of(launch);
     int64_t item = plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced) + 32;
-    dvti_parallel_for(plan.n_tiles * plan.n_chunks, 0.6 * (double)item, dvti_reduce_items, &plan);
+    dvti_parallel_for(plan.n_tiles * plan.n_chunks, (plan.simd ? 0.2 : 0.6) * (double)item,
+                      dvti_reduce_items, &plan);
     if (plan.n_chunks > 1)
         dvti_parallel_for(plan.n_kept, 2.5 * (double)plan.n_chunks, dvti_reduce_finish, &plan);
 }

@@ -195,9 +195,11 @@ DVTI_INLINE V(d) V(datan2)(V(d) y, V(d) x) {
 
 DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
     const V(d) most = V(dset)((double)INFINITY);
-    V(d) x = V(dabs)(a), y = V(dabs)(b), undo = V(dnear_one)(&x, &y), r;
+    V(d) x = V(dmax)(V(dabs)(a), V(dabs)(b)), y = V(dmin)(V(dabs)(a), V(dabs)(b)), undo, r;
     V(n) infinite = V(nor)(V(deq)(V(dabs)(a), most), V(deq)(V(dabs)(b), most));
+    undo = V(dnear_one)(&x, &y);
     r = V(dmul)(V(dsqrt)(V(dfma)(x, x, V(dmul)(y, y))), undo);
+    r = V(dselect)(V(dunord)(a, b), V(dadd)(a, b), r);
     return V(dselect)(infinite, most, r);
 }
 

@@ -294,8 +294,6 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
     return true;
 }
 
-static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64)};
-
 #undef DVTI_SIMPLE1
 #undef DVTI_SIMPLE2
 #undef DVTI_BODY1
