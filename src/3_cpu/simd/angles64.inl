@@ -165,15 +165,16 @@ DVTI_INLINE V(d) V(datan)(V(d) x) {
     return V(dsigned)(V(dd_value)(V(datan_of)(a, V(dset)(1))), x);
 }
 
-/* Two sides, brought so near 1 that squares and reciprocals are normal numbers. Times the result they are what they were. */
-DVTI_INLINE V(d) V(dnear_one)(V(d) * a, V(d) * b) {
-    const V(d) small = V(dset)(2.409919865102884e-181), one = V(dset)(1); /* 2^-600 */
-    const V(d) large = V(dset)(4.149515568880993e+180), most = V(dmax)(*a, *b);
-    V(n) above = V(dgt)(most, V(dset)(1e150)), below = V(dlt)(most, V(dset)(1e-120));
-    V(d) by = V(dselect)(above, small, V(dselect)(below, large, one));
+/* Two sides of which the longer one is beyond `most` or below `least` are brought towards 1 by a power of two; `large` is its size. Times the
+   result they are what they were. */
+DVTI_INLINE V(d) V(dnear_one)(V(d) * a, V(d) * b, double most, double least, double large) {
+    const V(d) down = V(dset)(1 / large), up = V(dset)(large), one = V(dset)(1);
+    const V(d) longer = V(dmax)(*a, *b);
+    V(n) above = V(dgt)(longer, V(dset)(most)), below = V(dlt)(longer, V(dset)(least));
+    V(d) by = V(dselect)(above, down, V(dselect)(below, up, one));
     *a = V(dmul)(*a, by);
     *b = V(dmul)(*b, by);
-    return V(dselect)(above, large, V(dselect)(below, small, one));
+    return V(dselect)(above, up, V(dselect)(below, down, one));
 }
 
 /* The angle of the point (x, y). */
@@ -184,7 +185,7 @@ DVTI_INLINE V(d) V(datan2)(V(d) y, V(d) x) {
     V(pair) angle, turned;
     a = V(dselect)(infinite, V(dselect)(V(deq)(a, most), one, none), a);
     b = V(dselect)(infinite, V(dselect)(V(deq)(b, most), one, none), V(dselect)(zero, one, b));
-    V(dnear_one)(&a, &b);
+    V(dnear_one)(&a, &b, 1e300, 1e-300, 1267650600228229401496703205376.); /* 2^100 */
     angle = V(datan_of)(a, b);
     turned = V(dd_sum)(V(dset)(DVTI_DPI), V(dneg)(angle.high));
     turned.low = V(dadd)(turned.low, V(dsub)(V(dset)(DVTI_DPI_LOW), angle.low));
@@ -197,7 +198,7 @@ DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
     const V(d) most = V(dset)((double)INFINITY);
     V(d) x = V(dmax)(V(dabs)(a), V(dabs)(b)), y = V(dmin)(V(dabs)(a), V(dabs)(b)), undo, r;
     V(n) infinite = V(nor)(V(deq)(V(dabs)(a), most), V(deq)(V(dabs)(b), most));
-    undo = V(dnear_one)(&x, &y);
+    undo = V(dnear_one)(&x, &y, 1e150, 1e-120, 4.149515568880993e+180); /* 2^600 */
     r = V(dmul)(V(dsqrt)(V(dfma)(x, x, V(dmul)(y, y))), undo);
     r = V(dselect)(V(dunord)(a, b), V(dadd)(a, b), r);
     return V(dselect)(infinite, most, r);
