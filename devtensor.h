@@ -7803,6 +7803,54 @@ typedef struct dvti_simd_conv {
 #ifdef DEVTENSOR_LINES
 #line 10 "src/3_cpu/simd/dvt_simd.h"
 #endif
+/* ==== begin src/3_cpu/simd/dvt_simd_f64.h ==== */
+/* What a tier offers for float64: loops of the op table, rows of other dtypes, reductions. Vectors have 8 lanes. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/dvt_simd_f64.h"
+#endif
+#ifndef DVTI_SIMD_F64_H
+#define DVTI_SIMD_F64_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/dvt_simd_f64.h"
+#endif
+
+/* One run of elements. An operand with step 0 is one value for all of them; else the step is 1. out may be an operand. */
+typedef struct dvti_loop {
+    dvti_op op;
+    const void *in[3];
+    int step[3];
+    void *out;
+    int64_t n;
+    double low, high; /* clip */
+} dvti_loop;
+
+typedef void (*dvti_loop_fn)(const dvti_loop *loop);
+
+/* n <= DVTI_BLOCK neighbouring results; the elements of a reduced position lie `step` behind those of the one before. */
+typedef struct dvti_fold64 {
+    dvti_op op;
+    int64_t n, step, first; /* the first reduced position that is given */
+} dvti_fold64;
+
+typedef struct dvti_simd_f64 {
+    /* NULL for an operation that this tier has no loop for. */
+    dvti_loop_fn (*loop)(dvti_op op);
+    /* n elements in one piece, of another dtype, to or from doubles. False: not of this one; nothing is done. */
+    bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, double *to);
+    bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const double *from);
+    /* sum, mean and square (the sum), norm (the sum of squares), prod, min, max, and argmin and argmax, which alone set `at`: where the first extreme
+       or NaN stands. n > 0 elements in one run. */
+    void (*fold_row)(dvti_op op, const double *x, int64_t n, double *value, int64_t *at);
+    /* Goes on with value and at, which have room for DVTI_BLOCK. */
+    void (*fold_columns)(const dvti_fold64 *fold, const double *x, int64_t rows, double *value,
+                         int64_t *at);
+} dvti_simd_f64;
+
+#endif
+/* ==== end src/3_cpu/simd/dvt_simd_f64.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 11 "src/3_cpu/simd/dvt_simd.h"
+#endif
 /* ==== begin src/3_cpu/simd/dvt_simd_gemm.h ==== */
 /* What a tier offers for matrix products: kernels for one thread, which know nothing of shapes, batches or threads. cpu_matmul.c drives
    them, and whoever else has a sum of products to form, such as a convolution. */
@@ -7864,7 +7912,7 @@ typedef struct dvti_simd_gemm {
 #endif
 /* ==== end src/3_cpu/simd/dvt_simd_gemm.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/dvt_simd.h"
+#line 12 "src/3_cpu/simd/dvt_simd.h"
 #endif
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -7907,18 +7955,6 @@ __asm__(
 #if defined(__aarch64__) && DVTI_PLAIN
 #define DVTI_NEON 1
 #endif
-
-/* One run of elements. An operand with step 0 is one value for all of them; else the step is 1. out may be an operand. */
-typedef struct dvti_loop {
-    dvti_op op;
-    const void *in[3];
-    int step[3];
-    void *out;
-    int64_t n;
-    double low, high; /* clip */
-} dvti_loop;
-
-typedef void (*dvti_loop_fn)(const dvti_loop *loop);
 
 /* Reduces float elements to sums, products, extremes; sums of squares of distances from means for op square, which alone has `mean`: one
    for each result. `at` of an extreme is where the first one stands; it may be NULL. Each result is formed in an order that n, or for
@@ -8023,6 +8059,7 @@ typedef struct dvti_simd {
     /* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);
+    const dvti_simd_f64 *f64;
 } dvti_simd;
 
 /* NULL: the reference computes. */
@@ -8046,9 +8083,15 @@ DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *sim
 DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, float *low,
                                 int32_t *quarters);
 
-/* Python's division of floats: the reference's, which tiers use for quotients that they cannot round. */
+/* The same for 8 doubles. */
+#define DVTI_ANGLE64_MOST 536870912.
+DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, double *quarters);
+
+/* Python's division: the reference's, which tiers use for quotients that they cannot round. */
 DVTI_FN float dvti_modf(float a, float b);
 DVTI_FN float dvti_floor_divf(float a, float b);
+DVTI_FN double dvti_mod(double a, double b);
+DVTI_FN double dvti_floor_div(double a, double b);
 
 #if DVTI_X86
 #if !defined(DEVTENSOR_NO_AVX512)
@@ -9358,7 +9401,7 @@ DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area) {
 #line 39 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_elementwise.c ==== */
-/* Elementwise launches in float32 on the arrays themselves: by runs, along which every operand either stands in one piece or is one element.
+/* Elementwise launches in float32 and float64 on the arrays themselves: by runs, along which every operand either stands in one piece or is one element.
    Rows and columns that are broadcast are read where they are. Other launches go by blocks (ref/ref_elementwise.c), which use the same
    loops. */
 #ifdef DEVTENSOR_LINES
@@ -9367,17 +9410,32 @@ DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area) {
 
 #define DVTI_RUN_LEAST 32 /* shorter runs cost more to find than a block to fill */
 
+/* A scalar operand in the launch's class. */
+typedef union dvti_scalar {
+    float f;
+    double d;
+} dvti_scalar;
+
+static dvti_scalar dvti_scalar_of(const dvti_launch *launch) {
+    dvti_scalar scalar;
+    if (launch->compute == DVTI_F32)
+        scalar.f = (float)launch->f[0];
+    else
+        scalar.d = launch->f[0];
+    return scalar;
+}
+
 typedef struct dvti_runs {
     dvti_loop loop; /* but for the operands' places */
     dvti_loop_fn run;
     int n_in;
-    float scalar;
+    dvti_scalar scalar;
     dvti_view in[3], out;
 } dvti_runs;
 
-static bool dvti_is_run(const dvti_view *view, int64_t size, bool input) {
+static bool dvti_is_run(const dvti_view *view, dvt_dtype dtype, int64_t size, bool input) {
     int last = view->ndim - 1;
-    return view->dtype == DVT_F32 &&
+    return view->dtype == dtype &&
            (view->stride[last] == 1 || (input && view->stride[last] == 0)) &&
            (view->dim[last] >= DVTI_RUN_LEAST || view->dim[last] == size);
 }
@@ -9388,6 +9446,7 @@ static int64_t dvti_run_left(const dvti_view *view, const dvti_cursor *cursor) {
 
 static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
     const dvti_runs *runs = (const dvti_runs *)user;
+    const int64_t bytes = runs->out.dtype == DVT_F32 ? 4 : 8;
     dvti_loop loop = runs->loop;
     dvti_cursor at[3], to = dvti_cursor_at(&runs->out, begin);
     int k;
@@ -9395,9 +9454,9 @@ static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
         at[k] = dvti_cursor_at(&runs->in[k], begin);
     for (; begin < end; begin += loop.n) {
         loop.n = DVTI_MIN(end - begin, dvti_run_left(&runs->out, &to));
-        loop.out = (float *)runs->out.data + to.at;
+        loop.out = (char *)runs->out.data + bytes * to.at;
         for (k = 0; k < runs->n_in; k++) {
-            loop.in[k] = (const float *)runs->in[k].data + at[k].at;
+            loop.in[k] = (const char *)runs->in[k].data + bytes * at[k].at;
             loop.n = DVTI_MIN(loop.n, dvti_run_left(&runs->in[k], &at[k]));
         }
         runs->run(&loop);
@@ -9407,8 +9466,8 @@ static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
     }
 }
 
-/* Nanoseconds of an element: quick loops wait for memory. */
-static double dvti_runs_cost(dvti_op op) {
+/* Nanoseconds of a float: quick loops wait for memory. */
+static double dvti_float_cost(dvti_op op) {
     switch (op) {
 #define DVTI_COST_SAME 0.15
 #define DVTI_COST_NOBOOL 0.15
@@ -9433,7 +9492,12 @@ static double dvti_runs_cost(dvti_op op) {
     }
 }
 
-static bool dvti_is_plain(const dvti_view *view) {
+static double dvti_runs_cost(const dvti_launch *launch) {
+    double cost = dvti_float_cost(launch->op);
+    return launch->compute == DVTI_F32 ? cost : cost < 0.5 ? 2 * cost : 4 * cost;
+}
+
+static bool dvti_is_plain(const dvti_view *view, dvt_dtype dtype) {
     int64_t stride = 1;
     int i;
     for (i = view->ndim - 1; i >= 0; i--) {
@@ -9441,22 +9505,23 @@ static bool dvti_is_plain(const dvti_view *view) {
             return false;
         stride *= view->dim[i];
     }
-    return view->dtype == DVT_F32;
+    return view->dtype == dtype;
 }
 
 /* Small arrays in C order, the commonest of all: neither axes nor threads to think about. */
 static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, int64_t size) {
-    float scalar = (float)launch->f[0];
+    const dvt_dtype dtype = launch->out[0].dtype;
+    dvti_scalar scalar = dvti_scalar_of(launch);
     dvti_loop loop;
     int k;
-    if ((double)size * dvti_runs_cost(launch->op) > DVTI_PARALLEL_NS ||
-        !dvti_is_plain(&launch->out[0]))
+    if ((double)size * dvti_runs_cost(launch) > DVTI_PARALLEL_NS ||
+        !dvti_is_plain(&launch->out[0], dtype))
         return false;
     for (k = 0; k < launch->n_in; k++) {
         bool repeated = k == (int)launch->i[0] - 1;
-        if (!repeated && !dvti_is_plain(&launch->in[k]))
+        if (!repeated && !dvti_is_plain(&launch->in[k], dtype))
             return false;
-        loop.in[k] = repeated ? &scalar : launch->in[k].data;
+        loop.in[k] = repeated ? (const void *)&scalar : launch->in[k].data;
         loop.step[k] = !repeated;
     }
     loop.op = launch->op;
@@ -9470,11 +9535,12 @@ static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, 
 
 DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd) {
     dvti_runs runs;
+    const dvt_dtype dtype = launch->compute == DVTI_F32 ? DVT_F32 : DVT_F64;
     int64_t size = dvti_view_size(&launch->out[0]);
     int k;
-    if (launch->compute != DVTI_F32 || launch->out[0].dtype != DVT_F32 || size == 0)
+    if (launch->compute == DVTI_I64 || launch->out[0].dtype != dtype || size == 0)
         return false;
-    runs.run = simd->loop_f32(launch->op);
+    runs.run = dtype == DVT_F32 ? simd->loop_f32(launch->op) : simd->f64->loop(launch->op);
     if (!runs.run)
         return false;
     if (dvti_small_elementwise(launch, runs.run, size))
@@ -9482,14 +9548,14 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
     runs.n_in = launch->n_in;
     runs.out = launch->out[0];
     dvti_merge_axes(&runs.out);
-    if (!dvti_is_run(&runs.out, size, false))
+    if (!dvti_is_run(&runs.out, dtype, size, false))
         return false;
     for (k = 0; k < runs.n_in; k++) {
         dvti_view *in = &runs.in[k];
         if (k == (int)launch->i[0] - 1) {
-            runs.scalar = (float)launch->f[0];
+            runs.scalar = dvti_scalar_of(launch);
             in->data = &runs.scalar;
-            in->dtype = DVT_F32;
+            in->dtype = dtype;
             in->ndim = 1;
             in->dim[0] = size;
             in->stride[0] = 0;
@@ -9497,14 +9563,14 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
             *in = launch->in[k];
             dvti_merge_axes(in);
         }
-        if (!dvti_is_run(in, size, true))
+        if (!dvti_is_run(in, dtype, size, true))
             return false;
         runs.loop.step[k] = (int)in->stride[in->ndim - 1];
     }
     runs.loop.op = launch->op;
     runs.loop.low = launch->f[1];
     runs.loop.high = launch->f[2];
-    dvti_parallel_for(size, dvti_runs_cost(launch->op), dvti_runs_range, &runs);
+    dvti_parallel_for(size, dvti_runs_cost(launch), dvti_runs_range, &runs);
     return true;
 }
 
@@ -12031,8 +12097,9 @@ DVTI_FN void *dvti_block_direct(const dvti_view *view, dvti_class compute, int64
 
 static void dvti_load_row(const void *src, dvt_dtype dtype, int64_t step, int64_t n,
                           dvti_class compute, void *dst) {
-    const dvti_simd *simd = compute == DVTI_F32 && step == 1 ? dvti_simd_now() : NULL;
-    if (simd && simd->load_row(src, dtype, n, (float *)dst))
+    const dvti_simd *simd = compute != DVTI_I64 && step == 1 ? dvti_simd_now() : NULL;
+    if (simd && (compute == DVTI_F32 ? simd->load_row(src, dtype, n, (float *)dst)
+                                     : simd->f64->load_row(src, dtype, n, (double *)dst)))
         return;
     if (compute == DVTI_F32)
         dvti_load_row_f32(src, dtype, step, n, (float *)dst);
@@ -12044,8 +12111,9 @@ static void dvti_load_row(const void *src, dvt_dtype dtype, int64_t step, int64_
 
 static void dvti_store_row(void *dst, dvt_dtype dtype, int64_t step, int64_t n, dvti_class compute,
                            const void *src) {
-    const dvti_simd *simd = compute == DVTI_F32 && step == 1 ? dvti_simd_now() : NULL;
-    if (simd && simd->store_row(dst, dtype, n, (const float *)src))
+    const dvti_simd *simd = compute != DVTI_I64 && step == 1 ? dvti_simd_now() : NULL;
+    if (simd && (compute == DVTI_F32 ? simd->store_row(dst, dtype, n, (const float *)src)
+                                     : simd->f64->store_row(dst, dtype, n, (const double *)src)))
         return;
     if (compute == DVTI_F32)
         dvti_store_row_f32(dst, dtype, step, n, (const float *)src);
@@ -13039,7 +13107,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
         return quotient == 0 ? COPYSIGN(0, a / b) : RINT(quotient);                                \
     }
 DVTI_DEFINE_DIVISION(DVTI_FN, float, fmodf, copysignf, rintf, dvti_floor_divf, dvti_modf)
-DVTI_DEFINE_DIVISION(static, double, fmod, copysign, rint, dvti_floor_div, dvti_mod)
+DVTI_DEFINE_DIVISION(DVTI_FN, double, fmod, copysign, rint, dvti_floor_div, dvti_mod)
 #undef DVTI_DEFINE_DIVISION
 
 /* The machine's division traps on x / 0 and on INT64_MIN / -1. */
@@ -13443,8 +13511,10 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
         dvti_merge_axes(&plan.in[k]);
     dvti_merge_axes(&plan.out);
     plan.widest = DVTI_MIN(size, DVTI_BLOCK);
-    simd = plan.compute == DVTI_F32 ? dvti_simd_now() : NULL;
-    plan.loop = simd ? simd->loop_f32(plan.op) : NULL;
+    simd = plan.compute == DVTI_I64 ? NULL : dvti_simd_now();
+    plan.loop = !simd                      ? NULL
+                : plan.compute == DVTI_F32 ? simd->loop_f32(plan.op)
+                                           : simd->f64->loop(plan.op);
     if (plan.rows)
         dvti_parallel_for(size / (plan.rows * plan.columns) *
                               ((plan.columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP),
@@ -15632,7 +15702,8 @@ typedef struct dvti_reduce_plan {
     bool integer;
     dvti_view kept, reduced; /* of in[0] */
     int64_t n_kept, n_reduced, n_chunks, chunk;
-    int64_t tile, n_tiles; /* results per work item */
+    int64_t tile, n_tiles;     /* results per work item */
+    const dvti_simd_f64 *simd; /* what adds up the elements of a chunk; NULL: the loops here */
 } dvti_reduce_plan;
 
 /* ---- the start, the end, and what combines two ---- */
@@ -15914,6 +15985,14 @@ static dvti_partial dvti_reduce_block(const dvti_reduce_plan *plan, const double
     dvti_lanes lanes;
     dvti_rows rows;
     int64_t j, used = DVTI_MIN(n, DVTI_ROW_LANES);
+    if (plan->simd && n) {
+        lane[0].at = 0;
+        plan->simd->fold_row(plan->op, x, n, &lane[0].f, &lane[0].at);
+        lane[0].g = 0;
+        lane[0].i = 0;
+        lane[0].at += first;
+        return lane[0];
+    }
     dvti_lanes_begin(&lanes, plan->op, used);
     rows.lanes = used;
     rows.rows = used ? n / used : 0;
@@ -15962,27 +16041,44 @@ static dvti_partial dvti_reduce_row(const dvti_reduce_plan *plan, int64_t result
     return block[0];
 }
 
-/* The same for n neighbouring results. */
+/* The same for n neighbouring results; a tier takes as many positions at once as lie the same distance apart. */
 static void dvti_reduce_columns(const dvti_reduce_plan *plan, int64_t result, int64_t n,
                                 int64_t begin, int64_t end, dvti_lanes *lanes) {
-    dvti_cursor cursor = dvti_cursor_at(&plan->reduced, begin);
+    const dvti_view *reduced = &plan->reduced;
+    const int last = reduced->ndim - 1;
+    const bool spread = plan->op == DVTI_OP_square;
+    const void *direct =
+        plan->simd && !spread ? dvti_block_direct(&plan->kept, DVTI_F64, result) : NULL;
+    dvti_cursor cursor = dvti_cursor_at(reduced, begin);
     dvti_view row = plan->kept;
-    int64_t at, size = dvt_dtype_size(row.dtype);
+    int64_t at, j, count = 1, size = dvt_dtype_size(row.dtype);
     double buffer[DVTI_LANES];
+    dvti_fold64 fold;
     dvti_rows rows;
     rows.rows = 1;
-    rows.lanes = n;
+    rows.lanes = fold.n = n;
     rows.row_step = rows.lane_step = 0;
+    fold.op = plan->op;
+    fold.step = reduced->stride[last];
     dvti_lanes_begin(lanes, plan->op, n);
-    for (at = begin; at < end; at++) {
+    for (j = 0; plan->simd && j < n; j++)
+        lanes->at[j] = begin; /* the first of those that are no better than nothing */
+    for (at = begin; at < end; at += count) {
         row.data = (char *)plan->kept.data + cursor.at * size;
-        dvti_load_block(&row, result, n, plan->integer ? DVTI_I64 : DVTI_F64, buffer);
-        if (plan->op == DVTI_OP_square)
+        if (direct)
+            count = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
+        else
+            dvti_load_block(&row, result, n, plan->integer ? DVTI_I64 : DVTI_F64, buffer);
+        if (spread)
             dvti_spread_block(plan, buffer, n, result, true);
-        rows.first = at;
-        dvti_lanes_add(plan, lanes, buffer, &rows);
-        if (at + 1 < end)
-            dvti_cursor_advance(&cursor, &plan->reduced, 1);
+        rows.first = fold.first = at;
+        if (plan->simd)
+            plan->simd->fold_columns(&fold, direct ? (const double *)direct + cursor.at : buffer,
+                                     count, lanes->f, lanes->at);
+        else
+            dvti_lanes_add(plan, lanes, buffer, &rows);
+        if (at + count < end)
+            dvti_cursor_advance(&cursor, reduced, count);
     }
 }
 
@@ -16019,6 +16115,13 @@ static void dvti_reduce_finish(void *user, int64_t begin, int64_t end) {
     }
 }
 
+static const dvti_simd_f64 *dvti_reduce_tier(const dvti_reduce_plan *plan) {
+    const dvti_simd *simd = plan->integer ? NULL : dvti_simd_now();
+    bool other =
+        plan->op == DVTI_OP_any || plan->op == DVTI_OP_all || plan->op == DVTI_OP_logsumexp;
+    return simd && !other ? simd->f64 : NULL;
+}
+
 static dvti_reduce_plan dvti_reduce_plan_of(const dvti_launch *launch) {
     dvti_reduce_plan plan;
     int kept = (int)launch->i[0], i;
@@ -16047,6 +16150,7 @@ static dvti_reduce_plan dvti_reduce_plan_of(const dvti_launch *launch) {
     }
     plan.n_tiles = (plan.n_kept + plan.tile - 1) / plan.tile;
     plan.n_chunks = DVTI_MAX((plan.n_reduced + plan.chunk - 1) / plan.chunk, 1);
+    plan.simd = dvti_reduce_tier(&plan);
     return plan;
 }
 
@@ -16058,7 +16162,8 @@ DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch) {
 DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
     dvti_reduce_plan plan = dvti_reduce_plan_of(launch);
     int64_t item = plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced) + 32;
-    dvti_parallel_for(plan.n_tiles * plan.n_chunks, 0.6 * (double)item, dvti_reduce_items, &plan);
+    dvti_parallel_for(plan.n_tiles * plan.n_chunks, (plan.simd ? 0.2 : 0.6) * (double)item,
+                      dvti_reduce_items, &plan);
     if (plan.n_chunks > 1)
         dvti_parallel_for(plan.n_kept, 2.5 * (double)plan.n_chunks, dvti_reduce_finish, &plan);
 }
@@ -16436,6 +16541,91 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #ifdef DEVTENSOR_LINES
 #line 66 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cpu/simd/dvt_angle64.c ==== */
+/* Angles of any size in double, brought into an eighth of a turn exactly, as dvt_angle.c does it for floats. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/dvt_angle64.c"
+#endif
+
+/* x = m 2^e with a whole m of 53 bits. Of 2 / pi the bits that make multiples of 4 quarter turns are left out; the next 192 give the
+   product's place in the turn to 2^-139 of it, and no double comes nearer to a multiple of pi / 2 than 2^-62. */
+static double dvti_quarter_turns64(double x, double *rest, double *low) {
+    /* 2 / pi, after 32 zeros */
+    static const uint32_t digits[] = {
+        0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u,
+        0xfe5163abu, 0xdebbc561u, 0xb7246e3au, 0x424dd2e0u, 0x06492eeau, 0x09d1921cu, 0xfe1deb1cu,
+        0xb129a73eu, 0xe88235f5u, 0x2ebb4484u, 0xe99c7026u, 0xb45f7e41u, 0x3991d639u, 0x835339f4u,
+        0x9c845f8bu, 0xbdf9283bu, 0x1ff897ffu, 0xde05980fu, 0xef2f118bu, 0x5a0a6d1fu, 0x6d367ecfu,
+        0x27cb09b7u, 0x4f463f66u, 0x9e5fea2du, 0x7527bac7u, 0xebe5f17bu, 0x3d0739f7u, 0x8a5292eau,
+        0x6bfb5fb1u, 0x1f8d5d08u, 0x56033046u, 0xfc7b6babu, 0xf0cfbc20u, 0x9af4361du};
+    uint32_t turn[6] = {0}, factor[2]; /* least digit first */
+    uint64_t bits, high, mid, carry, quarters;
+    double scale = 1, first, second;
+    bool negative;
+    int skip, i, j;
+    memcpy(&bits, &x, sizeof bits);
+    skip = (int)(bits >> 52 & 0x7ff) - 1075 + 30;
+    bits = (bits & UINT64_C(0xfffffffffffff)) | UINT64_C(0x10000000000000);
+    factor[0] = (uint32_t)bits;
+    factor[1] = (uint32_t)(bits >> 32);
+    for (i = 0; i < 2; i++)
+        for (carry = 0, j = 0; i + j < 6; j++) {
+            const uint32_t *at = digits + (skip >> 5) + 5 - j;
+            uint64_t pair = (uint64_t)at[0] << 32 | at[1];
+            carry += (uint64_t)factor[i] * (uint32_t)(pair >> (32 - (skip & 31))) + turn[i + j];
+            turn[i + j] = (uint32_t)carry;
+            carry >>= 32;
+        }
+    high = (uint64_t)turn[5] << 32 | turn[4];
+    quarters = (high + (UINT64_C(1) << 61)) >> 62;
+    high -= quarters << 62;
+    negative = high >> 63;
+    if (negative) { /* the other side of the multiple: all digits inverted, which is 2^-192 too little */
+        high = ~high;
+        for (i = 0; i < 4; i++)
+            turn[i] = ~turn[i];
+    }
+    mid = (uint64_t)turn[3] << 32 | turn[2];
+    carry = (uint64_t)turn[1] << 32 | turn[0];
+    while (!(high >> 63) && scale > 1e-30) { /* 100 digits more than ever happens */
+        high = high << 1 | mid >> 63;
+        mid = mid << 1 | carry >> 63;
+        carry <<= 1;
+        scale *= 0.5;
+    }
+    /* 53 bits and then 64, in units of a turn */
+    first = (double)(high >> 11) * 1.1102230246251565e-16 * scale;
+    second = (double)(high << 53 | mid >> 11) * 6.0185310762101121e-36 * scale;
+    first = negative ? -first : first;
+    second = negative ? -second : second;
+    *rest = first * 6.2831853071795862;
+    *low = fma(first, 6.2831853071795862, -*rest) +
+           (first * 2.4492935982947064e-16 + second * 6.2831853071795862);
+    return (double)quarters;
+}
+
+DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, double *quarters) {
+    int k;
+    for (k = 0; k < 8; k++) {
+        if (!(fabs(x[k]) > DVTI_ANGLE64_MOST))
+            continue;
+        if (fabs(x[k]) > DBL_MAX) {
+            rest[k] = low[k] = x[k] - x[k]; /* NaN */
+            quarters[k] = 0;
+            continue;
+        }
+        quarters[k] = dvti_quarter_turns64(x[k], &rest[k], &low[k]);
+        if (x[k] < 0) {
+            quarters[k] = -quarters[k];
+            rest[k] = -rest[k];
+            low[k] = -low[k];
+        }
+    }
+}
+/* ==== end src/3_cpu/simd/dvt_angle64.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 67 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
 #ifdef DEVTENSOR_LINES
@@ -16585,7 +16775,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -18280,9 +18470,9 @@ static V(f) V(load_bytes_n)(const void *p, bool negative, int64_t n) {
 static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) {
     const int64_t size = dvt_dtype_size(dtype);
     const char *from = (const char *)src;
-    char few[16 * 4] = {0};
+    char few[16 * 8] = {0};
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
-        dtype != DVT_I8 && dtype != DVT_BOOL)
+        dtype != DVT_I8 && dtype != DVT_BOOL && dtype != DVT_F64)
         return false;
     for (; n > 0; n -= 16, from += 16 * size, to += 16) {
         const char *p = from;
@@ -18297,6 +18487,9 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
             value = V(load_bf16)((const uint16_t *)(const void *)p);
         else if (dtype == DVT_I32)
             value = V(to_f)(V(iload)((const int32_t *)(const void *)p));
+        else if (dtype == DVT_F64)
+            value = V(narrow)(V(dload)((const double *)(const void *)p),
+                              V(dload)((const double *)(const void *)p + 8));
         else {
             value = V(load_bytes_n)(p, dtype == DVT_I8, 16);
             if (dtype == DVT_BOOL)
@@ -18350,6 +18543,1015 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
 /* ==== end src/3_cpu/simd/rows.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 14 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/math64.inl ==== */
+/* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is rare. Where one rounding would be too much, a
+   number is carried as an unevaluated sum of two, and divisions are multiplications with a reciprocal that are put right afterwards. */
+
+/* Horner's rule, highest order first. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/math64.inl"
+#endif
+#define DVTI_D1(p, x, a) V(dfma)(p, x, V(dset)(a))
+#define DVTI_D2(p, x, a, b) DVTI_D1(DVTI_D1(p, x, a), x, b)
+#define DVTI_D3(p, x, a, b, c) DVTI_D1(DVTI_D2(p, x, a, b), x, c)
+#define DVTI_D4(p, x, a, b, c, d) DVTI_D2(DVTI_D2(p, x, a, b), x, c, d)
+#define DVTI_D6(p, x, a, b, c, d, e, f) DVTI_D2(DVTI_D4(p, x, a, b, c, d), x, e, f)
+
+#define DVTI_DLOG2E 1.4426950408889634
+#define DVTI_DLN2 0.69314718055994531
+#define DVTI_DLN2_REST 2.3190468138462996e-17
+#define DVTI_DLN2_HIGH 0.69314718055989033 /* exact when multiplied by a whole number below 2^11 */
+#define DVTI_DLN2_LOW 5.4979230187083712e-14
+#define DVTI_DWHOLE 6755399441055744. /* 1.5 * 2^52: this + n has n in its low bits */
+
+/* An unevaluated sum, |low| < |high|. */
+typedef struct V(pair) {
+    V(d) high, low;
+} V(pair);
+
+/* a + b, for |a| >= |b| or a = 0 */
+DVTI_INLINE V(pair) V(dd_sum)(V(d) a, V(d) b) {
+    V(pair) r;
+    r.high = V(dadd)(a, b);
+    r.low = V(dsub)(b, V(dsub)(r.high, a));
+    return r;
+}
+
+DVTI_INLINE V(pair) V(dd_product)(V(d) a, V(d) b) {
+    V(pair) r;
+    r.high = V(dmul)(a, b);
+    r.low = V(dfma)(a, b, V(dneg)(r.high));
+    return r;
+}
+
+DVTI_INLINE V(d) V(dd_value)(V(pair) a) {
+    return V(dadd)(a.high, a.low);
+}
+
+/* The same with a low part that high has no room for. */
+DVTI_INLINE V(pair) V(dd_settled)(V(pair) a) {
+    return V(dd_sum)(a.high, a.low);
+}
+
+/* Of settled sums, with a relative error below 2^-100. */
+DVTI_INLINE V(pair) V(dd_quotient)(V(pair) a, V(pair) b) {
+    const V(d) part = V(ddiv)(V(dset)(1), b.high);
+    V(pair) q;
+    q.high = V(dmul)(a.high, part);
+    q.low = V(dadd)(V(dfnma)(q.high, b.high, a.high), V(dfnma)(q.high, b.low, a.low));
+    q.low = V(dmul)(q.low, part);
+    return q;
+}
+
+DVTI_INLINE V(d) V(dsign_bit)(V(d) a) {
+    return V(dand)(V(dset)(-0.), a);
+}
+
+/* The magnitude of the first, the sign of the second. */
+DVTI_INLINE V(d) V(dsigned)(V(d) a, V(d) sign) {
+    return V(dor)(V(dsign_bit)(sign), a);
+}
+
+DVTI_INLINE V(d) V(dwithin)(V(d) a, double low, double high) {
+    return V(dmin)(V(dset)(high), V(dmax)(V(dset)(low), a));
+}
+
+/* 2^(n + more) as the bits say it: for whole n, and a normal result. */
+DVTI_INLINE V(d) V(dpower)(V(d) n, int more) {
+    V(l) bits = V(as_l)(V(dadd)(n, V(dset)(DVTI_DWHOLE)));
+    return V(as_d)(V(lshl)(V(ladd)(bits, V(lset)(1023 + more)), 52));
+}
+
+/* ---- exponentials ---- */
+/* exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2 */
+DVTI_INLINE V(d) V(dexp_poly)(V(d) r) {
+    V(d) p = V(dset)(2.087525077125349e-09);
+    p = DVTI_D3(p, r, 2.5108966029259829e-08, 2.7557402838386085e-07, 2.7557244408493812e-06);
+    p = DVTI_D3(p, r, 2.4801587172392636e-05, 0.0001984126988593458, 0.0013888888888962394);
+    return DVTI_D4(p, r, 0.0083333333333217019, 0.041666666666666512, 0.16666666666666677, 0.5);
+}
+
+/* x = n ln 2 + r + low: low is what the rounding of r took away. */
+DVTI_INLINE V(pair) V(dexp_reduce)(V(d) x, V(d) * n) {
+    V(d) high;
+    V(pair) r;
+    *n = V(dround)(V(dmul)(x, V(dset)(DVTI_DLOG2E)));
+    high = V(dfnma)(*n, V(dset)(DVTI_DLN2_HIGH), x);
+    r.high = V(dfnma)(*n, V(dset)(DVTI_DLN2_LOW), high);
+    r.low = V(dfnma)(*n, V(dset)(DVTI_DLN2_LOW), V(dsub)(high, r.high));
+    return r;
+}
+
+/* exp(r) */
+DVTI_INLINE V(pair) V(dexp_sum)(V(pair) r) {
+    V(pair) s = V(dd_sum)(V(dset)(1), r.high);
+    s.low = V(dadd)(s.low, V(dfma)(V(dmul)(r.high, r.high), V(dexp_poly)(r.high), r.low));
+    return s;
+}
+
+DVTI_INLINE V(d) V(dexp)(V(d) x) {
+    V(d) n;
+    V(pair) s = V(dexp_sum)(V(dexp_reduce)(V(dwithin)(x, -750, 750), &n));
+    return V(dscalef)(V(dd_value)(s), n);
+}
+
+/* The fraction times ln 2. */
+DVTI_INLINE V(d) V(dexp2)(V(d) x) {
+    V(d) y = V(dwithin)(x, -1080, 1080), n = V(dround)(y), f = V(dsub)(y, n);
+    V(pair) r = V(dd_product)(f, V(dset)(DVTI_DLN2));
+    r.low = V(dfma)(f, V(dset)(DVTI_DLN2_REST), r.low);
+    return V(dscalef)(V(dd_value)(V(dexp_sum)(r)), n);
+}
+
+/* (exp(x) - 1) / 4, which does not overflow where exp(x) / 2 does not. Not for |x| < 2^-1000. */
+DVTI_INLINE V(pair) V(dexpm1_quarter)(V(d) x) {
+    const V(d) quarter = V(dset)(0.25);
+    V(d) n, scale, tail, less;
+    V(pair) r = V(dexp_reduce)(V(dwithin)(x, -40, 710.7), &n), s;
+    scale = V(dpower)(n, -2);
+    tail = V(dfma)(V(dmul)(r.high, r.high), V(dexp_poly)(r.high), r.low);
+    less = V(dsub)(scale, quarter);
+    s = V(dd_sum)(less, V(dmul)(scale, r.high));
+    less = V(dsub)(V(dsub)(scale, less), quarter); /* of a large scale */
+    s.low = V(dadd)(V(dfma)(scale, tail, less), s.low);
+    return V(dd_settled)(s);
+}
+
+/* What is so near 0 that the function is x. */
+DVTI_INLINE V(d) V(dnear_zero)(V(d) x, V(d) result) {
+    return V(dselect)(V(dlt)(V(dabs)(x), V(dset)(1e-290)), x, result);
+}
+
+DVTI_INLINE V(pair) V(dd_scaled)(V(pair) a, double by) {
+    a.high = V(dmul)(a.high, V(dset)(by));
+    a.low = V(dmul)(a.low, V(dset)(by));
+    return a;
+}
+
+DVTI_INLINE V(d) V(dexpm1)(V(d) x) {
+    return V(dnear_zero)(x, V(dmul)(V(dset)(4), V(dd_value)(V(dexpm1_quarter)(x))));
+}
+
+/* (e + e / (e + 1)) / 2 with e = exp(|x|) - 1, all of it halved once more */
+DVTI_INLINE V(d) V(dsinh)(V(d) x) {
+    const V(d) one = V(dset)(1);
+    V(pair) h = V(dexpm1_quarter)(V(dabs)(x)), e = V(dd_scaled)(h, 4), more, q, s;
+    e.high = V(dmin)(V(dset)(1e300), e.high);
+    more = V(dd_sum)(V(dmax)(one, e.high), V(dmin)(one, e.high));
+    more.low = V(dadd)(more.low, e.low);
+    q = V(dd_scaled)(V(dd_quotient)(e, more), 0.25);
+    s = V(dd_sum)(h.high, q.high);
+    s.low = V(dadd)(s.low, V(dadd)(h.low, q.low));
+    return V(dnear_zero)(x, V(dsigned)(V(dmul)(V(dset)(2), V(dd_value)(s)), x));
+}
+
+/* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
+DVTI_INLINE V(d) V(dcosh)(V(d) x) {
+    const V(d) sixteen = V(dset)(16);
+    V(d) n, v;
+    V(pair) k = V(dexp_sum)(V(dexp_reduce)(V(dwithin)(V(dabs)(x), 0, 711), &n)), s;
+    k = V(dd_settled)(k);
+    n = V(dsub)(n, V(dset)(2));
+    k.high = V(dscalef)(k.high, n);
+    k.low = V(dscalef)(k.low, n);
+    v = V(ddiv)(V(dset)(0.0625), k.high);
+    s = V(dd_sum)(k.high, v);
+    s.low = V(dadd)(s.low, V(dfnma)(V(dmul)(sixteen, V(dmul)(v, v)), k.low, k.low));
+    return V(dmul)(V(dset)(2), V(dd_value)(s));
+}
+
+/* e / (e + 2) with e = exp(2 |x|) - 1 */
+DVTI_INLINE V(d) V(dtanh)(V(d) x) {
+    const V(d) two = V(dset)(2);
+    V(d) a = V(dmin)(V(dset)(44), V(dmul)(two, V(dabs)(x)));
+    V(pair) e = V(dd_scaled)(V(dexpm1_quarter)(a), 4), more;
+    more = V(dd_sum)(V(dmax)(two, e.high), V(dmin)(two, e.high));
+    more.low = V(dadd)(more.low, e.low);
+    return V(dnear_zero)(x, V(dsigned)(V(dd_value)(V(dd_quotient)(e, more)), x));
+}
+
+/* With e = exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e). */
+DVTI_INLINE V(d) V(dsigmoid)(V(d) x) {
+    const V(d) one = V(dset)(1), none = V(dzero)();
+    V(n) below = V(dlt)(x, none);
+    V(d) n, a = V(dmax)(V(dset)(-750), V(dor)(V(dset)(-0.), x));
+    V(pair) e = V(dd_settled)(V(dexp_sum)(V(dexp_reduce)(a, &n))), more;
+    more = V(dd_sum)(one, V(dscalef)(e.high, n));
+    more.low = V(dadd)(more.low, V(dscalef)(e.low, n));
+    e.high = V(dselect)(below, e.high, one);
+    e.low = V(dselect)(below, e.low, none);
+    return V(dscalef)(V(dd_value)(V(dd_quotient)(e, more)), V(dselect)(below, n, none));
+}
+
+/* ---- logarithms ---- */
+/* Some lane is not a positive normal number. */
+DVTI_INLINE bool V(dlog_rare)(V(d) x) {
+    V(n) usual = V(nand)(V(dle)(V(dset)(DBL_MIN), x), V(dle)(x, V(dset)(DBL_MAX)));
+    return V(nbits)(usual) != 0xff;
+}
+
+/* x = 2^n m, sqrt(1/2) <= m < sqrt(2) */
+DVTI_INLINE V(d) V(dlog_split)(V(d) x, V(d) * n) {
+    const V(l) root = V(lset)(0x3fe6a09e667f3bcd), digits = V(lset)(0xfffffffffffff);
+    const V(d) big = V(dset)(4503599627370496. + 1023); /* 2^52 + 1023 */
+    V(l) t = V(ladd)(V(as_l)(x), V(lsub)(V(lset)(0x3ff0000000000000), root));
+    *n = V(dsub)(V(as_d)(V(lor)(V(lshr)(t, 52), V(lset)(0x4330000000000000))), big);
+    return V(as_d)(V(ladd)(V(land)(t, digits), root));
+}
+
+/* The same, also for denormal numbers, where `rare`. */
+DVTI_INLINE V(d) V(dlog_reduce)(V(d) x, bool rare, V(d) * n) {
+    V(d) less = V(dzero)(), m;
+    if (rare) {
+        V(n) tiny = V(dlt)(x, V(dset)(DBL_MIN));
+        x = V(dselect)(tiny, V(dmul)(x, V(dset)(18014398509481984.)), x);
+        less = V(dselect)(tiny, V(dset)(54), less);
+    }
+    m = V(dlog_split)(x, n);
+    *n = V(dsub)(*n, less);
+    return m;
+}
+
+/* The result for what is no positive finite number. */
+DVTI_INLINE V(d) V(dlog_special)(V(d) x, V(d) result) {
+    result = V(dselect)(V(dlt)(x, V(dset)((double)INFINITY)), result, x);
+    result = V(dselect)(V(dlt)(x, V(dzero)()), V(dset)((double)NAN), result);
+    return V(dselect)(V(deq)(x, V(dzero)()), V(dset)(-(double)INFINITY), result);
+}
+
+/* log(1 + f) = f + this, sqrt(1/2) <= 1 + f <= sqrt(2): with s = f / (2 + f) it is 2 s + s z P(z), z = s^2, and 2 s = f - s f. */
+DVTI_INLINE V(d) V(dlog_tail)(V(d) f) {
+    V(d) s = V(ddiv)(f, V(dadd)(V(dset)(2), f)), z = V(dmul)(s, s);
+    V(d) half = V(dmul)(V(dset)(0.5), V(dmul)(f, f)), p = V(dset)(0.14798267592679237);
+    p = DVTI_D3(p, z, 0.15313831412422385, 0.18183572379138979, 0.2222219842861706);
+    p = DVTI_D3(p, z, 0.28571428743688915, 0.39999999999409347, 0.66666666666667351);
+    return V(dsub)(V(dmul)(s, V(dfma)(p, z, half)), half);
+}
+
+/* (n ln 2 + log(1 + f)) times the sum c[0] + c[1], plus more; n times the sum c[2] + c[3] is n ln 2 times it, and n c[2] is exact. */
+DVTI_INLINE V(d) V(dlog_of)(V(d) n, V(d) f, V(d) more, const double *c) {
+    const V(d) by = V(dset)(c[0]);
+    V(pair) p = V(dd_product)(f, by), s = V(dd_sum)(V(dmul)(n, V(dset)(c[2])), p.high);
+    V(d) low = V(dfma)(f, V(dset)(c[1]), p.low);
+    low = V(dfma)(n, V(dset)(c[3]), V(dfma)(V(dlog_tail)(f), by, low));
+    s.low = V(dadd)(V(dadd)(s.low, more), low);
+    return V(dd_value)(s);
+}
+
+static const double V(log_natural)[4] = {1, 0, DVTI_DLN2_HIGH, DVTI_DLN2_LOW};
+
+/* To any base: one loop for all of them. */
+DVTI_INLINE V(d) V(dlog)(V(d) x, const double *c) {
+    bool rare = V(dlog_rare)(x);
+    V(d) n, f = V(dsub)(V(dlog_reduce)(x, rare, &n), V(dset)(1)), result;
+    result = V(dlog_of)(n, f, V(dset)(-0.), c);
+    return rare ? V(dlog_special)(x, result) : result;
+}
+
+static const double *V(log_constants)(dvti_op op) {
+    static const double two[4] = {1.4426950408889634, 2.0355273740931033e-17, 1, 0};
+    static const double ten[4] = {0.43429448190325182, 1.0983196502167651e-17, 0.30102999566395283,
+                                  2.8363394551044964e-14};
+    return op == DVTI_OP_log2 ? two : op == DVTI_OP_log10 ? ten : V(log_natural);
+}
+
+/* 1 + x rounded is u, and c what that took away: log(u) with c brought to the scale of f. */
+DVTI_INLINE V(d) V(dlog1p)(V(d) x) {
+    const V(d) one = V(dset)(1);
+    V(d) u = V(dadd)(x, one), back = V(dsub)(u, one), n, c, result;
+    bool rare = V(dlog_rare)(u);
+    V(pair) f;
+    c = V(dadd)(V(dsub)(one, V(dsub)(u, back)), V(dsub)(x, back));
+    f.high = V(dsub)(V(dlog_split)(u, &n), one);
+    c = V(dmul)(c, V(dpower)(V(dneg)(n), 0));
+    f.low = V(dselect)(V(dlt)(x, V(dset)(1152921504606846976.)), c, V(dzero)());
+    f = V(dd_settled)(f);
+    f.low = V(dfnma)(f.low, f.high, f.low); /* / (1 + f) */
+    result = V(dsigned)(V(dlog_of)(n, f.high, f.low, V(log_natural)), x);
+    return rare ? V(dlog_special)(u, result) : result;
+}
+
+/* max(x, 0) + log1p(exp(-|x|)) */
+DVTI_INLINE V(d) V(dsoftplus)(V(d) x) {
+    return V(dadd)(V(dmax)(V(dzero)(), x), V(dlog1p)(V(dexp)(V(dor)(V(dset)(-0.), x))));
+}
+
+/* ---- the error function ---- */
+/* The lower tail of the normal distribution at -a is exp(-a^2 / 2) / (5 + a) times this, t = 1 - 2 a / (5 + a). */
+static V(d) V(dmills)(V(d) t) {
+    V(d) p = V(dset)(-3.0281180127295214e-10);
+    p = DVTI_D4(p, t, -1.4321140063700442e-09, 7.9418877631633212e-09, 8.2953509893354534e-09, -6.6011119557036715e-08);
+    p = DVTI_D4(p, t, -4.0881320124612433e-08, 4.3288368496777052e-07, 3.3553793049651225e-07, -2.7689521150126235e-06);
+    p = DVTI_D4(p, t, -3.9803851339861126e-06, 1.6681040979835588e-05, 4.9762655086913685e-05, -5.9375674658957423e-05);
+    p = DVTI_D4(p, t, -0.00054489903346452721, -0.00079786940807236473, 0.0029933767667477042, 0.020795066800858322);
+    p = DVTI_D4(p, t, 0.069118638706553687, 0.16502036617033344, 0.31353315667129888, 0.49530561596997763);
+    return DVTI_D2(p, t, 0.66538250289005663, 0.76919304975006297);
+}
+
+/* Below 1 a polynomial; above, 1 - erfc by the tail at x sqrt(2). */
+DVTI_INLINE V(d) V(derf)(V(d) x) {
+    const V(d) one = V(dset)(1);
+    V(d) y = V(dabs)(x), z = V(dmul)(y, y), p, a, part, n, e;
+    p = DVTI_D4(V(dset)(1.6381998929825367e-10), z, -1.763056461699909e-09, 1.6303232863357193e-08, -1.6598268925408256e-07, 1.6484725319032884e-06);
+    p = DVTI_D4(p, z, -1.4927094657212125e-05, 0.00012055394326342747, -0.00085483287352730857, 0.0052239776556860214);
+    p = DVTI_D4(p, z, -0.026866170648281236, 0.11283791670972065, -0.37612638903184109, 0.12837916709551259);
+    p = V(dfma)(p, y, y);
+    a = V(dmin)(V(dset)(6), y);
+    e = V(dd_value)(V(dexp_sum)(V(dexp_reduce)(V(dneg)(V(dmul)(a, a)), &n)));
+    a = V(dmul)(a, V(dset)(1.4142135623730951));
+    part = V(ddiv)(V(dset)(2), V(dadd)(V(dset)(5), a));
+    e = V(dmul)(V(dmul)(e, part), V(dpower)(n, 0));
+    a = V(dfnma)(e, V(dmills)(V(dfnma)(a, part, one)), one);
+    return V(dsigned)(V(dselect)(V(dlt)(y, one), p, a), x);
+}
+
+/* x times the tail at -|x|; for positive x what that leaves of x. */
+DVTI_INLINE V(d) V(dgelu)(V(d) x) {
+    const V(d) five = V(dset)(5), half = V(dset)(0.5);
+    V(d) a = V(dmin)(V(dset)(40), V(dabs)(x)), n, p, tail;
+    V(pair) square = V(dd_product)(a, a), r, e, s, more;
+    r = V(dexp_reduce)(V(dneg)(V(dmul)(half, square.high)), &n);
+    r.low = V(dfnma)(half, square.low, r.low);
+    e = V(dexp_sum)(V(dd_settled)(r));
+    more = V(dd_sum)(V(dmax)(five, a), V(dmin)(five, a));
+    s.high = a;
+    s.low = V(dzero)();
+    s = V(dd_quotient)(s, more);
+    p = V(dmills)(V(dfnma)(V(dset)(2), s.high, V(dset)(1)));
+    more = V(dd_product)(s.high, p);
+    more.low = V(dfma)(s.low, p, more.low);
+    s = V(dd_product)(more.high, e.high);
+    s.low = V(dadd)(s.low, V(dfma)(more.high, e.low, V(dmul)(more.low, e.high)));
+    tail = V(dscalef)(V(dd_value)(s), n);
+    return V(dselect)(V(dlt)(x, V(dzero)()), V(dneg)(tail), V(dsub)(x, tail));
+}
+
+#undef DVTI_DLOG2E
+#undef DVTI_DLN2
+#undef DVTI_DLN2_REST
+#undef DVTI_DLN2_HIGH
+#undef DVTI_DLN2_LOW
+/* ==== end src/3_cpu/simd/math64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 15 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/angles64.inl ==== */
+/* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see math64.inl. */
+
+/* x = n pi / 2 + r + low, as 2_core/math/angles.inl does it. What the first subtraction leaves has no digit below 2^-53 and is exact, for any n that
+   the quotient gets right. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/angles64.inl"
+#endif
+DVTI_INLINE V(pair) V(dangle_reduce)(V(d) x, V(d) * quarters) {
+    const V(d) second = V(dset)(6.123233995736766e-17), third = V(dset)(-1.4973849048591833e-33);
+    V(d) n = V(dround)(V(dmul)(x, V(dset)(0.63661977236758138))), first, w, back;
+    V(pair) r;
+    first = V(dfnma)(n, V(dset)(1.5707963267948966), x);
+    w = V(dmul)(n, second);
+    r.high = V(dsub)(first, w);
+    back = V(dsub)(r.high, first);
+    r.low = V(dsub)(V(dsub)(first, V(dsub)(r.high, back)), V(dadd)(w, back));
+    r.low = V(dfnma)(n, third, V(dadd)(r.low, V(dfnma)(n, second, w)));
+    if (V(nbits)(V(dle)(V(dabs)(x), V(dset)(DVTI_ANGLE64_MOST))) != 0xff) {
+        double lanes[4][8];
+        V(dstore)(lanes[0], x);
+        V(dstore)(lanes[1], r.high);
+        V(dstore)(lanes[2], r.low);
+        V(dstore)(lanes[3], n);
+        dvti_reduce_angles64(lanes[0], lanes[1], lanes[2], lanes[3]);
+        r.high = V(dload)(lanes[1]);
+        r.low = V(dload)(lanes[2]);
+        n = V(dload)(lanes[3]);
+    }
+    *quarters = n;
+    return r;
+}
+
+/* Sine and cosine of an eighth of a turn. The cosine is 1 - z / 2, what its rounding takes away, and the rest. */
+DVTI_INLINE void V(dwaves)(V(pair) r, V(pair) * sine, V(pair) * cosine) {
+    const V(d) one = V(dset)(1), half = V(dset)(0.5);
+    V(d) z = V(dmul)(r.high, r.high), rest, p = V(dset)(-1.1358079678437849e-11);
+    p = DVTI_D2(p, z, 2.087569447951576e-09, -2.7557314153226125e-07);
+    p = DVTI_D3(p, z, 2.4801587288845307e-05, -0.0013888888888873208, 0.041666666666666595);
+    cosine->high = V(dfnma)(half, z, one);
+    rest = V(dfnma)(half, z, V(dsub)(one, cosine->high));
+    cosine->low = V(dfma)(V(dmul)(z, z), p, V(dfnma)(r.high, r.low, rest));
+    p = V(dset)(1.589439389157886e-10);
+    p = DVTI_D2(p, z, -2.5050718485157212e-08, 2.7557313452565555e-06);
+    p = DVTI_D3(p, z, -0.00019841269829167356, 0.0083333333333216967, -0.1666666666666663);
+    sine->high = r.high;
+    sine->low = V(dfma)(V(dmul)(r.high, z), p, V(dmul)(r.low, cosine->high));
+}
+
+DVTI_INLINE V(pair) V(dd_select)(V(n) m, V(pair) a, V(pair) b) {
+    a.high = V(dselect)(m, a.high, b.high);
+    a.low = V(dselect)(m, a.low, b.low);
+    return a;
+}
+
+/* Quarter turns as whole numbers, and whether they are even: bit 0 as a 2 or 0 of double. */
+DVTI_INLINE V(l) V(dquarters)(V(d) n, int32_t turn) {
+    return V(ladd)(V(as_l)(V(dadd)(n, V(dset)(DVTI_DWHOLE))), V(lset)(turn));
+}
+
+DVTI_INLINE V(n) V(dis_even)(V(l) n) {
+    return V(deq)(V(as_d)(V(lshl)(V(land)(n, V(lset)(1)), 62)), V(dzero)());
+}
+
+/* Sine of x plus `turn` quarter turns, 0 or 1: sine and cosine share a loop. */
+DVTI_INLINE V(d) V(dsin_turned)(V(d) x, int32_t turn) {
+    V(d) n, result;
+    V(pair) r = V(dangle_reduce)(x, &n), s, c;
+    V(l) q = V(dquarters)(n, turn);
+    V(dwaves)(r, &s, &c);
+    r = V(dd_select)(V(dis_even)(q), s, c);
+    result = V(dxor)(V(dd_value)(r), V(as_d)(V(lshl)(V(land)(q, V(lset)(2)), 62)));
+    /* r + low of -0 would be +0 */
+    return V(dselect)(V(deq)(x, V(dzero)()), turn ? V(dset)(1) : x, result);
+}
+
+/* sine / cosine, or minus its reciprocal */
+DVTI_INLINE V(d) V(dtan)(V(d) x) {
+    V(d) n, sign;
+    V(pair) r = V(dangle_reduce)(x, &n), s, c;
+    V(l) q = V(dquarters)(n, 0);
+    V(n) even = V(dis_even)(q);
+    V(dwaves)(r, &s, &c);
+    s = V(dd_settled)(s);
+    c = V(dd_settled)(c);
+    r = V(dd_quotient)(V(dd_select)(even, s, c), V(dd_select)(even, c, s));
+    sign = V(as_d)(V(lshl)(V(land)(q, V(lset)(1)), 63));
+    return V(dselect)(V(deq)(x, V(dzero)()), x, V(dxor)(V(dd_value)(r), sign));
+}
+
+/* ---- inverses ---- */
+#define DVTI_DPI 3.1415926535897931
+#define DVTI_DPI_LOW 1.2246467991473532e-16
+#define DVTI_DHALF_PI 1.5707963267948966
+#define DVTI_DHALF_PI_LOW 6.123233995736766e-17
+
+/* asin of a, or above 1/2 of sqrt((1 - a) / 2), for that is a quarter turn less twice it. The square root is put right. */
+DVTI_INLINE V(pair) V(dasin_of)(V(d) a, V(n) large) {
+    const V(d) half = V(dset)(0.5);
+    V(d) z = V(dselect)(large, V(dfnma)(half, a, half), V(dmul)(a, a)), p = V(dset)(0.032614017150030927);
+    V(d) root = V(dsqrt)(z), less = V(ddiv)(half, V(dmax)(V(dset)(1e-300), root));
+    V(pair) s;
+    s.high = V(dselect)(large, root, a);
+    less = V(dselect)(large, V(dmul)(V(dfnma)(root, root, z), less), V(dzero)());
+    p = DVTI_D4(p, z, -0.020996478184520204, 0.021720104717519447, 0.0036954666668052908, 0.010784571028344047);
+    p = DVTI_D4(p, z, 0.011397914001976817, 0.013980966205523762, 0.017351598313874943, 0.022372215810308172);
+    p = DVTI_D4(p, z, 0.030381942677393584, 0.044642857175253077, 0.074999999999701292, 0.16666666666666763);
+    s.low = V(dfma)(V(dmul)(s.high, z), p, less);
+    return s;
+}
+
+/* high + low - s, for |s| <= high */
+DVTI_INLINE V(d) V(dturn_less)(double high, double low, V(pair) s) {
+    V(pair) r = V(dd_sum)(V(dset)(high), V(dneg)(s.high));
+    return V(dadd)(r.high, V(dadd)(r.low, V(dsub)(V(dset)(low), s.low)));
+}
+
+DVTI_INLINE V(d) V(dasin)(V(d) x) {
+    V(d) a = V(dabs)(x);
+    V(n) large = V(dgt)(a, V(dset)(0.5));
+    V(pair) s = V(dasin_of)(a, large);
+    V(d) r = V(dturn_less)(DVTI_DHALF_PI, DVTI_DHALF_PI_LOW, V(dd_scaled)(s, 2));
+    return V(dsigned)(V(dselect)(large, r, V(dd_value)(s)), x);
+}
+
+/* With s = asin(a) or of the root: pi - 2 s, pi / 2 + s; pi / 2 - s, 2 s. */
+DVTI_INLINE V(d) V(dacos)(V(d) x) {
+    V(d) a = V(dabs)(x), middle, right, left;
+    V(n) large = V(dgt)(a, V(dset)(0.5)), negative = V(dlt)(x, V(dzero)());
+    V(pair) s = V(dasin_of)(a, large), same = s;
+    same.high = V(dsigned)(s.high, x);
+    same.low = V(dxor)(V(dsign_bit)(x), s.low);
+    middle = V(dturn_less)(DVTI_DHALF_PI, DVTI_DHALF_PI_LOW, same);
+    s = V(dd_scaled)(s, 2);
+    right = V(dd_value)(s);
+    left = V(dturn_less)(DVTI_DPI, DVTI_DPI_LOW, s);
+    return V(dselect)(large, V(dselect)(negative, left, right), middle);
+}
+
+/* The angle of the point (b, a), a and b not negative, neither far from 1 nor both 0. Near the axes it is a / b or what -b / a leaves of pi / 2,
+   between them pi / 4 and the angle whose tangent is (a - b) / (a + b). */
+DVTI_INLINE V(pair) V(datan_of)(V(d) a, V(d) b) {
+    V(n) steep = V(dgt)(a, V(dmul)(b, V(dset)(2.4142135623730951)));
+    V(n) flat = V(dle)(a, V(dmul)(b, V(dset)(0.41421356237309503)));
+    V(d) none = V(dzero)(), z, p, base = V(dset)(DVTI_DHALF_PI / 2), low = V(dset)(DVTI_DHALF_PI_LOW / 2);
+    V(pair) over, under, q, s;
+    under = V(dd_sum)(V(dmax)(a, b), V(dmin)(a, b));
+    over.high = V(dsub)(a, b);
+    over.low = V(dsub)(a, V(dadd)(over.high, b));
+    over.high = V(dselect)(flat, a, V(dselect)(steep, V(dneg)(b), over.high));
+    under.high = V(dselect)(flat, b, V(dselect)(steep, a, under.high));
+    over.low = V(dselect)(V(nor)(flat, steep), none, over.low);
+    under.low = V(dselect)(V(nor)(flat, steep), none, under.low);
+    base = V(dselect)(flat, none, V(dselect)(steep, V(dset)(DVTI_DHALF_PI), base));
+    low = V(dselect)(flat, none, V(dselect)(steep, V(dset)(DVTI_DHALF_PI_LOW), low));
+    q = V(dd_quotient)(over, under);
+    z = V(dmul)(q.high, q.high);
+    p = V(dset)(-0.017913133868027415);
+    p = DVTI_D4(p, z, 0.038070110009775768, -0.050395286225917657, 0.058479401570482495, -0.066631111721257158);
+    p = DVTI_D4(p, z, 0.07692060849517611, -0.090908977935669322, 0.11111110784700017, -0.1428571428022094);
+    p = DVTI_D2(p, z, 0.19999999999953821, -0.33333333333333198);
+    s = V(dd_sum)(base, q.high);
+    s.low = V(dadd)(s.low, V(dadd)(low, V(dfma)(V(dmul)(q.high, z), p, q.low)));
+    return s;
+}
+
+DVTI_INLINE V(d) V(datan)(V(d) x) {
+    V(d) a = V(dmin)(V(dset)(1e300), V(dabs)(x));
+    return V(dsigned)(V(dd_value)(V(datan_of)(a, V(dset)(1))), x);
+}
+
+/* Two sides of which the longer one is beyond `most` or below `least` are brought towards 1 by a power of two; `large` is its size. Times the
+   result they are what they were. */
+DVTI_INLINE V(d) V(dnear_one)(V(d) * a, V(d) * b, double most, double least, double large) {
+    const V(d) down = V(dset)(1 / large), up = V(dset)(large), one = V(dset)(1);
+    const V(d) longer = V(dmax)(*a, *b);
+    V(n) above = V(dgt)(longer, V(dset)(most)), below = V(dlt)(longer, V(dset)(least));
+    V(d) by = V(dselect)(above, down, V(dselect)(below, up, one));
+    *a = V(dmul)(*a, by);
+    *b = V(dmul)(*b, by);
+    return V(dselect)(above, up, V(dselect)(below, down, one));
+}
+
+/* The angle of the point (x, y). */
+DVTI_INLINE V(d) V(datan2)(V(d) y, V(d) x) {
+    const V(d) most = V(dset)((double)INFINITY), one = V(dset)(1), none = V(dzero)();
+    V(d) a = V(dabs)(y), b = V(dabs)(x), r;
+    V(n) infinite = V(deq)(V(dmax)(a, b), most), zero = V(deq)(V(dmax)(a, b), none), left;
+    V(pair) angle, turned;
+    a = V(dselect)(infinite, V(dselect)(V(deq)(a, most), one, none), a);
+    b = V(dselect)(infinite, V(dselect)(V(deq)(b, most), one, none), V(dselect)(zero, one, b));
+    V(dnear_one)(&a, &b, 1e300, 1e-300, 1267650600228229401496703205376.); /* 2^100 */
+    angle = V(datan_of)(a, b);
+    turned = V(dd_sum)(V(dset)(DVTI_DPI), V(dneg)(angle.high));
+    turned.low = V(dadd)(turned.low, V(dsub)(V(dset)(DVTI_DPI_LOW), angle.low));
+    left = V(dlt)(V(dsigned)(one, x), none);
+    r = V(dsigned)(V(dd_value)(V(dd_select)(left, turned, angle)), y);
+    return V(dselect)(V(dunord)(x, y), V(dadd)(x, y), r);
+}
+
+DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
+    const V(d) most = V(dset)((double)INFINITY);
+    V(d) x = V(dmax)(V(dabs)(a), V(dabs)(b)), y = V(dmin)(V(dabs)(a), V(dabs)(b)), undo, r;
+    V(n) infinite = V(nor)(V(deq)(V(dabs)(a), most), V(deq)(V(dabs)(b), most));
+    undo = V(dnear_one)(&x, &y, 1e150, 1e-120, 4.149515568880993e+180); /* 2^600 */
+    r = V(dmul)(V(dsqrt)(V(dfma)(x, x, V(dmul)(y, y))), undo);
+    r = V(dselect)(V(dunord)(a, b), V(dadd)(a, b), r);
+    return V(dselect)(infinite, most, r);
+}
+
+#undef DVTI_DPI
+#undef DVTI_DPI_LOW
+#undef DVTI_DHALF_PI
+#undef DVTI_DHALF_PI_LOW
+/* ==== end src/3_cpu/simd/angles64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 16 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/powers64.inl ==== */
+/* Powers of vectors of doubles, and Python's division; see math64.inl. */
+
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/powers64.inl"
+#endif
+DVTI_INLINE V(pair) V(dd_times)(V(pair) a, V(pair) b) {
+    V(pair) r = V(dd_product)(a.high, b.high);
+    r.low = V(dfma)(a.high, b.low, V(dfma)(a.low, b.high, r.low));
+    return r;
+}
+
+DVTI_INLINE V(pair) V(dd_set)(double high, double low) {
+    V(pair) r;
+    r.high = V(dset)(high);
+    r.low = V(dset)(low);
+    return r;
+}
+
+/* log2 of positive numbers with a relative error of 2^-65 or so: it will be multiplied by up to 2^10. With s = f / (2 + f) and z = s^2 the natural
+   logarithm of 1 + f is 2 s + s z (2 / 3 + z R(z)), and R alone is rounded as usual. */
+DVTI_INLINE V(pair) V(dlog2_exact)(V(d) x, bool rare) {
+    V(d) n, f = V(dsub)(V(dlog_reduce)(x, rare, &n), V(dset)(1)), p = V(dset)(0.13196851316823049);
+    V(pair) s, z, t, by;
+    s.high = f;
+    s.low = V(dzero)();
+    s = V(dd_quotient)(s, V(dd_sum)(V(dset)(2), f));
+    z = V(dd_times)(s, s);
+    p = DVTI_D6(p, z.high, 0.13256763086396067, 0.15386759602767192, 0.18181784319586061, 0.22222222520444118, 0.28571428570096791, 0.40000000000002262);
+    by = V(dd_sum)(V(dset)(0.66666666666666663), V(dmul)(p, z.high));
+    by.low = V(dadd)(by.low, V(dset)(3.7007434154171883e-17));
+    t = V(dd_times)(V(dd_times)(s, z), by);
+    s = V(dd_scaled)(s, 2);
+    by = V(dd_sum)(s.high, t.high);
+    by.low = V(dadd)(by.low, V(dadd)(s.low, t.low));
+    t = V(dd_times)(by, V(dd_set)(1.4426950408889634, 2.0355273740931033e-17));
+    s = V(dd_sum)(n, t.high);
+    s.low = V(dadd)(s.low, t.low);
+    return s;
+}
+
+/* What the magnitude is, and the sign, where C's Annex F says so. */
+DVTI_INLINE V(d) V(dpow_special)(V(d) a, V(d) b, V(d) result) {
+    const V(d) one = V(dset)(1), none = V(dzero)(), most = V(dset)((double)INFINITY);
+    V(d) size = V(dabs)(a), half = V(dmul)(V(dset)(0.5), b), sign;
+    V(n) down = V(dlt)(b, none), whole = V(deq)(V(dtrunc)(b), b);
+    V(n) odd = V(nand)(whole, V(dne)(V(dtrunc)(half), half)), broken;
+    result = V(dselect)(V(deq)(size, none), V(dselect)(down, most, none), result);
+    result = V(dselect)(V(deq)(size, most), V(dselect)(down, none, most), result);
+    result = V(dselect)(V(deq)(size, one), one, result);
+    sign = V(dselect)(odd, V(dsign_bit)(a), none);
+    result = V(dor)(sign, result);
+    broken = V(nand)(V(dlt)(a, none), V(nand)(V(dlt)(size, most), V(nnot)(whole)));
+    result = V(dselect)(V(nor)(broken, V(dunord)(a, b)), V(dset)((double)NAN), result);
+    return V(dselect)(V(nor)(V(deq)(b, none), V(deq)(a, one)), one, result);
+}
+
+DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
+    bool rare = V(dlog_rare)(a);
+    V(pair) log2 = V(dlog2_exact)(V(dabs)(a), rare), y = V(dd_product)(b, log2.high), r;
+    V(d) n, result;
+    y.low = V(dfma)(b, log2.low, y.low);
+    y.low = V(dselect)(V(dlt)(V(dabs)(y.high), V(dset)(1080)), y.low, V(dzero)());
+    y.high = V(dwithin)(y.high, -1080, 1080);
+    n = V(dround)(y.high);
+    y = V(dd_sum)(V(dsub)(y.high, n), y.low);
+    r = V(dd_times)(y, V(dd_set)(0.69314718055994531, 2.3190468138462996e-17));
+    result = V(dscalef)(V(dd_value)(V(dexp_sum)(r)), n);
+    if (rare || V(nbits)(V(dle)(V(dabs)(b), V(dset)(DBL_MAX))) != 0xff)
+        result = V(dpow_special)(a, b, result);
+    return result;
+}
+
+/* The rest does not have b's sign, and is not 0. */
+DVTI_INLINE V(n) V(dother_side)(V(d) rest, V(d) b) {
+    V(n) differ = V(dlt)(V(dsigned)(V(dset)(1), V(dxor)(rest, b)), V(dzero)());
+    return V(nand)(differ, V(dne)(rest, V(dzero)()));
+}
+
+/* a - b trunc(a / b), exactly: the quotient is off by 1 at most, and then the rest has the wrong sign. Only for
+   |a / b| <= 2^51 and finite b. */
+DVTI_INLINE V(d) V(dremainder)(V(d) a, V(d) b, V(d) quotient) {
+    V(d) rest = V(dfnma)(V(dtrunc)(quotient), b, a);
+    V(d) back = V(dadd)(rest, V(dsigned)(V(dabs)(b), a));
+    return V(dselect)(V(dother_side)(rest, a), back, rest);
+}
+
+/* Some lane's quotient is too large for that, or no number. */
+DVTI_INLINE bool V(ddivision_rare)(V(d) quotient, V(d) b) {
+    V(n) common = V(nand)(V(dle)(V(dabs)(quotient), V(dset)(2251799813685248.)),
+                          V(dle)(V(dabs)(b), V(dset)(DBL_MAX)));
+    return V(nbits)(common) != 0xff;
+}
+
+static V(d) V(ddivision_by_lanes)(V(d) a, V(d) b, double (*divide)(double, double)) {
+    double lanes[2][8];
+    int k;
+    V(dstore)(lanes[0], a);
+    V(dstore)(lanes[1], b);
+    for (k = 0; k < 8; k++)
+        lanes[0][k] = divide(lanes[0][k], lanes[1][k]);
+    return V(dload)(lanes[0]);
+}
+
+DVTI_INLINE V(d) V(dmod)(V(d) a, V(d) b) {
+    V(d) quotient = V(ddiv)(a, b), rest = V(dremainder)(a, b, quotient), r;
+    if (V(ddivision_rare)(quotient, b))
+        return V(ddivision_by_lanes)(a, b, dvti_mod);
+    r = V(dselect)(V(dother_side)(rest, b), V(dadd)(rest, b), rest);
+    return V(dselect)(V(deq)(rest, V(dzero)()), V(dsign_bit)(b), r);
+}
+
+DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
+    V(d) quotient = V(ddiv)(a, b), rest = V(dremainder)(a, b, quotient), r;
+    if (V(ddivision_rare)(quotient, b))
+        return V(ddivision_by_lanes)(a, b, dvti_floor_div);
+    r = V(ddiv)(V(dsub)(a, rest), b);
+    r = V(dselect)(V(dother_side)(rest, b), V(dsub)(r, V(dset)(1)), r);
+    return V(dselect)(V(deq)(r, V(dzero)()), V(dsign_bit)(quotient), V(dround)(r));
+}
+
+#undef DVTI_D1
+#undef DVTI_D2
+#undef DVTI_D3
+#undef DVTI_D4
+#undef DVTI_D6
+#undef DVTI_DWHOLE
+/* ==== end src/3_cpu/simd/powers64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/elementwise64.inl ==== */
+/* Elementwise loops in double: one body per row of the op table, over whole vectors. Ends of arrays and repeated operands are prepared by
+   one function for all of them, so that a body costs little to compile. What stays with the reference has no case in the switch. */
+
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/elementwise64.inl"
+#endif
+typedef void (*V(body))(const dvti_loop *loop, const double *const *in, double *to, int64_t n);
+
+/* n vectors; an operand that is repeated stands in memory as one vector. */
+#define DVTI_BODY1(name, value)                                                                    \
+    static void V(body_##name)(const dvti_loop *loop, const double *const *in, double *to,         \
+                               int64_t n) {                                                        \
+        const double *p = in[0];                                                                   \
+        const int64_t p_step = 8 * loop->step[0];                                                  \
+        for (; n > 0; n--, to += 8, p += p_step) {                                                 \
+            const V(d) a = V(dload)(p);                                                            \
+            V(dstore)(to, value);                                                                  \
+        }                                                                                          \
+    }
+#define DVTI_BODY2(name, value)                                                                    \
+    static void V(body_##name)(const dvti_loop *loop, const double *const *in, double *to,         \
+                               int64_t n) {                                                        \
+        const double *p = in[0], *q = in[1];                                                       \
+        const int64_t p_step = 8 * loop->step[0], q_step = 8 * loop->step[1];                      \
+        for (; n > 0; n--, to += 8, p += p_step, q += q_step) {                                    \
+            const V(d) a = V(dload)(p), b = V(dload)(q);                                           \
+            V(dstore)(to, value);                                                                  \
+        }                                                                                          \
+    }
+
+DVTI_INLINE V(d) V(dtruth)(V(n) m) {
+    return V(dselect)(m, V(dset)(1), V(dzero)());
+}
+
+DVTI_INLINE V(n) V(dnonzero)(V(d) a) {
+    return V(dne)(a, V(dzero)());
+}
+
+/* The op table's: NaN when either is, else the smaller. */
+DVTI_INLINE V(d) V(dsmaller)(V(d) a, V(d) b) {
+    return V(dselect)(V(dunord)(a, a), a, V(dselect)(V(dunord)(b, b), b, V(dmin)(a, b)));
+}
+
+DVTI_INLINE V(d) V(dlarger)(V(d) a, V(d) b) {
+    return V(dselect)(V(dunord)(a, a), a, V(dselect)(V(dunord)(b, b), b, V(dmax)(a, b)));
+}
+
+DVTI_INLINE V(d) V(dsign_of)(V(d) a) {
+    const V(d) none = V(dzero)();
+    return V(dselect)(V(dgt)(a, none), V(dset)(1), V(dselect)(V(dlt)(a, none), V(dset)(-1), a));
+}
+
+DVTI_INLINE V(d) V(dclipped)(V(d) a, const dvti_loop *loop) {
+    const V(d) low = V(dset)(loop->low), high = V(dset)(loop->high);
+    return V(dselect)(V(dlt)(a, low), low, V(dselect)(V(dgt)(a, high), high, a));
+}
+
+/* What is quick stands in one loop, with a switch that the processor predicts. */
+#define DVTI_SIMPLE1(R)                                                                            \
+    R(neg, V(dneg)(a))                                                                             \
+    R(abs, V(dabs)(a))                                                                             \
+    R(sign, V(dsign_of)(a))                                                                        \
+    R(square, V(dmul)(a, a))                                                                       \
+    R(relu, V(dselect)(V(dle)(a, V(dzero)()), V(dzero)(), a))                                      \
+    R(floor, V(dfloor)(a))                                                                         \
+    R(ceil, V(dceil)(a))                                                                           \
+    R(round, V(dround)(a))                                                                         \
+    R(trunc, V(dtrunc)(a))                                                                         \
+    R(reciprocal, V(ddiv)(V(dset)(1), a))                                                          \
+    R(sqrt, V(dsqrt)(a))                                                                           \
+    R(rsqrt, V(ddiv)(V(dset)(1), V(dsqrt)(a)))                                                     \
+    R(clip, V(dclipped)(a, loop))                                                                  \
+    R(isnan, V(dtruth)(V(dunord)(a, a)))                                                           \
+    R(isinf, V(dtruth)(V(dgt)(V(dabs)(a), V(dset)(DBL_MAX))))                                      \
+    R(isfinite, V(dtruth)(V(dle)(V(dabs)(a), V(dset)(DBL_MAX))))                                   \
+    R(logical_not, V(dtruth)(V(deq)(a, V(dzero)())))
+#define DVTI_SIMPLE2(R)                                                                            \
+    R(sub, V(dsub)(a, b))                                                                          \
+    R(div, V(ddiv)(a, b))                                                                          \
+    R(minimum, V(dsmaller)(a, b))                                                                  \
+    R(maximum, V(dlarger)(a, b))                                                                   \
+    R(equal, V(dtruth)(V(deq)(a, b)))                                                              \
+    R(not_equal, V(dtruth)(V(dne)(a, b)))                                                          \
+    R(less, V(dtruth)(V(dlt)(a, b)))                                                               \
+    R(less_equal, V(dtruth)(V(dle)(a, b)))                                                         \
+    R(greater, V(dtruth)(V(dgt)(a, b)))                                                            \
+    R(greater_equal, V(dtruth)(V(dge)(a, b)))                                                      \
+    R(logical_and, V(dtruth)(V(nand)(V(dnonzero)(a), V(dnonzero)(b))))                             \
+    R(logical_or, V(dtruth)(V(nor)(V(dnonzero)(a), V(dnonzero)(b))))                               \
+    R(logical_xor, V(dselect)(V(dnonzero)(a), V(dtruth)(V(deq)(b, V(dzero)())), V(dtruth)(V(dnonzero)(b))))
+#define DVTI_ROW(name, value)                                                                      \
+    case DVTI_OP_##name:                                                                           \
+        return value;
+
+DVTI_INLINE V(d) V(dsimple1)(V(d) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_SIMPLE1(DVTI_ROW)
+    default:
+        return a;
+    }
+}
+
+DVTI_INLINE V(d) V(dsimple2)(V(d) a, V(d) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_SIMPLE2(DVTI_ROW)
+    default:
+        return a;
+    }
+}
+#undef DVTI_ROW
+
+DVTI_BODY1(simple1, V(dsimple1)(a, loop))
+DVTI_BODY2(simple2, V(dsimple2)(a, b, loop))
+DVTI_BODY2(add, V(dadd)(a, b))
+DVTI_BODY2(mul, V(dmul)(a, b))
+DVTI_BODY1(exp, V(dexp)(a))
+DVTI_BODY1(exp2, V(dexp2)(a))
+DVTI_BODY1(expm1, V(dexpm1)(a))
+DVTI_BODY1(log1p, V(dlog1p)(a))
+DVTI_BODY1(sinh, V(dsinh)(a))
+DVTI_BODY1(cosh, V(dcosh)(a))
+DVTI_BODY1(tanh, V(dtanh)(a))
+DVTI_BODY1(sigmoid, V(dsigmoid)(a))
+DVTI_BODY1(softplus, V(dsoftplus)(a))
+DVTI_BODY1(erf, V(derf)(a))
+DVTI_BODY1(gelu, V(dgelu)(a))
+DVTI_BODY1(tan, V(dtan)(a))
+DVTI_BODY1(asin, V(dasin)(a))
+DVTI_BODY1(acos, V(dacos)(a))
+DVTI_BODY1(atan, V(datan)(a))
+DVTI_BODY2(floor_div, V(dfloor_div)(a, b))
+DVTI_BODY2(mod, V(dmod)(a, b))
+DVTI_BODY2(pow, V(dpow)(a, b))
+DVTI_BODY2(atan2, V(datan2)(a, b))
+DVTI_BODY2(hypot, V(dhypot)(a, b))
+
+/* Logarithms to three bases; sine and cosine. */
+static void V(body_log)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+    const double *p = in[0], *c = V(log_constants)(loop->op);
+    const int64_t p_step = 8 * loop->step[0];
+    for (; n > 0; n--, to += 8, p += p_step)
+        V(dstore)(to, V(dlog)(V(dload)(p), c));
+}
+
+static void V(body_wave)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+    const double *p = in[0];
+    const int64_t p_step = 8 * loop->step[0];
+    const int32_t turn = loop->op == DVTI_OP_cos;
+    for (; n > 0; n--, to += 8, p += p_step)
+        V(dstore)(to, V(dsin_turned)(V(dload)(p), turn));
+}
+
+static void V(body_where)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+    const double *p = in[0], *q = in[1], *s = in[2];
+    const int64_t p_step = 8 * loop->step[0], q_step = 8 * loop->step[1];
+    const int64_t s_step = 8 * loop->step[2];
+    for (; n > 0; n--, to += 8, p += p_step, q += q_step, s += s_step)
+        V(dstore)(to, V(dselect)(V(dnonzero)(V(dload)(p)), V(dload)(q), V(dload)(s)));
+}
+
+/* NULL: there is none. */
+static V(body) V(body_of)(dvti_op op, int *operands) {
+#define DVTI_ROW(name, count)                                                                      \
+    case DVTI_OP_##name:                                                                           \
+        *operands = count;                                                                         \
+        return V(body_##name);
+#define DVTI_QUICK1(name, value) case DVTI_OP_##name:
+    *operands = 1;
+    switch ((int)op) {
+        DVTI_SIMPLE1(DVTI_QUICK1)
+        return V(body_simple1);
+        DVTI_SIMPLE2(DVTI_QUICK1)
+        *operands = 2;
+        return V(body_simple2);
+        DVTI_ROW(exp, 1)
+        DVTI_ROW(exp2, 1)
+        DVTI_ROW(expm1, 1)
+        DVTI_ROW(log1p, 1)
+        DVTI_ROW(sinh, 1)
+        DVTI_ROW(cosh, 1)
+        DVTI_ROW(tanh, 1)
+        DVTI_ROW(sigmoid, 1)
+        DVTI_ROW(softplus, 1)
+        DVTI_ROW(erf, 1)
+        DVTI_ROW(gelu, 1)
+        DVTI_ROW(tan, 1)
+        DVTI_ROW(asin, 1)
+        DVTI_ROW(acos, 1)
+        DVTI_ROW(atan, 1)
+        DVTI_ROW(floor_div, 2)
+        DVTI_ROW(mod, 2)
+        DVTI_ROW(pow, 2)
+        DVTI_ROW(atan2, 2)
+        DVTI_ROW(hypot, 2)
+        DVTI_ROW(add, 2)
+        DVTI_ROW(mul, 2)
+        DVTI_ROW(where, 3)
+    case DVTI_OP_log:
+    case DVTI_OP_log2:
+    case DVTI_OP_log10:
+        return V(body_log);
+    case DVTI_OP_sin:
+    case DVTI_OP_cos:
+        return V(body_wave);
+    default:
+        return NULL;
+    }
+#undef DVTI_ROW
+#undef DVTI_QUICK1
+}
+
+static void V(loop64)(const dvti_loop *loop) {
+    const int64_t whole = loop->n / 8 * 8, rest = loop->n - whole;
+    double same[3][8], few[3][8], last[8], *to = (double *)loop->out;
+    const double *in[3], *end[3];
+    int operands, k, j;
+    const V(body) body = V(body_of)(loop->op, &operands);
+    for (k = 0; k < operands; k++) {
+        end[k] = in[k] = (const double *)loop->in[k];
+        if (!loop->step[k]) {
+            V(dstore)(same[k], V(dset)(*in[k]));
+            end[k] = in[k] = same[k];
+        } else if (rest) { /* lanes that nobody asked for repeat one that somebody did, so that they are nothing special */
+            for (j = 0; j < 8; j++)
+                few[k][j] = in[k][whole + (j < rest ? j : 0)];
+            end[k] = few[k];
+        }
+    }
+    if (rest)
+        body(loop, end, last, 1);
+    if (whole)
+        body(loop, in, to, whole / 8);
+    memcpy(to + whole, last, (size_t)rest * sizeof *to);
+}
+
+static dvti_loop_fn V(loop_f64)(dvti_op op) {
+    int operands;
+    return V(body_of)(op, &operands) ? V(loop64) : NULL;
+}
+
+/* ---- rows of other dtypes ---- */
+static bool V(load_row64)(const void *src, dvt_dtype dtype, int64_t n, double *to) {
+    const int64_t size = dvt_dtype_size(dtype);
+    const char *from = (const char *)src;
+    float some[64];
+    int64_t count;
+    int k;
+    if (dtype == DVT_F64 || dtype == DVT_I32 || dtype == DVT_I64)
+        return false; /* no float holds them */
+    for (; n > 0; n -= count, from += count * size, to += count) {
+        const float *p = some;
+        count = DVTI_MIN(n, 64);
+        if (dtype == DVT_F32)
+            p = (const float *)(const void *)from;
+        else
+            V(load_row)(from, dtype, count, some);
+        for (k = 0; k + 16 <= count; k += 16) {
+            const V(f) a = V(load)(p + k);
+            V(dstore)(to + k, V(widen_low)(a));
+            V(dstore)(to + k + 8, V(widen_high)(a));
+        }
+        for (; k < count; k++)
+            to[k] = (double)p[k];
+    }
+    return true;
+}
+
+static void V(narrow_row)(const double *from, int64_t n, float *to) {
+    int k;
+    for (; n >= 16; n -= 16, from += 16, to += 16)
+        V(store)(to, V(narrow)(V(dload)(from), V(dload)(from + 8)));
+    for (k = 0; k < n; k++)
+        to[k] = (float)from[k];
+}
+
+/* One byte for each of eight bits. */
+DVTI_INLINE void V(spread_bits)(uint32_t bits, uint8_t *to) {
+    uint64_t each = bits * UINT64_C(0x0101010101010101) & UINT64_C(0x8040201008040201);
+    int k;
+    each = (each + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 7 & UINT64_C(0x0101010101010101);
+    for (k = 0; k < 8; k++)
+        to[k] = (uint8_t)(each >> 8 * k);
+}
+
+static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *from) {
+    uint8_t *to = (uint8_t *)dst, last[8];
+    if (dtype == DVT_F32)
+        V(narrow_row)(from, n, (float *)dst);
+    else if (dtype != DVT_BOOL)
+        return false;
+    else {
+        for (; n >= 8; n -= 8, from += 8, to += 8)
+            V(spread_bits)(V(nbits)(V(dnonzero)(V(dload)(from))), to);
+        V(spread_bits)(V(nbits)(V(dnonzero)(V(dload_n)(from, n))), last);
+        memcpy(to, last, (size_t)n);
+    }
+    return true;
+}
+
+#undef DVTI_SIMPLE1
+#undef DVTI_SIMPLE2
+#undef DVTI_BODY1
+#undef DVTI_BODY2
+/* ==== end src/3_cpu/simd/elementwise64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -19125,7 +20327,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/winograd.inl ==== */
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
@@ -19269,7 +20471,7 @@ static const dvti_simd_winograd V(wg_table) = {V(wg_deal), V(wg_tiles), V(wg_ker
 #undef DVTI_ROOT
 /* ==== end src/3_cpu/simd/winograd.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -19373,7 +20575,7 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
                                                V(conv_correlate), &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -19490,7 +20692,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
@@ -19554,7 +20756,7 @@ DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) 
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -19698,7 +20900,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier.inl"
+#line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -19903,7 +21105,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/tier.inl"
+#line 25 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -20296,7 +21498,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/tier.inl"
+#line 26 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -20327,7 +21529,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/tier.inl"
+#line 27 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -20506,7 +21708,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/tier.inl"
+#line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
@@ -20540,14 +21742,166 @@ static void V(running)(const dvti_running *p) {
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/3_cpu/simd/tier.inl"
+#line 29 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/reduce64.inl ==== */
+/* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
+   results each is one chain. */
+
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/reduce64.inl"
+#endif
+DVTI_INLINE V(d) V(fold64_combine)(dvti_op op, V(d) a, V(d) b) {
+    switch ((int)op) {
+    case DVTI_OP_prod:
+        return V(dmul)(a, b);
+    case DVTI_OP_min:
+        return V(dsmaller)(a, b);
+    case DVTI_OP_max:
+        return V(dlarger)(a, b);
+    default:
+        return V(dadd)(a, b);
+    }
+}
+
+/* n elements into the lanes of s; what the last vector lacks is as if it were not there. */
+#define DVTI_FOLD64_RUN(none, join)                                                                \
+    {                                                                                              \
+        for (k = 0; k < 8; k++)                                                                    \
+            few[k] = none;                                                                         \
+        s = t = u = w = V(dload)(few);                                                             \
+        for (; n >= 32; n -= 32, x += 32) {                                                        \
+            s = join(s, V(dload)(x));                                                              \
+            t = join(t, V(dload)(x + 8));                                                          \
+            u = join(u, V(dload)(x + 16));                                                         \
+            w = join(w, V(dload)(x + 24));                                                         \
+        }                                                                                          \
+        for (; n >= 8; n -= 8, x += 8)                                                             \
+            s = join(s, V(dload)(x));                                                              \
+        if (n) {                                                                                   \
+            memcpy(few, x, (size_t)n * sizeof *x);                                                 \
+            t = join(t, V(dload)(few));                                                            \
+        }                                                                                          \
+    }                                                                                              \
+    break
+#define DVTI_SQUARE_STEP(s, v) V(dfma)(v, v, s)
+
+/* n > 0 */
+static double V(fold64_value)(dvti_op op, const double *x, int64_t n) {
+    double few[16];
+    V(d) s, t, u, w;
+    int k;
+    switch ((int)op) {
+    case DVTI_OP_norm:
+        DVTI_FOLD64_RUN(0, DVTI_SQUARE_STEP);
+    case DVTI_OP_prod:
+        DVTI_FOLD64_RUN(1, V(dmul));
+    case DVTI_OP_min:
+        DVTI_FOLD64_RUN((double)INFINITY, V(dsmaller));
+    case DVTI_OP_max:
+        DVTI_FOLD64_RUN(-(double)INFINITY, V(dlarger));
+    default:
+        DVTI_FOLD64_RUN(0, V(dadd));
+    }
+    s = V(fold64_combine)(op, V(fold64_combine)(op, s, t), V(fold64_combine)(op, u, w));
+    V(dstore)(few + 8, s);
+    for (k = 4; k; k /= 2) { /* lanes 0..k-1 with k..2k-1; the others do not matter */
+        V(dstore)(few, s);
+        s = V(fold64_combine)(op, s, V(dload)(few + k));
+    }
+    V(dstore)(few, s);
+    return few[0];
+}
+
+/* The first of n elements that is `best`, or that is NaN when `best` is. */
+static int64_t V(fold64_find)(const double *x, int64_t n, double best) {
+    const V(d) wanted = V(dset)(best);
+    int64_t at;
+    int k;
+    for (at = 0; at < n; at += 8) {
+        const V(d) v = n - at >= 8 ? V(dload)(x + at) : V(dload_n)(x + at, n - at);
+        uint32_t bits = V(nbits)(best != best ? V(dunord)(v, v) : V(deq)(v, wanted));
+        for (k = 0; bits; k++, bits >>= 1)
+            if (bits & 1)
+                return at + k;
+    }
+    return 0;
+}
+
+static void V(fold64_row)(dvti_op op, const double *x, int64_t n, double *value, int64_t *at) {
+    dvti_op extreme = op == DVTI_OP_argmin ? DVTI_OP_min : op == DVTI_OP_argmax ? DVTI_OP_max : op;
+    *value = V(fold64_value)(extreme, x, n);
+    if (extreme != op)
+        *at = V(fold64_find)(x, n, *value);
+}
+
+/* Some rows into 8 results. */
+#define DVTI_FOLD64_ROWS(join)                                                                     \
+    {                                                                                              \
+        for (k = 0; k < some; k++)                                                                 \
+            s = join(s, V(dload_upto)(row + k * fold->step, left));                                \
+    }                                                                                              \
+    break
+
+DVTI_INLINE V(d) V(dload_upto)(const double *x, int64_t n) {
+    return n >= 8 ? V(dload)(x) : V(dload_n)(x, n);
+}
+
+static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t rows, double *value,
+                              int64_t *at) {
+    const bool smallest = fold->op == DVTI_OP_argmin;
+    int64_t j, r, some, k;
+    for (r = 0; r < rows; r += some) {
+        some = DVTI_MIN(rows - r, 4);
+        for (j = 0; j < fold->n; j += 8) {
+            const double *row = x + r * fold->step + j;
+            const int64_t left = fold->n - j;
+            V(d) s = V(dload)(value + j), place, v;
+            V(n) better;
+            switch ((int)fold->op) {
+            case DVTI_OP_norm:
+                DVTI_FOLD64_ROWS(DVTI_SQUARE_STEP);
+            case DVTI_OP_prod:
+                DVTI_FOLD64_ROWS(V(dmul));
+            case DVTI_OP_min:
+                DVTI_FOLD64_ROWS(V(dsmaller));
+            case DVTI_OP_max:
+                DVTI_FOLD64_ROWS(V(dlarger));
+            case DVTI_OP_argmin:
+            case DVTI_OP_argmax:
+                place = V(dload)((const double *)(const void *)(at + j)); /* bits to select */
+                for (k = 0; k < some; k++) {
+                    v = V(dload_upto)(row + k * fold->step, left);
+                    better = smallest ? V(dle)(s, v) : V(dle)(v, s);
+                    better = V(nand)(V(nnot)(better), V(deq)(s, s));
+                    s = V(dselect)(better, v, s);
+                    place = V(dselect)(better, V(as_d)(V(lset)(fold->first + r + k)), place);
+                }
+                V(dstore)((double *)(void *)(at + j), place);
+                break;
+            default:
+                DVTI_FOLD64_ROWS(V(dadd));
+            }
+            V(dstore)(value + j, s);
+        }
+    }
+}
+
+#undef DVTI_FOLD64_RUN
+#undef DVTI_FOLD64_ROWS
+#undef DVTI_SQUARE_STEP
+/* ==== end src/3_cpu/simd/reduce64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 30 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
     V(turn),           V(pool),          V(running),
-    V(load_row),       V(store_row)};
+    V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 19 "src/3_cpu/simd/tier_avx2.c"
@@ -20608,7 +21962,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -22302,9 +23656,9 @@ static V(f) V(load_bytes_n)(const void *p, bool negative, int64_t n) {
 static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) {
     const int64_t size = dvt_dtype_size(dtype);
     const char *from = (const char *)src;
-    char few[16 * 4] = {0};
+    char few[16 * 8] = {0};
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
-        dtype != DVT_I8 && dtype != DVT_BOOL)
+        dtype != DVT_I8 && dtype != DVT_BOOL && dtype != DVT_F64)
         return false;
     for (; n > 0; n -= 16, from += 16 * size, to += 16) {
         const char *p = from;
@@ -22319,6 +23673,9 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
             value = V(load_bf16)((const uint16_t *)(const void *)p);
         else if (dtype == DVT_I32)
             value = V(to_f)(V(iload)((const int32_t *)(const void *)p));
+        else if (dtype == DVT_F64)
+            value = V(narrow)(V(dload)((const double *)(const void *)p),
+                              V(dload)((const double *)(const void *)p + 8));
         else {
             value = V(load_bytes_n)(p, dtype == DVT_I8, 16);
             if (dtype == DVT_BOOL)
@@ -22372,6 +23729,1015 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
 /* ==== end src/3_cpu/simd/rows.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 14 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/math64.inl ==== */
+/* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is rare. Where one rounding would be too much, a
+   number is carried as an unevaluated sum of two, and divisions are multiplications with a reciprocal that are put right afterwards. */
+
+/* Horner's rule, highest order first. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/math64.inl"
+#endif
+#define DVTI_D1(p, x, a) V(dfma)(p, x, V(dset)(a))
+#define DVTI_D2(p, x, a, b) DVTI_D1(DVTI_D1(p, x, a), x, b)
+#define DVTI_D3(p, x, a, b, c) DVTI_D1(DVTI_D2(p, x, a, b), x, c)
+#define DVTI_D4(p, x, a, b, c, d) DVTI_D2(DVTI_D2(p, x, a, b), x, c, d)
+#define DVTI_D6(p, x, a, b, c, d, e, f) DVTI_D2(DVTI_D4(p, x, a, b, c, d), x, e, f)
+
+#define DVTI_DLOG2E 1.4426950408889634
+#define DVTI_DLN2 0.69314718055994531
+#define DVTI_DLN2_REST 2.3190468138462996e-17
+#define DVTI_DLN2_HIGH 0.69314718055989033 /* exact when multiplied by a whole number below 2^11 */
+#define DVTI_DLN2_LOW 5.4979230187083712e-14
+#define DVTI_DWHOLE 6755399441055744. /* 1.5 * 2^52: this + n has n in its low bits */
+
+/* An unevaluated sum, |low| < |high|. */
+typedef struct V(pair) {
+    V(d) high, low;
+} V(pair);
+
+/* a + b, for |a| >= |b| or a = 0 */
+DVTI_INLINE V(pair) V(dd_sum)(V(d) a, V(d) b) {
+    V(pair) r;
+    r.high = V(dadd)(a, b);
+    r.low = V(dsub)(b, V(dsub)(r.high, a));
+    return r;
+}
+
+DVTI_INLINE V(pair) V(dd_product)(V(d) a, V(d) b) {
+    V(pair) r;
+    r.high = V(dmul)(a, b);
+    r.low = V(dfma)(a, b, V(dneg)(r.high));
+    return r;
+}
+
+DVTI_INLINE V(d) V(dd_value)(V(pair) a) {
+    return V(dadd)(a.high, a.low);
+}
+
+/* The same with a low part that high has no room for. */
+DVTI_INLINE V(pair) V(dd_settled)(V(pair) a) {
+    return V(dd_sum)(a.high, a.low);
+}
+
+/* Of settled sums, with a relative error below 2^-100. */
+DVTI_INLINE V(pair) V(dd_quotient)(V(pair) a, V(pair) b) {
+    const V(d) part = V(ddiv)(V(dset)(1), b.high);
+    V(pair) q;
+    q.high = V(dmul)(a.high, part);
+    q.low = V(dadd)(V(dfnma)(q.high, b.high, a.high), V(dfnma)(q.high, b.low, a.low));
+    q.low = V(dmul)(q.low, part);
+    return q;
+}
+
+DVTI_INLINE V(d) V(dsign_bit)(V(d) a) {
+    return V(dand)(V(dset)(-0.), a);
+}
+
+/* The magnitude of the first, the sign of the second. */
+DVTI_INLINE V(d) V(dsigned)(V(d) a, V(d) sign) {
+    return V(dor)(V(dsign_bit)(sign), a);
+}
+
+DVTI_INLINE V(d) V(dwithin)(V(d) a, double low, double high) {
+    return V(dmin)(V(dset)(high), V(dmax)(V(dset)(low), a));
+}
+
+/* 2^(n + more) as the bits say it: for whole n, and a normal result. */
+DVTI_INLINE V(d) V(dpower)(V(d) n, int more) {
+    V(l) bits = V(as_l)(V(dadd)(n, V(dset)(DVTI_DWHOLE)));
+    return V(as_d)(V(lshl)(V(ladd)(bits, V(lset)(1023 + more)), 52));
+}
+
+/* ---- exponentials ---- */
+/* exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2 */
+DVTI_INLINE V(d) V(dexp_poly)(V(d) r) {
+    V(d) p = V(dset)(2.087525077125349e-09);
+    p = DVTI_D3(p, r, 2.5108966029259829e-08, 2.7557402838386085e-07, 2.7557244408493812e-06);
+    p = DVTI_D3(p, r, 2.4801587172392636e-05, 0.0001984126988593458, 0.0013888888888962394);
+    return DVTI_D4(p, r, 0.0083333333333217019, 0.041666666666666512, 0.16666666666666677, 0.5);
+}
+
+/* x = n ln 2 + r + low: low is what the rounding of r took away. */
+DVTI_INLINE V(pair) V(dexp_reduce)(V(d) x, V(d) * n) {
+    V(d) high;
+    V(pair) r;
+    *n = V(dround)(V(dmul)(x, V(dset)(DVTI_DLOG2E)));
+    high = V(dfnma)(*n, V(dset)(DVTI_DLN2_HIGH), x);
+    r.high = V(dfnma)(*n, V(dset)(DVTI_DLN2_LOW), high);
+    r.low = V(dfnma)(*n, V(dset)(DVTI_DLN2_LOW), V(dsub)(high, r.high));
+    return r;
+}
+
+/* exp(r) */
+DVTI_INLINE V(pair) V(dexp_sum)(V(pair) r) {
+    V(pair) s = V(dd_sum)(V(dset)(1), r.high);
+    s.low = V(dadd)(s.low, V(dfma)(V(dmul)(r.high, r.high), V(dexp_poly)(r.high), r.low));
+    return s;
+}
+
+DVTI_INLINE V(d) V(dexp)(V(d) x) {
+    V(d) n;
+    V(pair) s = V(dexp_sum)(V(dexp_reduce)(V(dwithin)(x, -750, 750), &n));
+    return V(dscalef)(V(dd_value)(s), n);
+}
+
+/* The fraction times ln 2. */
+DVTI_INLINE V(d) V(dexp2)(V(d) x) {
+    V(d) y = V(dwithin)(x, -1080, 1080), n = V(dround)(y), f = V(dsub)(y, n);
+    V(pair) r = V(dd_product)(f, V(dset)(DVTI_DLN2));
+    r.low = V(dfma)(f, V(dset)(DVTI_DLN2_REST), r.low);
+    return V(dscalef)(V(dd_value)(V(dexp_sum)(r)), n);
+}
+
+/* (exp(x) - 1) / 4, which does not overflow where exp(x) / 2 does not. Not for |x| < 2^-1000. */
+DVTI_INLINE V(pair) V(dexpm1_quarter)(V(d) x) {
+    const V(d) quarter = V(dset)(0.25);
+    V(d) n, scale, tail, less;
+    V(pair) r = V(dexp_reduce)(V(dwithin)(x, -40, 710.7), &n), s;
+    scale = V(dpower)(n, -2);
+    tail = V(dfma)(V(dmul)(r.high, r.high), V(dexp_poly)(r.high), r.low);
+    less = V(dsub)(scale, quarter);
+    s = V(dd_sum)(less, V(dmul)(scale, r.high));
+    less = V(dsub)(V(dsub)(scale, less), quarter); /* of a large scale */
+    s.low = V(dadd)(V(dfma)(scale, tail, less), s.low);
+    return V(dd_settled)(s);
+}
+
+/* What is so near 0 that the function is x. */
+DVTI_INLINE V(d) V(dnear_zero)(V(d) x, V(d) result) {
+    return V(dselect)(V(dlt)(V(dabs)(x), V(dset)(1e-290)), x, result);
+}
+
+DVTI_INLINE V(pair) V(dd_scaled)(V(pair) a, double by) {
+    a.high = V(dmul)(a.high, V(dset)(by));
+    a.low = V(dmul)(a.low, V(dset)(by));
+    return a;
+}
+
+DVTI_INLINE V(d) V(dexpm1)(V(d) x) {
+    return V(dnear_zero)(x, V(dmul)(V(dset)(4), V(dd_value)(V(dexpm1_quarter)(x))));
+}
+
+/* (e + e / (e + 1)) / 2 with e = exp(|x|) - 1, all of it halved once more */
+DVTI_INLINE V(d) V(dsinh)(V(d) x) {
+    const V(d) one = V(dset)(1);
+    V(pair) h = V(dexpm1_quarter)(V(dabs)(x)), e = V(dd_scaled)(h, 4), more, q, s;
+    e.high = V(dmin)(V(dset)(1e300), e.high);
+    more = V(dd_sum)(V(dmax)(one, e.high), V(dmin)(one, e.high));
+    more.low = V(dadd)(more.low, e.low);
+    q = V(dd_scaled)(V(dd_quotient)(e, more), 0.25);
+    s = V(dd_sum)(h.high, q.high);
+    s.low = V(dadd)(s.low, V(dadd)(h.low, q.low));
+    return V(dnear_zero)(x, V(dsigned)(V(dmul)(V(dset)(2), V(dd_value)(s)), x));
+}
+
+/* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
+DVTI_INLINE V(d) V(dcosh)(V(d) x) {
+    const V(d) sixteen = V(dset)(16);
+    V(d) n, v;
+    V(pair) k = V(dexp_sum)(V(dexp_reduce)(V(dwithin)(V(dabs)(x), 0, 711), &n)), s;
+    k = V(dd_settled)(k);
+    n = V(dsub)(n, V(dset)(2));
+    k.high = V(dscalef)(k.high, n);
+    k.low = V(dscalef)(k.low, n);
+    v = V(ddiv)(V(dset)(0.0625), k.high);
+    s = V(dd_sum)(k.high, v);
+    s.low = V(dadd)(s.low, V(dfnma)(V(dmul)(sixteen, V(dmul)(v, v)), k.low, k.low));
+    return V(dmul)(V(dset)(2), V(dd_value)(s));
+}
+
+/* e / (e + 2) with e = exp(2 |x|) - 1 */
+DVTI_INLINE V(d) V(dtanh)(V(d) x) {
+    const V(d) two = V(dset)(2);
+    V(d) a = V(dmin)(V(dset)(44), V(dmul)(two, V(dabs)(x)));
+    V(pair) e = V(dd_scaled)(V(dexpm1_quarter)(a), 4), more;
+    more = V(dd_sum)(V(dmax)(two, e.high), V(dmin)(two, e.high));
+    more.low = V(dadd)(more.low, e.low);
+    return V(dnear_zero)(x, V(dsigned)(V(dd_value)(V(dd_quotient)(e, more)), x));
+}
+
+/* With e = exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e). */
+DVTI_INLINE V(d) V(dsigmoid)(V(d) x) {
+    const V(d) one = V(dset)(1), none = V(dzero)();
+    V(n) below = V(dlt)(x, none);
+    V(d) n, a = V(dmax)(V(dset)(-750), V(dor)(V(dset)(-0.), x));
+    V(pair) e = V(dd_settled)(V(dexp_sum)(V(dexp_reduce)(a, &n))), more;
+    more = V(dd_sum)(one, V(dscalef)(e.high, n));
+    more.low = V(dadd)(more.low, V(dscalef)(e.low, n));
+    e.high = V(dselect)(below, e.high, one);
+    e.low = V(dselect)(below, e.low, none);
+    return V(dscalef)(V(dd_value)(V(dd_quotient)(e, more)), V(dselect)(below, n, none));
+}
+
+/* ---- logarithms ---- */
+/* Some lane is not a positive normal number. */
+DVTI_INLINE bool V(dlog_rare)(V(d) x) {
+    V(n) usual = V(nand)(V(dle)(V(dset)(DBL_MIN), x), V(dle)(x, V(dset)(DBL_MAX)));
+    return V(nbits)(usual) != 0xff;
+}
+
+/* x = 2^n m, sqrt(1/2) <= m < sqrt(2) */
+DVTI_INLINE V(d) V(dlog_split)(V(d) x, V(d) * n) {
+    const V(l) root = V(lset)(0x3fe6a09e667f3bcd), digits = V(lset)(0xfffffffffffff);
+    const V(d) big = V(dset)(4503599627370496. + 1023); /* 2^52 + 1023 */
+    V(l) t = V(ladd)(V(as_l)(x), V(lsub)(V(lset)(0x3ff0000000000000), root));
+    *n = V(dsub)(V(as_d)(V(lor)(V(lshr)(t, 52), V(lset)(0x4330000000000000))), big);
+    return V(as_d)(V(ladd)(V(land)(t, digits), root));
+}
+
+/* The same, also for denormal numbers, where `rare`. */
+DVTI_INLINE V(d) V(dlog_reduce)(V(d) x, bool rare, V(d) * n) {
+    V(d) less = V(dzero)(), m;
+    if (rare) {
+        V(n) tiny = V(dlt)(x, V(dset)(DBL_MIN));
+        x = V(dselect)(tiny, V(dmul)(x, V(dset)(18014398509481984.)), x);
+        less = V(dselect)(tiny, V(dset)(54), less);
+    }
+    m = V(dlog_split)(x, n);
+    *n = V(dsub)(*n, less);
+    return m;
+}
+
+/* The result for what is no positive finite number. */
+DVTI_INLINE V(d) V(dlog_special)(V(d) x, V(d) result) {
+    result = V(dselect)(V(dlt)(x, V(dset)((double)INFINITY)), result, x);
+    result = V(dselect)(V(dlt)(x, V(dzero)()), V(dset)((double)NAN), result);
+    return V(dselect)(V(deq)(x, V(dzero)()), V(dset)(-(double)INFINITY), result);
+}
+
+/* log(1 + f) = f + this, sqrt(1/2) <= 1 + f <= sqrt(2): with s = f / (2 + f) it is 2 s + s z P(z), z = s^2, and 2 s = f - s f. */
+DVTI_INLINE V(d) V(dlog_tail)(V(d) f) {
+    V(d) s = V(ddiv)(f, V(dadd)(V(dset)(2), f)), z = V(dmul)(s, s);
+    V(d) half = V(dmul)(V(dset)(0.5), V(dmul)(f, f)), p = V(dset)(0.14798267592679237);
+    p = DVTI_D3(p, z, 0.15313831412422385, 0.18183572379138979, 0.2222219842861706);
+    p = DVTI_D3(p, z, 0.28571428743688915, 0.39999999999409347, 0.66666666666667351);
+    return V(dsub)(V(dmul)(s, V(dfma)(p, z, half)), half);
+}
+
+/* (n ln 2 + log(1 + f)) times the sum c[0] + c[1], plus more; n times the sum c[2] + c[3] is n ln 2 times it, and n c[2] is exact. */
+DVTI_INLINE V(d) V(dlog_of)(V(d) n, V(d) f, V(d) more, const double *c) {
+    const V(d) by = V(dset)(c[0]);
+    V(pair) p = V(dd_product)(f, by), s = V(dd_sum)(V(dmul)(n, V(dset)(c[2])), p.high);
+    V(d) low = V(dfma)(f, V(dset)(c[1]), p.low);
+    low = V(dfma)(n, V(dset)(c[3]), V(dfma)(V(dlog_tail)(f), by, low));
+    s.low = V(dadd)(V(dadd)(s.low, more), low);
+    return V(dd_value)(s);
+}
+
+static const double V(log_natural)[4] = {1, 0, DVTI_DLN2_HIGH, DVTI_DLN2_LOW};
+
+/* To any base: one loop for all of them. */
+DVTI_INLINE V(d) V(dlog)(V(d) x, const double *c) {
+    bool rare = V(dlog_rare)(x);
+    V(d) n, f = V(dsub)(V(dlog_reduce)(x, rare, &n), V(dset)(1)), result;
+    result = V(dlog_of)(n, f, V(dset)(-0.), c);
+    return rare ? V(dlog_special)(x, result) : result;
+}
+
+static const double *V(log_constants)(dvti_op op) {
+    static const double two[4] = {1.4426950408889634, 2.0355273740931033e-17, 1, 0};
+    static const double ten[4] = {0.43429448190325182, 1.0983196502167651e-17, 0.30102999566395283,
+                                  2.8363394551044964e-14};
+    return op == DVTI_OP_log2 ? two : op == DVTI_OP_log10 ? ten : V(log_natural);
+}
+
+/* 1 + x rounded is u, and c what that took away: log(u) with c brought to the scale of f. */
+DVTI_INLINE V(d) V(dlog1p)(V(d) x) {
+    const V(d) one = V(dset)(1);
+    V(d) u = V(dadd)(x, one), back = V(dsub)(u, one), n, c, result;
+    bool rare = V(dlog_rare)(u);
+    V(pair) f;
+    c = V(dadd)(V(dsub)(one, V(dsub)(u, back)), V(dsub)(x, back));
+    f.high = V(dsub)(V(dlog_split)(u, &n), one);
+    c = V(dmul)(c, V(dpower)(V(dneg)(n), 0));
+    f.low = V(dselect)(V(dlt)(x, V(dset)(1152921504606846976.)), c, V(dzero)());
+    f = V(dd_settled)(f);
+    f.low = V(dfnma)(f.low, f.high, f.low); /* / (1 + f) */
+    result = V(dsigned)(V(dlog_of)(n, f.high, f.low, V(log_natural)), x);
+    return rare ? V(dlog_special)(u, result) : result;
+}
+
+/* max(x, 0) + log1p(exp(-|x|)) */
+DVTI_INLINE V(d) V(dsoftplus)(V(d) x) {
+    return V(dadd)(V(dmax)(V(dzero)(), x), V(dlog1p)(V(dexp)(V(dor)(V(dset)(-0.), x))));
+}
+
+/* ---- the error function ---- */
+/* The lower tail of the normal distribution at -a is exp(-a^2 / 2) / (5 + a) times this, t = 1 - 2 a / (5 + a). */
+static V(d) V(dmills)(V(d) t) {
+    V(d) p = V(dset)(-3.0281180127295214e-10);
+    p = DVTI_D4(p, t, -1.4321140063700442e-09, 7.9418877631633212e-09, 8.2953509893354534e-09, -6.6011119557036715e-08);
+    p = DVTI_D4(p, t, -4.0881320124612433e-08, 4.3288368496777052e-07, 3.3553793049651225e-07, -2.7689521150126235e-06);
+    p = DVTI_D4(p, t, -3.9803851339861126e-06, 1.6681040979835588e-05, 4.9762655086913685e-05, -5.9375674658957423e-05);
+    p = DVTI_D4(p, t, -0.00054489903346452721, -0.00079786940807236473, 0.0029933767667477042, 0.020795066800858322);
+    p = DVTI_D4(p, t, 0.069118638706553687, 0.16502036617033344, 0.31353315667129888, 0.49530561596997763);
+    return DVTI_D2(p, t, 0.66538250289005663, 0.76919304975006297);
+}
+
+/* Below 1 a polynomial; above, 1 - erfc by the tail at x sqrt(2). */
+DVTI_INLINE V(d) V(derf)(V(d) x) {
+    const V(d) one = V(dset)(1);
+    V(d) y = V(dabs)(x), z = V(dmul)(y, y), p, a, part, n, e;
+    p = DVTI_D4(V(dset)(1.6381998929825367e-10), z, -1.763056461699909e-09, 1.6303232863357193e-08, -1.6598268925408256e-07, 1.6484725319032884e-06);
+    p = DVTI_D4(p, z, -1.4927094657212125e-05, 0.00012055394326342747, -0.00085483287352730857, 0.0052239776556860214);
+    p = DVTI_D4(p, z, -0.026866170648281236, 0.11283791670972065, -0.37612638903184109, 0.12837916709551259);
+    p = V(dfma)(p, y, y);
+    a = V(dmin)(V(dset)(6), y);
+    e = V(dd_value)(V(dexp_sum)(V(dexp_reduce)(V(dneg)(V(dmul)(a, a)), &n)));
+    a = V(dmul)(a, V(dset)(1.4142135623730951));
+    part = V(ddiv)(V(dset)(2), V(dadd)(V(dset)(5), a));
+    e = V(dmul)(V(dmul)(e, part), V(dpower)(n, 0));
+    a = V(dfnma)(e, V(dmills)(V(dfnma)(a, part, one)), one);
+    return V(dsigned)(V(dselect)(V(dlt)(y, one), p, a), x);
+}
+
+/* x times the tail at -|x|; for positive x what that leaves of x. */
+DVTI_INLINE V(d) V(dgelu)(V(d) x) {
+    const V(d) five = V(dset)(5), half = V(dset)(0.5);
+    V(d) a = V(dmin)(V(dset)(40), V(dabs)(x)), n, p, tail;
+    V(pair) square = V(dd_product)(a, a), r, e, s, more;
+    r = V(dexp_reduce)(V(dneg)(V(dmul)(half, square.high)), &n);
+    r.low = V(dfnma)(half, square.low, r.low);
+    e = V(dexp_sum)(V(dd_settled)(r));
+    more = V(dd_sum)(V(dmax)(five, a), V(dmin)(five, a));
+    s.high = a;
+    s.low = V(dzero)();
+    s = V(dd_quotient)(s, more);
+    p = V(dmills)(V(dfnma)(V(dset)(2), s.high, V(dset)(1)));
+    more = V(dd_product)(s.high, p);
+    more.low = V(dfma)(s.low, p, more.low);
+    s = V(dd_product)(more.high, e.high);
+    s.low = V(dadd)(s.low, V(dfma)(more.high, e.low, V(dmul)(more.low, e.high)));
+    tail = V(dscalef)(V(dd_value)(s), n);
+    return V(dselect)(V(dlt)(x, V(dzero)()), V(dneg)(tail), V(dsub)(x, tail));
+}
+
+#undef DVTI_DLOG2E
+#undef DVTI_DLN2
+#undef DVTI_DLN2_REST
+#undef DVTI_DLN2_HIGH
+#undef DVTI_DLN2_LOW
+/* ==== end src/3_cpu/simd/math64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 15 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/angles64.inl ==== */
+/* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see math64.inl. */
+
+/* x = n pi / 2 + r + low, as 2_core/math/angles.inl does it. What the first subtraction leaves has no digit below 2^-53 and is exact, for any n that
+   the quotient gets right. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/angles64.inl"
+#endif
+DVTI_INLINE V(pair) V(dangle_reduce)(V(d) x, V(d) * quarters) {
+    const V(d) second = V(dset)(6.123233995736766e-17), third = V(dset)(-1.4973849048591833e-33);
+    V(d) n = V(dround)(V(dmul)(x, V(dset)(0.63661977236758138))), first, w, back;
+    V(pair) r;
+    first = V(dfnma)(n, V(dset)(1.5707963267948966), x);
+    w = V(dmul)(n, second);
+    r.high = V(dsub)(first, w);
+    back = V(dsub)(r.high, first);
+    r.low = V(dsub)(V(dsub)(first, V(dsub)(r.high, back)), V(dadd)(w, back));
+    r.low = V(dfnma)(n, third, V(dadd)(r.low, V(dfnma)(n, second, w)));
+    if (V(nbits)(V(dle)(V(dabs)(x), V(dset)(DVTI_ANGLE64_MOST))) != 0xff) {
+        double lanes[4][8];
+        V(dstore)(lanes[0], x);
+        V(dstore)(lanes[1], r.high);
+        V(dstore)(lanes[2], r.low);
+        V(dstore)(lanes[3], n);
+        dvti_reduce_angles64(lanes[0], lanes[1], lanes[2], lanes[3]);
+        r.high = V(dload)(lanes[1]);
+        r.low = V(dload)(lanes[2]);
+        n = V(dload)(lanes[3]);
+    }
+    *quarters = n;
+    return r;
+}
+
+/* Sine and cosine of an eighth of a turn. The cosine is 1 - z / 2, what its rounding takes away, and the rest. */
+DVTI_INLINE void V(dwaves)(V(pair) r, V(pair) * sine, V(pair) * cosine) {
+    const V(d) one = V(dset)(1), half = V(dset)(0.5);
+    V(d) z = V(dmul)(r.high, r.high), rest, p = V(dset)(-1.1358079678437849e-11);
+    p = DVTI_D2(p, z, 2.087569447951576e-09, -2.7557314153226125e-07);
+    p = DVTI_D3(p, z, 2.4801587288845307e-05, -0.0013888888888873208, 0.041666666666666595);
+    cosine->high = V(dfnma)(half, z, one);
+    rest = V(dfnma)(half, z, V(dsub)(one, cosine->high));
+    cosine->low = V(dfma)(V(dmul)(z, z), p, V(dfnma)(r.high, r.low, rest));
+    p = V(dset)(1.589439389157886e-10);
+    p = DVTI_D2(p, z, -2.5050718485157212e-08, 2.7557313452565555e-06);
+    p = DVTI_D3(p, z, -0.00019841269829167356, 0.0083333333333216967, -0.1666666666666663);
+    sine->high = r.high;
+    sine->low = V(dfma)(V(dmul)(r.high, z), p, V(dmul)(r.low, cosine->high));
+}
+
+DVTI_INLINE V(pair) V(dd_select)(V(n) m, V(pair) a, V(pair) b) {
+    a.high = V(dselect)(m, a.high, b.high);
+    a.low = V(dselect)(m, a.low, b.low);
+    return a;
+}
+
+/* Quarter turns as whole numbers, and whether they are even: bit 0 as a 2 or 0 of double. */
+DVTI_INLINE V(l) V(dquarters)(V(d) n, int32_t turn) {
+    return V(ladd)(V(as_l)(V(dadd)(n, V(dset)(DVTI_DWHOLE))), V(lset)(turn));
+}
+
+DVTI_INLINE V(n) V(dis_even)(V(l) n) {
+    return V(deq)(V(as_d)(V(lshl)(V(land)(n, V(lset)(1)), 62)), V(dzero)());
+}
+
+/* Sine of x plus `turn` quarter turns, 0 or 1: sine and cosine share a loop. */
+DVTI_INLINE V(d) V(dsin_turned)(V(d) x, int32_t turn) {
+    V(d) n, result;
+    V(pair) r = V(dangle_reduce)(x, &n), s, c;
+    V(l) q = V(dquarters)(n, turn);
+    V(dwaves)(r, &s, &c);
+    r = V(dd_select)(V(dis_even)(q), s, c);
+    result = V(dxor)(V(dd_value)(r), V(as_d)(V(lshl)(V(land)(q, V(lset)(2)), 62)));
+    /* r + low of -0 would be +0 */
+    return V(dselect)(V(deq)(x, V(dzero)()), turn ? V(dset)(1) : x, result);
+}
+
+/* sine / cosine, or minus its reciprocal */
+DVTI_INLINE V(d) V(dtan)(V(d) x) {
+    V(d) n, sign;
+    V(pair) r = V(dangle_reduce)(x, &n), s, c;
+    V(l) q = V(dquarters)(n, 0);
+    V(n) even = V(dis_even)(q);
+    V(dwaves)(r, &s, &c);
+    s = V(dd_settled)(s);
+    c = V(dd_settled)(c);
+    r = V(dd_quotient)(V(dd_select)(even, s, c), V(dd_select)(even, c, s));
+    sign = V(as_d)(V(lshl)(V(land)(q, V(lset)(1)), 63));
+    return V(dselect)(V(deq)(x, V(dzero)()), x, V(dxor)(V(dd_value)(r), sign));
+}
+
+/* ---- inverses ---- */
+#define DVTI_DPI 3.1415926535897931
+#define DVTI_DPI_LOW 1.2246467991473532e-16
+#define DVTI_DHALF_PI 1.5707963267948966
+#define DVTI_DHALF_PI_LOW 6.123233995736766e-17
+
+/* asin of a, or above 1/2 of sqrt((1 - a) / 2), for that is a quarter turn less twice it. The square root is put right. */
+DVTI_INLINE V(pair) V(dasin_of)(V(d) a, V(n) large) {
+    const V(d) half = V(dset)(0.5);
+    V(d) z = V(dselect)(large, V(dfnma)(half, a, half), V(dmul)(a, a)), p = V(dset)(0.032614017150030927);
+    V(d) root = V(dsqrt)(z), less = V(ddiv)(half, V(dmax)(V(dset)(1e-300), root));
+    V(pair) s;
+    s.high = V(dselect)(large, root, a);
+    less = V(dselect)(large, V(dmul)(V(dfnma)(root, root, z), less), V(dzero)());
+    p = DVTI_D4(p, z, -0.020996478184520204, 0.021720104717519447, 0.0036954666668052908, 0.010784571028344047);
+    p = DVTI_D4(p, z, 0.011397914001976817, 0.013980966205523762, 0.017351598313874943, 0.022372215810308172);
+    p = DVTI_D4(p, z, 0.030381942677393584, 0.044642857175253077, 0.074999999999701292, 0.16666666666666763);
+    s.low = V(dfma)(V(dmul)(s.high, z), p, less);
+    return s;
+}
+
+/* high + low - s, for |s| <= high */
+DVTI_INLINE V(d) V(dturn_less)(double high, double low, V(pair) s) {
+    V(pair) r = V(dd_sum)(V(dset)(high), V(dneg)(s.high));
+    return V(dadd)(r.high, V(dadd)(r.low, V(dsub)(V(dset)(low), s.low)));
+}
+
+DVTI_INLINE V(d) V(dasin)(V(d) x) {
+    V(d) a = V(dabs)(x);
+    V(n) large = V(dgt)(a, V(dset)(0.5));
+    V(pair) s = V(dasin_of)(a, large);
+    V(d) r = V(dturn_less)(DVTI_DHALF_PI, DVTI_DHALF_PI_LOW, V(dd_scaled)(s, 2));
+    return V(dsigned)(V(dselect)(large, r, V(dd_value)(s)), x);
+}
+
+/* With s = asin(a) or of the root: pi - 2 s, pi / 2 + s; pi / 2 - s, 2 s. */
+DVTI_INLINE V(d) V(dacos)(V(d) x) {
+    V(d) a = V(dabs)(x), middle, right, left;
+    V(n) large = V(dgt)(a, V(dset)(0.5)), negative = V(dlt)(x, V(dzero)());
+    V(pair) s = V(dasin_of)(a, large), same = s;
+    same.high = V(dsigned)(s.high, x);
+    same.low = V(dxor)(V(dsign_bit)(x), s.low);
+    middle = V(dturn_less)(DVTI_DHALF_PI, DVTI_DHALF_PI_LOW, same);
+    s = V(dd_scaled)(s, 2);
+    right = V(dd_value)(s);
+    left = V(dturn_less)(DVTI_DPI, DVTI_DPI_LOW, s);
+    return V(dselect)(large, V(dselect)(negative, left, right), middle);
+}
+
+/* The angle of the point (b, a), a and b not negative, neither far from 1 nor both 0. Near the axes it is a / b or what -b / a leaves of pi / 2,
+   between them pi / 4 and the angle whose tangent is (a - b) / (a + b). */
+DVTI_INLINE V(pair) V(datan_of)(V(d) a, V(d) b) {
+    V(n) steep = V(dgt)(a, V(dmul)(b, V(dset)(2.4142135623730951)));
+    V(n) flat = V(dle)(a, V(dmul)(b, V(dset)(0.41421356237309503)));
+    V(d) none = V(dzero)(), z, p, base = V(dset)(DVTI_DHALF_PI / 2), low = V(dset)(DVTI_DHALF_PI_LOW / 2);
+    V(pair) over, under, q, s;
+    under = V(dd_sum)(V(dmax)(a, b), V(dmin)(a, b));
+    over.high = V(dsub)(a, b);
+    over.low = V(dsub)(a, V(dadd)(over.high, b));
+    over.high = V(dselect)(flat, a, V(dselect)(steep, V(dneg)(b), over.high));
+    under.high = V(dselect)(flat, b, V(dselect)(steep, a, under.high));
+    over.low = V(dselect)(V(nor)(flat, steep), none, over.low);
+    under.low = V(dselect)(V(nor)(flat, steep), none, under.low);
+    base = V(dselect)(flat, none, V(dselect)(steep, V(dset)(DVTI_DHALF_PI), base));
+    low = V(dselect)(flat, none, V(dselect)(steep, V(dset)(DVTI_DHALF_PI_LOW), low));
+    q = V(dd_quotient)(over, under);
+    z = V(dmul)(q.high, q.high);
+    p = V(dset)(-0.017913133868027415);
+    p = DVTI_D4(p, z, 0.038070110009775768, -0.050395286225917657, 0.058479401570482495, -0.066631111721257158);
+    p = DVTI_D4(p, z, 0.07692060849517611, -0.090908977935669322, 0.11111110784700017, -0.1428571428022094);
+    p = DVTI_D2(p, z, 0.19999999999953821, -0.33333333333333198);
+    s = V(dd_sum)(base, q.high);
+    s.low = V(dadd)(s.low, V(dadd)(low, V(dfma)(V(dmul)(q.high, z), p, q.low)));
+    return s;
+}
+
+DVTI_INLINE V(d) V(datan)(V(d) x) {
+    V(d) a = V(dmin)(V(dset)(1e300), V(dabs)(x));
+    return V(dsigned)(V(dd_value)(V(datan_of)(a, V(dset)(1))), x);
+}
+
+/* Two sides of which the longer one is beyond `most` or below `least` are brought towards 1 by a power of two; `large` is its size. Times the
+   result they are what they were. */
+DVTI_INLINE V(d) V(dnear_one)(V(d) * a, V(d) * b, double most, double least, double large) {
+    const V(d) down = V(dset)(1 / large), up = V(dset)(large), one = V(dset)(1);
+    const V(d) longer = V(dmax)(*a, *b);
+    V(n) above = V(dgt)(longer, V(dset)(most)), below = V(dlt)(longer, V(dset)(least));
+    V(d) by = V(dselect)(above, down, V(dselect)(below, up, one));
+    *a = V(dmul)(*a, by);
+    *b = V(dmul)(*b, by);
+    return V(dselect)(above, up, V(dselect)(below, down, one));
+}
+
+/* The angle of the point (x, y). */
+DVTI_INLINE V(d) V(datan2)(V(d) y, V(d) x) {
+    const V(d) most = V(dset)((double)INFINITY), one = V(dset)(1), none = V(dzero)();
+    V(d) a = V(dabs)(y), b = V(dabs)(x), r;
+    V(n) infinite = V(deq)(V(dmax)(a, b), most), zero = V(deq)(V(dmax)(a, b), none), left;
+    V(pair) angle, turned;
+    a = V(dselect)(infinite, V(dselect)(V(deq)(a, most), one, none), a);
+    b = V(dselect)(infinite, V(dselect)(V(deq)(b, most), one, none), V(dselect)(zero, one, b));
+    V(dnear_one)(&a, &b, 1e300, 1e-300, 1267650600228229401496703205376.); /* 2^100 */
+    angle = V(datan_of)(a, b);
+    turned = V(dd_sum)(V(dset)(DVTI_DPI), V(dneg)(angle.high));
+    turned.low = V(dadd)(turned.low, V(dsub)(V(dset)(DVTI_DPI_LOW), angle.low));
+    left = V(dlt)(V(dsigned)(one, x), none);
+    r = V(dsigned)(V(dd_value)(V(dd_select)(left, turned, angle)), y);
+    return V(dselect)(V(dunord)(x, y), V(dadd)(x, y), r);
+}
+
+DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
+    const V(d) most = V(dset)((double)INFINITY);
+    V(d) x = V(dmax)(V(dabs)(a), V(dabs)(b)), y = V(dmin)(V(dabs)(a), V(dabs)(b)), undo, r;
+    V(n) infinite = V(nor)(V(deq)(V(dabs)(a), most), V(deq)(V(dabs)(b), most));
+    undo = V(dnear_one)(&x, &y, 1e150, 1e-120, 4.149515568880993e+180); /* 2^600 */
+    r = V(dmul)(V(dsqrt)(V(dfma)(x, x, V(dmul)(y, y))), undo);
+    r = V(dselect)(V(dunord)(a, b), V(dadd)(a, b), r);
+    return V(dselect)(infinite, most, r);
+}
+
+#undef DVTI_DPI
+#undef DVTI_DPI_LOW
+#undef DVTI_DHALF_PI
+#undef DVTI_DHALF_PI_LOW
+/* ==== end src/3_cpu/simd/angles64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 16 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/powers64.inl ==== */
+/* Powers of vectors of doubles, and Python's division; see math64.inl. */
+
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/powers64.inl"
+#endif
+DVTI_INLINE V(pair) V(dd_times)(V(pair) a, V(pair) b) {
+    V(pair) r = V(dd_product)(a.high, b.high);
+    r.low = V(dfma)(a.high, b.low, V(dfma)(a.low, b.high, r.low));
+    return r;
+}
+
+DVTI_INLINE V(pair) V(dd_set)(double high, double low) {
+    V(pair) r;
+    r.high = V(dset)(high);
+    r.low = V(dset)(low);
+    return r;
+}
+
+/* log2 of positive numbers with a relative error of 2^-65 or so: it will be multiplied by up to 2^10. With s = f / (2 + f) and z = s^2 the natural
+   logarithm of 1 + f is 2 s + s z (2 / 3 + z R(z)), and R alone is rounded as usual. */
+DVTI_INLINE V(pair) V(dlog2_exact)(V(d) x, bool rare) {
+    V(d) n, f = V(dsub)(V(dlog_reduce)(x, rare, &n), V(dset)(1)), p = V(dset)(0.13196851316823049);
+    V(pair) s, z, t, by;
+    s.high = f;
+    s.low = V(dzero)();
+    s = V(dd_quotient)(s, V(dd_sum)(V(dset)(2), f));
+    z = V(dd_times)(s, s);
+    p = DVTI_D6(p, z.high, 0.13256763086396067, 0.15386759602767192, 0.18181784319586061, 0.22222222520444118, 0.28571428570096791, 0.40000000000002262);
+    by = V(dd_sum)(V(dset)(0.66666666666666663), V(dmul)(p, z.high));
+    by.low = V(dadd)(by.low, V(dset)(3.7007434154171883e-17));
+    t = V(dd_times)(V(dd_times)(s, z), by);
+    s = V(dd_scaled)(s, 2);
+    by = V(dd_sum)(s.high, t.high);
+    by.low = V(dadd)(by.low, V(dadd)(s.low, t.low));
+    t = V(dd_times)(by, V(dd_set)(1.4426950408889634, 2.0355273740931033e-17));
+    s = V(dd_sum)(n, t.high);
+    s.low = V(dadd)(s.low, t.low);
+    return s;
+}
+
+/* What the magnitude is, and the sign, where C's Annex F says so. */
+DVTI_INLINE V(d) V(dpow_special)(V(d) a, V(d) b, V(d) result) {
+    const V(d) one = V(dset)(1), none = V(dzero)(), most = V(dset)((double)INFINITY);
+    V(d) size = V(dabs)(a), half = V(dmul)(V(dset)(0.5), b), sign;
+    V(n) down = V(dlt)(b, none), whole = V(deq)(V(dtrunc)(b), b);
+    V(n) odd = V(nand)(whole, V(dne)(V(dtrunc)(half), half)), broken;
+    result = V(dselect)(V(deq)(size, none), V(dselect)(down, most, none), result);
+    result = V(dselect)(V(deq)(size, most), V(dselect)(down, none, most), result);
+    result = V(dselect)(V(deq)(size, one), one, result);
+    sign = V(dselect)(odd, V(dsign_bit)(a), none);
+    result = V(dor)(sign, result);
+    broken = V(nand)(V(dlt)(a, none), V(nand)(V(dlt)(size, most), V(nnot)(whole)));
+    result = V(dselect)(V(nor)(broken, V(dunord)(a, b)), V(dset)((double)NAN), result);
+    return V(dselect)(V(nor)(V(deq)(b, none), V(deq)(a, one)), one, result);
+}
+
+DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
+    bool rare = V(dlog_rare)(a);
+    V(pair) log2 = V(dlog2_exact)(V(dabs)(a), rare), y = V(dd_product)(b, log2.high), r;
+    V(d) n, result;
+    y.low = V(dfma)(b, log2.low, y.low);
+    y.low = V(dselect)(V(dlt)(V(dabs)(y.high), V(dset)(1080)), y.low, V(dzero)());
+    y.high = V(dwithin)(y.high, -1080, 1080);
+    n = V(dround)(y.high);
+    y = V(dd_sum)(V(dsub)(y.high, n), y.low);
+    r = V(dd_times)(y, V(dd_set)(0.69314718055994531, 2.3190468138462996e-17));
+    result = V(dscalef)(V(dd_value)(V(dexp_sum)(r)), n);
+    if (rare || V(nbits)(V(dle)(V(dabs)(b), V(dset)(DBL_MAX))) != 0xff)
+        result = V(dpow_special)(a, b, result);
+    return result;
+}
+
+/* The rest does not have b's sign, and is not 0. */
+DVTI_INLINE V(n) V(dother_side)(V(d) rest, V(d) b) {
+    V(n) differ = V(dlt)(V(dsigned)(V(dset)(1), V(dxor)(rest, b)), V(dzero)());
+    return V(nand)(differ, V(dne)(rest, V(dzero)()));
+}
+
+/* a - b trunc(a / b), exactly: the quotient is off by 1 at most, and then the rest has the wrong sign. Only for
+   |a / b| <= 2^51 and finite b. */
+DVTI_INLINE V(d) V(dremainder)(V(d) a, V(d) b, V(d) quotient) {
+    V(d) rest = V(dfnma)(V(dtrunc)(quotient), b, a);
+    V(d) back = V(dadd)(rest, V(dsigned)(V(dabs)(b), a));
+    return V(dselect)(V(dother_side)(rest, a), back, rest);
+}
+
+/* Some lane's quotient is too large for that, or no number. */
+DVTI_INLINE bool V(ddivision_rare)(V(d) quotient, V(d) b) {
+    V(n) common = V(nand)(V(dle)(V(dabs)(quotient), V(dset)(2251799813685248.)),
+                          V(dle)(V(dabs)(b), V(dset)(DBL_MAX)));
+    return V(nbits)(common) != 0xff;
+}
+
+static V(d) V(ddivision_by_lanes)(V(d) a, V(d) b, double (*divide)(double, double)) {
+    double lanes[2][8];
+    int k;
+    V(dstore)(lanes[0], a);
+    V(dstore)(lanes[1], b);
+    for (k = 0; k < 8; k++)
+        lanes[0][k] = divide(lanes[0][k], lanes[1][k]);
+    return V(dload)(lanes[0]);
+}
+
+DVTI_INLINE V(d) V(dmod)(V(d) a, V(d) b) {
+    V(d) quotient = V(ddiv)(a, b), rest = V(dremainder)(a, b, quotient), r;
+    if (V(ddivision_rare)(quotient, b))
+        return V(ddivision_by_lanes)(a, b, dvti_mod);
+    r = V(dselect)(V(dother_side)(rest, b), V(dadd)(rest, b), rest);
+    return V(dselect)(V(deq)(rest, V(dzero)()), V(dsign_bit)(b), r);
+}
+
+DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
+    V(d) quotient = V(ddiv)(a, b), rest = V(dremainder)(a, b, quotient), r;
+    if (V(ddivision_rare)(quotient, b))
+        return V(ddivision_by_lanes)(a, b, dvti_floor_div);
+    r = V(ddiv)(V(dsub)(a, rest), b);
+    r = V(dselect)(V(dother_side)(rest, b), V(dsub)(r, V(dset)(1)), r);
+    return V(dselect)(V(deq)(r, V(dzero)()), V(dsign_bit)(quotient), V(dround)(r));
+}
+
+#undef DVTI_D1
+#undef DVTI_D2
+#undef DVTI_D3
+#undef DVTI_D4
+#undef DVTI_D6
+#undef DVTI_DWHOLE
+/* ==== end src/3_cpu/simd/powers64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/elementwise64.inl ==== */
+/* Elementwise loops in double: one body per row of the op table, over whole vectors. Ends of arrays and repeated operands are prepared by
+   one function for all of them, so that a body costs little to compile. What stays with the reference has no case in the switch. */
+
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/elementwise64.inl"
+#endif
+typedef void (*V(body))(const dvti_loop *loop, const double *const *in, double *to, int64_t n);
+
+/* n vectors; an operand that is repeated stands in memory as one vector. */
+#define DVTI_BODY1(name, value)                                                                    \
+    static void V(body_##name)(const dvti_loop *loop, const double *const *in, double *to,         \
+                               int64_t n) {                                                        \
+        const double *p = in[0];                                                                   \
+        const int64_t p_step = 8 * loop->step[0];                                                  \
+        for (; n > 0; n--, to += 8, p += p_step) {                                                 \
+            const V(d) a = V(dload)(p);                                                            \
+            V(dstore)(to, value);                                                                  \
+        }                                                                                          \
+    }
+#define DVTI_BODY2(name, value)                                                                    \
+    static void V(body_##name)(const dvti_loop *loop, const double *const *in, double *to,         \
+                               int64_t n) {                                                        \
+        const double *p = in[0], *q = in[1];                                                       \
+        const int64_t p_step = 8 * loop->step[0], q_step = 8 * loop->step[1];                      \
+        for (; n > 0; n--, to += 8, p += p_step, q += q_step) {                                    \
+            const V(d) a = V(dload)(p), b = V(dload)(q);                                           \
+            V(dstore)(to, value);                                                                  \
+        }                                                                                          \
+    }
+
+DVTI_INLINE V(d) V(dtruth)(V(n) m) {
+    return V(dselect)(m, V(dset)(1), V(dzero)());
+}
+
+DVTI_INLINE V(n) V(dnonzero)(V(d) a) {
+    return V(dne)(a, V(dzero)());
+}
+
+/* The op table's: NaN when either is, else the smaller. */
+DVTI_INLINE V(d) V(dsmaller)(V(d) a, V(d) b) {
+    return V(dselect)(V(dunord)(a, a), a, V(dselect)(V(dunord)(b, b), b, V(dmin)(a, b)));
+}
+
+DVTI_INLINE V(d) V(dlarger)(V(d) a, V(d) b) {
+    return V(dselect)(V(dunord)(a, a), a, V(dselect)(V(dunord)(b, b), b, V(dmax)(a, b)));
+}
+
+DVTI_INLINE V(d) V(dsign_of)(V(d) a) {
+    const V(d) none = V(dzero)();
+    return V(dselect)(V(dgt)(a, none), V(dset)(1), V(dselect)(V(dlt)(a, none), V(dset)(-1), a));
+}
+
+DVTI_INLINE V(d) V(dclipped)(V(d) a, const dvti_loop *loop) {
+    const V(d) low = V(dset)(loop->low), high = V(dset)(loop->high);
+    return V(dselect)(V(dlt)(a, low), low, V(dselect)(V(dgt)(a, high), high, a));
+}
+
+/* What is quick stands in one loop, with a switch that the processor predicts. */
+#define DVTI_SIMPLE1(R)                                                                            \
+    R(neg, V(dneg)(a))                                                                             \
+    R(abs, V(dabs)(a))                                                                             \
+    R(sign, V(dsign_of)(a))                                                                        \
+    R(square, V(dmul)(a, a))                                                                       \
+    R(relu, V(dselect)(V(dle)(a, V(dzero)()), V(dzero)(), a))                                      \
+    R(floor, V(dfloor)(a))                                                                         \
+    R(ceil, V(dceil)(a))                                                                           \
+    R(round, V(dround)(a))                                                                         \
+    R(trunc, V(dtrunc)(a))                                                                         \
+    R(reciprocal, V(ddiv)(V(dset)(1), a))                                                          \
+    R(sqrt, V(dsqrt)(a))                                                                           \
+    R(rsqrt, V(ddiv)(V(dset)(1), V(dsqrt)(a)))                                                     \
+    R(clip, V(dclipped)(a, loop))                                                                  \
+    R(isnan, V(dtruth)(V(dunord)(a, a)))                                                           \
+    R(isinf, V(dtruth)(V(dgt)(V(dabs)(a), V(dset)(DBL_MAX))))                                      \
+    R(isfinite, V(dtruth)(V(dle)(V(dabs)(a), V(dset)(DBL_MAX))))                                   \
+    R(logical_not, V(dtruth)(V(deq)(a, V(dzero)())))
+#define DVTI_SIMPLE2(R)                                                                            \
+    R(sub, V(dsub)(a, b))                                                                          \
+    R(div, V(ddiv)(a, b))                                                                          \
+    R(minimum, V(dsmaller)(a, b))                                                                  \
+    R(maximum, V(dlarger)(a, b))                                                                   \
+    R(equal, V(dtruth)(V(deq)(a, b)))                                                              \
+    R(not_equal, V(dtruth)(V(dne)(a, b)))                                                          \
+    R(less, V(dtruth)(V(dlt)(a, b)))                                                               \
+    R(less_equal, V(dtruth)(V(dle)(a, b)))                                                         \
+    R(greater, V(dtruth)(V(dgt)(a, b)))                                                            \
+    R(greater_equal, V(dtruth)(V(dge)(a, b)))                                                      \
+    R(logical_and, V(dtruth)(V(nand)(V(dnonzero)(a), V(dnonzero)(b))))                             \
+    R(logical_or, V(dtruth)(V(nor)(V(dnonzero)(a), V(dnonzero)(b))))                               \
+    R(logical_xor, V(dselect)(V(dnonzero)(a), V(dtruth)(V(deq)(b, V(dzero)())), V(dtruth)(V(dnonzero)(b))))
+#define DVTI_ROW(name, value)                                                                      \
+    case DVTI_OP_##name:                                                                           \
+        return value;
+
+DVTI_INLINE V(d) V(dsimple1)(V(d) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_SIMPLE1(DVTI_ROW)
+    default:
+        return a;
+    }
+}
+
+DVTI_INLINE V(d) V(dsimple2)(V(d) a, V(d) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_SIMPLE2(DVTI_ROW)
+    default:
+        return a;
+    }
+}
+#undef DVTI_ROW
+
+DVTI_BODY1(simple1, V(dsimple1)(a, loop))
+DVTI_BODY2(simple2, V(dsimple2)(a, b, loop))
+DVTI_BODY2(add, V(dadd)(a, b))
+DVTI_BODY2(mul, V(dmul)(a, b))
+DVTI_BODY1(exp, V(dexp)(a))
+DVTI_BODY1(exp2, V(dexp2)(a))
+DVTI_BODY1(expm1, V(dexpm1)(a))
+DVTI_BODY1(log1p, V(dlog1p)(a))
+DVTI_BODY1(sinh, V(dsinh)(a))
+DVTI_BODY1(cosh, V(dcosh)(a))
+DVTI_BODY1(tanh, V(dtanh)(a))
+DVTI_BODY1(sigmoid, V(dsigmoid)(a))
+DVTI_BODY1(softplus, V(dsoftplus)(a))
+DVTI_BODY1(erf, V(derf)(a))
+DVTI_BODY1(gelu, V(dgelu)(a))
+DVTI_BODY1(tan, V(dtan)(a))
+DVTI_BODY1(asin, V(dasin)(a))
+DVTI_BODY1(acos, V(dacos)(a))
+DVTI_BODY1(atan, V(datan)(a))
+DVTI_BODY2(floor_div, V(dfloor_div)(a, b))
+DVTI_BODY2(mod, V(dmod)(a, b))
+DVTI_BODY2(pow, V(dpow)(a, b))
+DVTI_BODY2(atan2, V(datan2)(a, b))
+DVTI_BODY2(hypot, V(dhypot)(a, b))
+
+/* Logarithms to three bases; sine and cosine. */
+static void V(body_log)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+    const double *p = in[0], *c = V(log_constants)(loop->op);
+    const int64_t p_step = 8 * loop->step[0];
+    for (; n > 0; n--, to += 8, p += p_step)
+        V(dstore)(to, V(dlog)(V(dload)(p), c));
+}
+
+static void V(body_wave)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+    const double *p = in[0];
+    const int64_t p_step = 8 * loop->step[0];
+    const int32_t turn = loop->op == DVTI_OP_cos;
+    for (; n > 0; n--, to += 8, p += p_step)
+        V(dstore)(to, V(dsin_turned)(V(dload)(p), turn));
+}
+
+static void V(body_where)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+    const double *p = in[0], *q = in[1], *s = in[2];
+    const int64_t p_step = 8 * loop->step[0], q_step = 8 * loop->step[1];
+    const int64_t s_step = 8 * loop->step[2];
+    for (; n > 0; n--, to += 8, p += p_step, q += q_step, s += s_step)
+        V(dstore)(to, V(dselect)(V(dnonzero)(V(dload)(p)), V(dload)(q), V(dload)(s)));
+}
+
+/* NULL: there is none. */
+static V(body) V(body_of)(dvti_op op, int *operands) {
+#define DVTI_ROW(name, count)                                                                      \
+    case DVTI_OP_##name:                                                                           \
+        *operands = count;                                                                         \
+        return V(body_##name);
+#define DVTI_QUICK1(name, value) case DVTI_OP_##name:
+    *operands = 1;
+    switch ((int)op) {
+        DVTI_SIMPLE1(DVTI_QUICK1)
+        return V(body_simple1);
+        DVTI_SIMPLE2(DVTI_QUICK1)
+        *operands = 2;
+        return V(body_simple2);
+        DVTI_ROW(exp, 1)
+        DVTI_ROW(exp2, 1)
+        DVTI_ROW(expm1, 1)
+        DVTI_ROW(log1p, 1)
+        DVTI_ROW(sinh, 1)
+        DVTI_ROW(cosh, 1)
+        DVTI_ROW(tanh, 1)
+        DVTI_ROW(sigmoid, 1)
+        DVTI_ROW(softplus, 1)
+        DVTI_ROW(erf, 1)
+        DVTI_ROW(gelu, 1)
+        DVTI_ROW(tan, 1)
+        DVTI_ROW(asin, 1)
+        DVTI_ROW(acos, 1)
+        DVTI_ROW(atan, 1)
+        DVTI_ROW(floor_div, 2)
+        DVTI_ROW(mod, 2)
+        DVTI_ROW(pow, 2)
+        DVTI_ROW(atan2, 2)
+        DVTI_ROW(hypot, 2)
+        DVTI_ROW(add, 2)
+        DVTI_ROW(mul, 2)
+        DVTI_ROW(where, 3)
+    case DVTI_OP_log:
+    case DVTI_OP_log2:
+    case DVTI_OP_log10:
+        return V(body_log);
+    case DVTI_OP_sin:
+    case DVTI_OP_cos:
+        return V(body_wave);
+    default:
+        return NULL;
+    }
+#undef DVTI_ROW
+#undef DVTI_QUICK1
+}
+
+static void V(loop64)(const dvti_loop *loop) {
+    const int64_t whole = loop->n / 8 * 8, rest = loop->n - whole;
+    double same[3][8], few[3][8], last[8], *to = (double *)loop->out;
+    const double *in[3], *end[3];
+    int operands, k, j;
+    const V(body) body = V(body_of)(loop->op, &operands);
+    for (k = 0; k < operands; k++) {
+        end[k] = in[k] = (const double *)loop->in[k];
+        if (!loop->step[k]) {
+            V(dstore)(same[k], V(dset)(*in[k]));
+            end[k] = in[k] = same[k];
+        } else if (rest) { /* lanes that nobody asked for repeat one that somebody did, so that they are nothing special */
+            for (j = 0; j < 8; j++)
+                few[k][j] = in[k][whole + (j < rest ? j : 0)];
+            end[k] = few[k];
+        }
+    }
+    if (rest)
+        body(loop, end, last, 1);
+    if (whole)
+        body(loop, in, to, whole / 8);
+    memcpy(to + whole, last, (size_t)rest * sizeof *to);
+}
+
+static dvti_loop_fn V(loop_f64)(dvti_op op) {
+    int operands;
+    return V(body_of)(op, &operands) ? V(loop64) : NULL;
+}
+
+/* ---- rows of other dtypes ---- */
+static bool V(load_row64)(const void *src, dvt_dtype dtype, int64_t n, double *to) {
+    const int64_t size = dvt_dtype_size(dtype);
+    const char *from = (const char *)src;
+    float some[64];
+    int64_t count;
+    int k;
+    if (dtype == DVT_F64 || dtype == DVT_I32 || dtype == DVT_I64)
+        return false; /* no float holds them */
+    for (; n > 0; n -= count, from += count * size, to += count) {
+        const float *p = some;
+        count = DVTI_MIN(n, 64);
+        if (dtype == DVT_F32)
+            p = (const float *)(const void *)from;
+        else
+            V(load_row)(from, dtype, count, some);
+        for (k = 0; k + 16 <= count; k += 16) {
+            const V(f) a = V(load)(p + k);
+            V(dstore)(to + k, V(widen_low)(a));
+            V(dstore)(to + k + 8, V(widen_high)(a));
+        }
+        for (; k < count; k++)
+            to[k] = (double)p[k];
+    }
+    return true;
+}
+
+static void V(narrow_row)(const double *from, int64_t n, float *to) {
+    int k;
+    for (; n >= 16; n -= 16, from += 16, to += 16)
+        V(store)(to, V(narrow)(V(dload)(from), V(dload)(from + 8)));
+    for (k = 0; k < n; k++)
+        to[k] = (float)from[k];
+}
+
+/* One byte for each of eight bits. */
+DVTI_INLINE void V(spread_bits)(uint32_t bits, uint8_t *to) {
+    uint64_t each = bits * UINT64_C(0x0101010101010101) & UINT64_C(0x8040201008040201);
+    int k;
+    each = (each + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 7 & UINT64_C(0x0101010101010101);
+    for (k = 0; k < 8; k++)
+        to[k] = (uint8_t)(each >> 8 * k);
+}
+
+static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *from) {
+    uint8_t *to = (uint8_t *)dst, last[8];
+    if (dtype == DVT_F32)
+        V(narrow_row)(from, n, (float *)dst);
+    else if (dtype != DVT_BOOL)
+        return false;
+    else {
+        for (; n >= 8; n -= 8, from += 8, to += 8)
+            V(spread_bits)(V(nbits)(V(dnonzero)(V(dload)(from))), to);
+        V(spread_bits)(V(nbits)(V(dnonzero)(V(dload_n)(from, n))), last);
+        memcpy(to, last, (size_t)n);
+    }
+    return true;
+}
+
+#undef DVTI_SIMPLE1
+#undef DVTI_SIMPLE2
+#undef DVTI_BODY1
+#undef DVTI_BODY2
+/* ==== end src/3_cpu/simd/elementwise64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -23147,7 +25513,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/winograd.inl ==== */
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
@@ -23291,7 +25657,7 @@ static const dvti_simd_winograd V(wg_table) = {V(wg_deal), V(wg_tiles), V(wg_ker
 #undef DVTI_ROOT
 /* ==== end src/3_cpu/simd/winograd.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -23395,7 +25761,7 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
                                                V(conv_correlate), &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -23512,7 +25878,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
@@ -23576,7 +25942,7 @@ DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) 
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -23720,7 +26086,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier.inl"
+#line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -23925,7 +26291,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/tier.inl"
+#line 25 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -24318,7 +26684,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/tier.inl"
+#line 26 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -24349,7 +26715,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/tier.inl"
+#line 27 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -24528,7 +26894,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/tier.inl"
+#line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
@@ -24562,14 +26928,166 @@ static void V(running)(const dvti_running *p) {
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/3_cpu/simd/tier.inl"
+#line 29 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/reduce64.inl ==== */
+/* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
+   results each is one chain. */
+
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/reduce64.inl"
+#endif
+DVTI_INLINE V(d) V(fold64_combine)(dvti_op op, V(d) a, V(d) b) {
+    switch ((int)op) {
+    case DVTI_OP_prod:
+        return V(dmul)(a, b);
+    case DVTI_OP_min:
+        return V(dsmaller)(a, b);
+    case DVTI_OP_max:
+        return V(dlarger)(a, b);
+    default:
+        return V(dadd)(a, b);
+    }
+}
+
+/* n elements into the lanes of s; what the last vector lacks is as if it were not there. */
+#define DVTI_FOLD64_RUN(none, join)                                                                \
+    {                                                                                              \
+        for (k = 0; k < 8; k++)                                                                    \
+            few[k] = none;                                                                         \
+        s = t = u = w = V(dload)(few);                                                             \
+        for (; n >= 32; n -= 32, x += 32) {                                                        \
+            s = join(s, V(dload)(x));                                                              \
+            t = join(t, V(dload)(x + 8));                                                          \
+            u = join(u, V(dload)(x + 16));                                                         \
+            w = join(w, V(dload)(x + 24));                                                         \
+        }                                                                                          \
+        for (; n >= 8; n -= 8, x += 8)                                                             \
+            s = join(s, V(dload)(x));                                                              \
+        if (n) {                                                                                   \
+            memcpy(few, x, (size_t)n * sizeof *x);                                                 \
+            t = join(t, V(dload)(few));                                                            \
+        }                                                                                          \
+    }                                                                                              \
+    break
+#define DVTI_SQUARE_STEP(s, v) V(dfma)(v, v, s)
+
+/* n > 0 */
+static double V(fold64_value)(dvti_op op, const double *x, int64_t n) {
+    double few[16];
+    V(d) s, t, u, w;
+    int k;
+    switch ((int)op) {
+    case DVTI_OP_norm:
+        DVTI_FOLD64_RUN(0, DVTI_SQUARE_STEP);
+    case DVTI_OP_prod:
+        DVTI_FOLD64_RUN(1, V(dmul));
+    case DVTI_OP_min:
+        DVTI_FOLD64_RUN((double)INFINITY, V(dsmaller));
+    case DVTI_OP_max:
+        DVTI_FOLD64_RUN(-(double)INFINITY, V(dlarger));
+    default:
+        DVTI_FOLD64_RUN(0, V(dadd));
+    }
+    s = V(fold64_combine)(op, V(fold64_combine)(op, s, t), V(fold64_combine)(op, u, w));
+    V(dstore)(few + 8, s);
+    for (k = 4; k; k /= 2) { /* lanes 0..k-1 with k..2k-1; the others do not matter */
+        V(dstore)(few, s);
+        s = V(fold64_combine)(op, s, V(dload)(few + k));
+    }
+    V(dstore)(few, s);
+    return few[0];
+}
+
+/* The first of n elements that is `best`, or that is NaN when `best` is. */
+static int64_t V(fold64_find)(const double *x, int64_t n, double best) {
+    const V(d) wanted = V(dset)(best);
+    int64_t at;
+    int k;
+    for (at = 0; at < n; at += 8) {
+        const V(d) v = n - at >= 8 ? V(dload)(x + at) : V(dload_n)(x + at, n - at);
+        uint32_t bits = V(nbits)(best != best ? V(dunord)(v, v) : V(deq)(v, wanted));
+        for (k = 0; bits; k++, bits >>= 1)
+            if (bits & 1)
+                return at + k;
+    }
+    return 0;
+}
+
+static void V(fold64_row)(dvti_op op, const double *x, int64_t n, double *value, int64_t *at) {
+    dvti_op extreme = op == DVTI_OP_argmin ? DVTI_OP_min : op == DVTI_OP_argmax ? DVTI_OP_max : op;
+    *value = V(fold64_value)(extreme, x, n);
+    if (extreme != op)
+        *at = V(fold64_find)(x, n, *value);
+}
+
+/* Some rows into 8 results. */
+#define DVTI_FOLD64_ROWS(join)                                                                     \
+    {                                                                                              \
+        for (k = 0; k < some; k++)                                                                 \
+            s = join(s, V(dload_upto)(row + k * fold->step, left));                                \
+    }                                                                                              \
+    break
+
+DVTI_INLINE V(d) V(dload_upto)(const double *x, int64_t n) {
+    return n >= 8 ? V(dload)(x) : V(dload_n)(x, n);
+}
+
+static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t rows, double *value,
+                              int64_t *at) {
+    const bool smallest = fold->op == DVTI_OP_argmin;
+    int64_t j, r, some, k;
+    for (r = 0; r < rows; r += some) {
+        some = DVTI_MIN(rows - r, 4);
+        for (j = 0; j < fold->n; j += 8) {
+            const double *row = x + r * fold->step + j;
+            const int64_t left = fold->n - j;
+            V(d) s = V(dload)(value + j), place, v;
+            V(n) better;
+            switch ((int)fold->op) {
+            case DVTI_OP_norm:
+                DVTI_FOLD64_ROWS(DVTI_SQUARE_STEP);
+            case DVTI_OP_prod:
+                DVTI_FOLD64_ROWS(V(dmul));
+            case DVTI_OP_min:
+                DVTI_FOLD64_ROWS(V(dsmaller));
+            case DVTI_OP_max:
+                DVTI_FOLD64_ROWS(V(dlarger));
+            case DVTI_OP_argmin:
+            case DVTI_OP_argmax:
+                place = V(dload)((const double *)(const void *)(at + j)); /* bits to select */
+                for (k = 0; k < some; k++) {
+                    v = V(dload_upto)(row + k * fold->step, left);
+                    better = smallest ? V(dle)(s, v) : V(dle)(v, s);
+                    better = V(nand)(V(nnot)(better), V(deq)(s, s));
+                    s = V(dselect)(better, v, s);
+                    place = V(dselect)(better, V(as_d)(V(lset)(fold->first + r + k)), place);
+                }
+                V(dstore)((double *)(void *)(at + j), place);
+                break;
+            default:
+                DVTI_FOLD64_ROWS(V(dadd));
+            }
+            V(dstore)(value + j, s);
+        }
+    }
+}
+
+#undef DVTI_FOLD64_RUN
+#undef DVTI_FOLD64_ROWS
+#undef DVTI_SQUARE_STEP
+/* ==== end src/3_cpu/simd/reduce64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 30 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
     V(turn),           V(pool),          V(running),
-    V(load_row),       V(store_row)};
+    V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 21 "src/3_cpu/simd/tier_avx512.c"
@@ -24630,7 +27148,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -26494,9 +29012,9 @@ static V(f) V(load_bytes_n)(const void *p, bool negative, int64_t n) {
 static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) {
     const int64_t size = dvt_dtype_size(dtype);
     const char *from = (const char *)src;
-    char few[16 * 4] = {0};
+    char few[16 * 8] = {0};
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
-        dtype != DVT_I8 && dtype != DVT_BOOL)
+        dtype != DVT_I8 && dtype != DVT_BOOL && dtype != DVT_F64)
         return false;
     for (; n > 0; n -= 16, from += 16 * size, to += 16) {
         const char *p = from;
@@ -26511,6 +29029,9 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
             value = V(load_bf16)((const uint16_t *)(const void *)p);
         else if (dtype == DVT_I32)
             value = V(to_f)(V(iload)((const int32_t *)(const void *)p));
+        else if (dtype == DVT_F64)
+            value = V(narrow)(V(dload)((const double *)(const void *)p),
+                              V(dload)((const double *)(const void *)p + 8));
         else {
             value = V(load_bytes_n)(p, dtype == DVT_I8, 16);
             if (dtype == DVT_BOOL)
@@ -26564,6 +29085,1015 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
 /* ==== end src/3_cpu/simd/rows.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 14 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/math64.inl ==== */
+/* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is rare. Where one rounding would be too much, a
+   number is carried as an unevaluated sum of two, and divisions are multiplications with a reciprocal that are put right afterwards. */
+
+/* Horner's rule, highest order first. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/math64.inl"
+#endif
+#define DVTI_D1(p, x, a) V(dfma)(p, x, V(dset)(a))
+#define DVTI_D2(p, x, a, b) DVTI_D1(DVTI_D1(p, x, a), x, b)
+#define DVTI_D3(p, x, a, b, c) DVTI_D1(DVTI_D2(p, x, a, b), x, c)
+#define DVTI_D4(p, x, a, b, c, d) DVTI_D2(DVTI_D2(p, x, a, b), x, c, d)
+#define DVTI_D6(p, x, a, b, c, d, e, f) DVTI_D2(DVTI_D4(p, x, a, b, c, d), x, e, f)
+
+#define DVTI_DLOG2E 1.4426950408889634
+#define DVTI_DLN2 0.69314718055994531
+#define DVTI_DLN2_REST 2.3190468138462996e-17
+#define DVTI_DLN2_HIGH 0.69314718055989033 /* exact when multiplied by a whole number below 2^11 */
+#define DVTI_DLN2_LOW 5.4979230187083712e-14
+#define DVTI_DWHOLE 6755399441055744. /* 1.5 * 2^52: this + n has n in its low bits */
+
+/* An unevaluated sum, |low| < |high|. */
+typedef struct V(pair) {
+    V(d) high, low;
+} V(pair);
+
+/* a + b, for |a| >= |b| or a = 0 */
+DVTI_INLINE V(pair) V(dd_sum)(V(d) a, V(d) b) {
+    V(pair) r;
+    r.high = V(dadd)(a, b);
+    r.low = V(dsub)(b, V(dsub)(r.high, a));
+    return r;
+}
+
+DVTI_INLINE V(pair) V(dd_product)(V(d) a, V(d) b) {
+    V(pair) r;
+    r.high = V(dmul)(a, b);
+    r.low = V(dfma)(a, b, V(dneg)(r.high));
+    return r;
+}
+
+DVTI_INLINE V(d) V(dd_value)(V(pair) a) {
+    return V(dadd)(a.high, a.low);
+}
+
+/* The same with a low part that high has no room for. */
+DVTI_INLINE V(pair) V(dd_settled)(V(pair) a) {
+    return V(dd_sum)(a.high, a.low);
+}
+
+/* Of settled sums, with a relative error below 2^-100. */
+DVTI_INLINE V(pair) V(dd_quotient)(V(pair) a, V(pair) b) {
+    const V(d) part = V(ddiv)(V(dset)(1), b.high);
+    V(pair) q;
+    q.high = V(dmul)(a.high, part);
+    q.low = V(dadd)(V(dfnma)(q.high, b.high, a.high), V(dfnma)(q.high, b.low, a.low));
+    q.low = V(dmul)(q.low, part);
+    return q;
+}
+
+DVTI_INLINE V(d) V(dsign_bit)(V(d) a) {
+    return V(dand)(V(dset)(-0.), a);
+}
+
+/* The magnitude of the first, the sign of the second. */
+DVTI_INLINE V(d) V(dsigned)(V(d) a, V(d) sign) {
+    return V(dor)(V(dsign_bit)(sign), a);
+}
+
+DVTI_INLINE V(d) V(dwithin)(V(d) a, double low, double high) {
+    return V(dmin)(V(dset)(high), V(dmax)(V(dset)(low), a));
+}
+
+/* 2^(n + more) as the bits say it: for whole n, and a normal result. */
+DVTI_INLINE V(d) V(dpower)(V(d) n, int more) {
+    V(l) bits = V(as_l)(V(dadd)(n, V(dset)(DVTI_DWHOLE)));
+    return V(as_d)(V(lshl)(V(ladd)(bits, V(lset)(1023 + more)), 52));
+}
+
+/* ---- exponentials ---- */
+/* exp(r) = 1 + r + r^2 p, |r| <= ln 2 / 2 */
+DVTI_INLINE V(d) V(dexp_poly)(V(d) r) {
+    V(d) p = V(dset)(2.087525077125349e-09);
+    p = DVTI_D3(p, r, 2.5108966029259829e-08, 2.7557402838386085e-07, 2.7557244408493812e-06);
+    p = DVTI_D3(p, r, 2.4801587172392636e-05, 0.0001984126988593458, 0.0013888888888962394);
+    return DVTI_D4(p, r, 0.0083333333333217019, 0.041666666666666512, 0.16666666666666677, 0.5);
+}
+
+/* x = n ln 2 + r + low: low is what the rounding of r took away. */
+DVTI_INLINE V(pair) V(dexp_reduce)(V(d) x, V(d) * n) {
+    V(d) high;
+    V(pair) r;
+    *n = V(dround)(V(dmul)(x, V(dset)(DVTI_DLOG2E)));
+    high = V(dfnma)(*n, V(dset)(DVTI_DLN2_HIGH), x);
+    r.high = V(dfnma)(*n, V(dset)(DVTI_DLN2_LOW), high);
+    r.low = V(dfnma)(*n, V(dset)(DVTI_DLN2_LOW), V(dsub)(high, r.high));
+    return r;
+}
+
+/* exp(r) */
+DVTI_INLINE V(pair) V(dexp_sum)(V(pair) r) {
+    V(pair) s = V(dd_sum)(V(dset)(1), r.high);
+    s.low = V(dadd)(s.low, V(dfma)(V(dmul)(r.high, r.high), V(dexp_poly)(r.high), r.low));
+    return s;
+}
+
+DVTI_INLINE V(d) V(dexp)(V(d) x) {
+    V(d) n;
+    V(pair) s = V(dexp_sum)(V(dexp_reduce)(V(dwithin)(x, -750, 750), &n));
+    return V(dscalef)(V(dd_value)(s), n);
+}
+
+/* The fraction times ln 2. */
+DVTI_INLINE V(d) V(dexp2)(V(d) x) {
+    V(d) y = V(dwithin)(x, -1080, 1080), n = V(dround)(y), f = V(dsub)(y, n);
+    V(pair) r = V(dd_product)(f, V(dset)(DVTI_DLN2));
+    r.low = V(dfma)(f, V(dset)(DVTI_DLN2_REST), r.low);
+    return V(dscalef)(V(dd_value)(V(dexp_sum)(r)), n);
+}
+
+/* (exp(x) - 1) / 4, which does not overflow where exp(x) / 2 does not. Not for |x| < 2^-1000. */
+DVTI_INLINE V(pair) V(dexpm1_quarter)(V(d) x) {
+    const V(d) quarter = V(dset)(0.25);
+    V(d) n, scale, tail, less;
+    V(pair) r = V(dexp_reduce)(V(dwithin)(x, -40, 710.7), &n), s;
+    scale = V(dpower)(n, -2);
+    tail = V(dfma)(V(dmul)(r.high, r.high), V(dexp_poly)(r.high), r.low);
+    less = V(dsub)(scale, quarter);
+    s = V(dd_sum)(less, V(dmul)(scale, r.high));
+    less = V(dsub)(V(dsub)(scale, less), quarter); /* of a large scale */
+    s.low = V(dadd)(V(dfma)(scale, tail, less), s.low);
+    return V(dd_settled)(s);
+}
+
+/* What is so near 0 that the function is x. */
+DVTI_INLINE V(d) V(dnear_zero)(V(d) x, V(d) result) {
+    return V(dselect)(V(dlt)(V(dabs)(x), V(dset)(1e-290)), x, result);
+}
+
+DVTI_INLINE V(pair) V(dd_scaled)(V(pair) a, double by) {
+    a.high = V(dmul)(a.high, V(dset)(by));
+    a.low = V(dmul)(a.low, V(dset)(by));
+    return a;
+}
+
+DVTI_INLINE V(d) V(dexpm1)(V(d) x) {
+    return V(dnear_zero)(x, V(dmul)(V(dset)(4), V(dd_value)(V(dexpm1_quarter)(x))));
+}
+
+/* (e + e / (e + 1)) / 2 with e = exp(|x|) - 1, all of it halved once more */
+DVTI_INLINE V(d) V(dsinh)(V(d) x) {
+    const V(d) one = V(dset)(1);
+    V(pair) h = V(dexpm1_quarter)(V(dabs)(x)), e = V(dd_scaled)(h, 4), more, q, s;
+    e.high = V(dmin)(V(dset)(1e300), e.high);
+    more = V(dd_sum)(V(dmax)(one, e.high), V(dmin)(one, e.high));
+    more.low = V(dadd)(more.low, e.low);
+    q = V(dd_scaled)(V(dd_quotient)(e, more), 0.25);
+    s = V(dd_sum)(h.high, q.high);
+    s.low = V(dadd)(s.low, V(dadd)(h.low, q.low));
+    return V(dnear_zero)(x, V(dsigned)(V(dmul)(V(dset)(2), V(dd_value)(s)), x));
+}
+
+/* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
+DVTI_INLINE V(d) V(dcosh)(V(d) x) {
+    const V(d) sixteen = V(dset)(16);
+    V(d) n, v;
+    V(pair) k = V(dexp_sum)(V(dexp_reduce)(V(dwithin)(V(dabs)(x), 0, 711), &n)), s;
+    k = V(dd_settled)(k);
+    n = V(dsub)(n, V(dset)(2));
+    k.high = V(dscalef)(k.high, n);
+    k.low = V(dscalef)(k.low, n);
+    v = V(ddiv)(V(dset)(0.0625), k.high);
+    s = V(dd_sum)(k.high, v);
+    s.low = V(dadd)(s.low, V(dfnma)(V(dmul)(sixteen, V(dmul)(v, v)), k.low, k.low));
+    return V(dmul)(V(dset)(2), V(dd_value)(s));
+}
+
+/* e / (e + 2) with e = exp(2 |x|) - 1 */
+DVTI_INLINE V(d) V(dtanh)(V(d) x) {
+    const V(d) two = V(dset)(2);
+    V(d) a = V(dmin)(V(dset)(44), V(dmul)(two, V(dabs)(x)));
+    V(pair) e = V(dd_scaled)(V(dexpm1_quarter)(a), 4), more;
+    more = V(dd_sum)(V(dmax)(two, e.high), V(dmin)(two, e.high));
+    more.low = V(dadd)(more.low, e.low);
+    return V(dnear_zero)(x, V(dsigned)(V(dd_value)(V(dd_quotient)(e, more)), x));
+}
+
+/* With e = exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e). */
+DVTI_INLINE V(d) V(dsigmoid)(V(d) x) {
+    const V(d) one = V(dset)(1), none = V(dzero)();
+    V(n) below = V(dlt)(x, none);
+    V(d) n, a = V(dmax)(V(dset)(-750), V(dor)(V(dset)(-0.), x));
+    V(pair) e = V(dd_settled)(V(dexp_sum)(V(dexp_reduce)(a, &n))), more;
+    more = V(dd_sum)(one, V(dscalef)(e.high, n));
+    more.low = V(dadd)(more.low, V(dscalef)(e.low, n));
+    e.high = V(dselect)(below, e.high, one);
+    e.low = V(dselect)(below, e.low, none);
+    return V(dscalef)(V(dd_value)(V(dd_quotient)(e, more)), V(dselect)(below, n, none));
+}
+
+/* ---- logarithms ---- */
+/* Some lane is not a positive normal number. */
+DVTI_INLINE bool V(dlog_rare)(V(d) x) {
+    V(n) usual = V(nand)(V(dle)(V(dset)(DBL_MIN), x), V(dle)(x, V(dset)(DBL_MAX)));
+    return V(nbits)(usual) != 0xff;
+}
+
+/* x = 2^n m, sqrt(1/2) <= m < sqrt(2) */
+DVTI_INLINE V(d) V(dlog_split)(V(d) x, V(d) * n) {
+    const V(l) root = V(lset)(0x3fe6a09e667f3bcd), digits = V(lset)(0xfffffffffffff);
+    const V(d) big = V(dset)(4503599627370496. + 1023); /* 2^52 + 1023 */
+    V(l) t = V(ladd)(V(as_l)(x), V(lsub)(V(lset)(0x3ff0000000000000), root));
+    *n = V(dsub)(V(as_d)(V(lor)(V(lshr)(t, 52), V(lset)(0x4330000000000000))), big);
+    return V(as_d)(V(ladd)(V(land)(t, digits), root));
+}
+
+/* The same, also for denormal numbers, where `rare`. */
+DVTI_INLINE V(d) V(dlog_reduce)(V(d) x, bool rare, V(d) * n) {
+    V(d) less = V(dzero)(), m;
+    if (rare) {
+        V(n) tiny = V(dlt)(x, V(dset)(DBL_MIN));
+        x = V(dselect)(tiny, V(dmul)(x, V(dset)(18014398509481984.)), x);
+        less = V(dselect)(tiny, V(dset)(54), less);
+    }
+    m = V(dlog_split)(x, n);
+    *n = V(dsub)(*n, less);
+    return m;
+}
+
+/* The result for what is no positive finite number. */
+DVTI_INLINE V(d) V(dlog_special)(V(d) x, V(d) result) {
+    result = V(dselect)(V(dlt)(x, V(dset)((double)INFINITY)), result, x);
+    result = V(dselect)(V(dlt)(x, V(dzero)()), V(dset)((double)NAN), result);
+    return V(dselect)(V(deq)(x, V(dzero)()), V(dset)(-(double)INFINITY), result);
+}
+
+/* log(1 + f) = f + this, sqrt(1/2) <= 1 + f <= sqrt(2): with s = f / (2 + f) it is 2 s + s z P(z), z = s^2, and 2 s = f - s f. */
+DVTI_INLINE V(d) V(dlog_tail)(V(d) f) {
+    V(d) s = V(ddiv)(f, V(dadd)(V(dset)(2), f)), z = V(dmul)(s, s);
+    V(d) half = V(dmul)(V(dset)(0.5), V(dmul)(f, f)), p = V(dset)(0.14798267592679237);
+    p = DVTI_D3(p, z, 0.15313831412422385, 0.18183572379138979, 0.2222219842861706);
+    p = DVTI_D3(p, z, 0.28571428743688915, 0.39999999999409347, 0.66666666666667351);
+    return V(dsub)(V(dmul)(s, V(dfma)(p, z, half)), half);
+}
+
+/* (n ln 2 + log(1 + f)) times the sum c[0] + c[1], plus more; n times the sum c[2] + c[3] is n ln 2 times it, and n c[2] is exact. */
+DVTI_INLINE V(d) V(dlog_of)(V(d) n, V(d) f, V(d) more, const double *c) {
+    const V(d) by = V(dset)(c[0]);
+    V(pair) p = V(dd_product)(f, by), s = V(dd_sum)(V(dmul)(n, V(dset)(c[2])), p.high);
+    V(d) low = V(dfma)(f, V(dset)(c[1]), p.low);
+    low = V(dfma)(n, V(dset)(c[3]), V(dfma)(V(dlog_tail)(f), by, low));
+    s.low = V(dadd)(V(dadd)(s.low, more), low);
+    return V(dd_value)(s);
+}
+
+static const double V(log_natural)[4] = {1, 0, DVTI_DLN2_HIGH, DVTI_DLN2_LOW};
+
+/* To any base: one loop for all of them. */
+DVTI_INLINE V(d) V(dlog)(V(d) x, const double *c) {
+    bool rare = V(dlog_rare)(x);
+    V(d) n, f = V(dsub)(V(dlog_reduce)(x, rare, &n), V(dset)(1)), result;
+    result = V(dlog_of)(n, f, V(dset)(-0.), c);
+    return rare ? V(dlog_special)(x, result) : result;
+}
+
+static const double *V(log_constants)(dvti_op op) {
+    static const double two[4] = {1.4426950408889634, 2.0355273740931033e-17, 1, 0};
+    static const double ten[4] = {0.43429448190325182, 1.0983196502167651e-17, 0.30102999566395283,
+                                  2.8363394551044964e-14};
+    return op == DVTI_OP_log2 ? two : op == DVTI_OP_log10 ? ten : V(log_natural);
+}
+
+/* 1 + x rounded is u, and c what that took away: log(u) with c brought to the scale of f. */
+DVTI_INLINE V(d) V(dlog1p)(V(d) x) {
+    const V(d) one = V(dset)(1);
+    V(d) u = V(dadd)(x, one), back = V(dsub)(u, one), n, c, result;
+    bool rare = V(dlog_rare)(u);
+    V(pair) f;
+    c = V(dadd)(V(dsub)(one, V(dsub)(u, back)), V(dsub)(x, back));
+    f.high = V(dsub)(V(dlog_split)(u, &n), one);
+    c = V(dmul)(c, V(dpower)(V(dneg)(n), 0));
+    f.low = V(dselect)(V(dlt)(x, V(dset)(1152921504606846976.)), c, V(dzero)());
+    f = V(dd_settled)(f);
+    f.low = V(dfnma)(f.low, f.high, f.low); /* / (1 + f) */
+    result = V(dsigned)(V(dlog_of)(n, f.high, f.low, V(log_natural)), x);
+    return rare ? V(dlog_special)(u, result) : result;
+}
+
+/* max(x, 0) + log1p(exp(-|x|)) */
+DVTI_INLINE V(d) V(dsoftplus)(V(d) x) {
+    return V(dadd)(V(dmax)(V(dzero)(), x), V(dlog1p)(V(dexp)(V(dor)(V(dset)(-0.), x))));
+}
+
+/* ---- the error function ---- */
+/* The lower tail of the normal distribution at -a is exp(-a^2 / 2) / (5 + a) times this, t = 1 - 2 a / (5 + a). */
+static V(d) V(dmills)(V(d) t) {
+    V(d) p = V(dset)(-3.0281180127295214e-10);
+    p = DVTI_D4(p, t, -1.4321140063700442e-09, 7.9418877631633212e-09, 8.2953509893354534e-09, -6.6011119557036715e-08);
+    p = DVTI_D4(p, t, -4.0881320124612433e-08, 4.3288368496777052e-07, 3.3553793049651225e-07, -2.7689521150126235e-06);
+    p = DVTI_D4(p, t, -3.9803851339861126e-06, 1.6681040979835588e-05, 4.9762655086913685e-05, -5.9375674658957423e-05);
+    p = DVTI_D4(p, t, -0.00054489903346452721, -0.00079786940807236473, 0.0029933767667477042, 0.020795066800858322);
+    p = DVTI_D4(p, t, 0.069118638706553687, 0.16502036617033344, 0.31353315667129888, 0.49530561596997763);
+    return DVTI_D2(p, t, 0.66538250289005663, 0.76919304975006297);
+}
+
+/* Below 1 a polynomial; above, 1 - erfc by the tail at x sqrt(2). */
+DVTI_INLINE V(d) V(derf)(V(d) x) {
+    const V(d) one = V(dset)(1);
+    V(d) y = V(dabs)(x), z = V(dmul)(y, y), p, a, part, n, e;
+    p = DVTI_D4(V(dset)(1.6381998929825367e-10), z, -1.763056461699909e-09, 1.6303232863357193e-08, -1.6598268925408256e-07, 1.6484725319032884e-06);
+    p = DVTI_D4(p, z, -1.4927094657212125e-05, 0.00012055394326342747, -0.00085483287352730857, 0.0052239776556860214);
+    p = DVTI_D4(p, z, -0.026866170648281236, 0.11283791670972065, -0.37612638903184109, 0.12837916709551259);
+    p = V(dfma)(p, y, y);
+    a = V(dmin)(V(dset)(6), y);
+    e = V(dd_value)(V(dexp_sum)(V(dexp_reduce)(V(dneg)(V(dmul)(a, a)), &n)));
+    a = V(dmul)(a, V(dset)(1.4142135623730951));
+    part = V(ddiv)(V(dset)(2), V(dadd)(V(dset)(5), a));
+    e = V(dmul)(V(dmul)(e, part), V(dpower)(n, 0));
+    a = V(dfnma)(e, V(dmills)(V(dfnma)(a, part, one)), one);
+    return V(dsigned)(V(dselect)(V(dlt)(y, one), p, a), x);
+}
+
+/* x times the tail at -|x|; for positive x what that leaves of x. */
+DVTI_INLINE V(d) V(dgelu)(V(d) x) {
+    const V(d) five = V(dset)(5), half = V(dset)(0.5);
+    V(d) a = V(dmin)(V(dset)(40), V(dabs)(x)), n, p, tail;
+    V(pair) square = V(dd_product)(a, a), r, e, s, more;
+    r = V(dexp_reduce)(V(dneg)(V(dmul)(half, square.high)), &n);
+    r.low = V(dfnma)(half, square.low, r.low);
+    e = V(dexp_sum)(V(dd_settled)(r));
+    more = V(dd_sum)(V(dmax)(five, a), V(dmin)(five, a));
+    s.high = a;
+    s.low = V(dzero)();
+    s = V(dd_quotient)(s, more);
+    p = V(dmills)(V(dfnma)(V(dset)(2), s.high, V(dset)(1)));
+    more = V(dd_product)(s.high, p);
+    more.low = V(dfma)(s.low, p, more.low);
+    s = V(dd_product)(more.high, e.high);
+    s.low = V(dadd)(s.low, V(dfma)(more.high, e.low, V(dmul)(more.low, e.high)));
+    tail = V(dscalef)(V(dd_value)(s), n);
+    return V(dselect)(V(dlt)(x, V(dzero)()), V(dneg)(tail), V(dsub)(x, tail));
+}
+
+#undef DVTI_DLOG2E
+#undef DVTI_DLN2
+#undef DVTI_DLN2_REST
+#undef DVTI_DLN2_HIGH
+#undef DVTI_DLN2_LOW
+/* ==== end src/3_cpu/simd/math64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 15 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/angles64.inl ==== */
+/* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see math64.inl. */
+
+/* x = n pi / 2 + r + low, as 2_core/math/angles.inl does it. What the first subtraction leaves has no digit below 2^-53 and is exact, for any n that
+   the quotient gets right. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/simd/angles64.inl"
+#endif
+DVTI_INLINE V(pair) V(dangle_reduce)(V(d) x, V(d) * quarters) {
+    const V(d) second = V(dset)(6.123233995736766e-17), third = V(dset)(-1.4973849048591833e-33);
+    V(d) n = V(dround)(V(dmul)(x, V(dset)(0.63661977236758138))), first, w, back;
+    V(pair) r;
+    first = V(dfnma)(n, V(dset)(1.5707963267948966), x);
+    w = V(dmul)(n, second);
+    r.high = V(dsub)(first, w);
+    back = V(dsub)(r.high, first);
+    r.low = V(dsub)(V(dsub)(first, V(dsub)(r.high, back)), V(dadd)(w, back));
+    r.low = V(dfnma)(n, third, V(dadd)(r.low, V(dfnma)(n, second, w)));
+    if (V(nbits)(V(dle)(V(dabs)(x), V(dset)(DVTI_ANGLE64_MOST))) != 0xff) {
+        double lanes[4][8];
+        V(dstore)(lanes[0], x);
+        V(dstore)(lanes[1], r.high);
+        V(dstore)(lanes[2], r.low);
+        V(dstore)(lanes[3], n);
+        dvti_reduce_angles64(lanes[0], lanes[1], lanes[2], lanes[3]);
+        r.high = V(dload)(lanes[1]);
+        r.low = V(dload)(lanes[2]);
+        n = V(dload)(lanes[3]);
+    }
+    *quarters = n;
+    return r;
+}
+
+/* Sine and cosine of an eighth of a turn. The cosine is 1 - z / 2, what its rounding takes away, and the rest. */
+DVTI_INLINE void V(dwaves)(V(pair) r, V(pair) * sine, V(pair) * cosine) {
+    const V(d) one = V(dset)(1), half = V(dset)(0.5);
+    V(d) z = V(dmul)(r.high, r.high), rest, p = V(dset)(-1.1358079678437849e-11);
+    p = DVTI_D2(p, z, 2.087569447951576e-09, -2.7557314153226125e-07);
+    p = DVTI_D3(p, z, 2.4801587288845307e-05, -0.0013888888888873208, 0.041666666666666595);
+    cosine->high = V(dfnma)(half, z, one);
+    rest = V(dfnma)(half, z, V(dsub)(one, cosine->high));
+    cosine->low = V(dfma)(V(dmul)(z, z), p, V(dfnma)(r.high, r.low, rest));
+    p = V(dset)(1.589439389157886e-10);
+    p = DVTI_D2(p, z, -2.5050718485157212e-08, 2.7557313452565555e-06);
+    p = DVTI_D3(p, z, -0.00019841269829167356, 0.0083333333333216967, -0.1666666666666663);
+    sine->high = r.high;
+    sine->low = V(dfma)(V(dmul)(r.high, z), p, V(dmul)(r.low, cosine->high));
+}
+
+DVTI_INLINE V(pair) V(dd_select)(V(n) m, V(pair) a, V(pair) b) {
+    a.high = V(dselect)(m, a.high, b.high);
+    a.low = V(dselect)(m, a.low, b.low);
+    return a;
+}
+
+/* Quarter turns as whole numbers, and whether they are even: bit 0 as a 2 or 0 of double. */
+DVTI_INLINE V(l) V(dquarters)(V(d) n, int32_t turn) {
+    return V(ladd)(V(as_l)(V(dadd)(n, V(dset)(DVTI_DWHOLE))), V(lset)(turn));
+}
+
+DVTI_INLINE V(n) V(dis_even)(V(l) n) {
+    return V(deq)(V(as_d)(V(lshl)(V(land)(n, V(lset)(1)), 62)), V(dzero)());
+}
+
+/* Sine of x plus `turn` quarter turns, 0 or 1: sine and cosine share a loop. */
+DVTI_INLINE V(d) V(dsin_turned)(V(d) x, int32_t turn) {
+    V(d) n, result;
+    V(pair) r = V(dangle_reduce)(x, &n), s, c;
+    V(l) q = V(dquarters)(n, turn);
+    V(dwaves)(r, &s, &c);
+    r = V(dd_select)(V(dis_even)(q), s, c);
+    result = V(dxor)(V(dd_value)(r), V(as_d)(V(lshl)(V(land)(q, V(lset)(2)), 62)));
+    /* r + low of -0 would be +0 */
+    return V(dselect)(V(deq)(x, V(dzero)()), turn ? V(dset)(1) : x, result);
+}
+
+/* sine / cosine, or minus its reciprocal */
+DVTI_INLINE V(d) V(dtan)(V(d) x) {
+    V(d) n, sign;
+    V(pair) r = V(dangle_reduce)(x, &n), s, c;
+    V(l) q = V(dquarters)(n, 0);
+    V(n) even = V(dis_even)(q);
+    V(dwaves)(r, &s, &c);
+    s = V(dd_settled)(s);
+    c = V(dd_settled)(c);
+    r = V(dd_quotient)(V(dd_select)(even, s, c), V(dd_select)(even, c, s));
+    sign = V(as_d)(V(lshl)(V(land)(q, V(lset)(1)), 63));
+    return V(dselect)(V(deq)(x, V(dzero)()), x, V(dxor)(V(dd_value)(r), sign));
+}
+
+/* ---- inverses ---- */
+#define DVTI_DPI 3.1415926535897931
+#define DVTI_DPI_LOW 1.2246467991473532e-16
+#define DVTI_DHALF_PI 1.5707963267948966
+#define DVTI_DHALF_PI_LOW 6.123233995736766e-17
+
+/* asin of a, or above 1/2 of sqrt((1 - a) / 2), for that is a quarter turn less twice it. The square root is put right. */
+DVTI_INLINE V(pair) V(dasin_of)(V(d) a, V(n) large) {
+    const V(d) half = V(dset)(0.5);
+    V(d) z = V(dselect)(large, V(dfnma)(half, a, half), V(dmul)(a, a)), p = V(dset)(0.032614017150030927);
+    V(d) root = V(dsqrt)(z), less = V(ddiv)(half, V(dmax)(V(dset)(1e-300), root));
+    V(pair) s;
+    s.high = V(dselect)(large, root, a);
+    less = V(dselect)(large, V(dmul)(V(dfnma)(root, root, z), less), V(dzero)());
+    p = DVTI_D4(p, z, -0.020996478184520204, 0.021720104717519447, 0.0036954666668052908, 0.010784571028344047);
+    p = DVTI_D4(p, z, 0.011397914001976817, 0.013980966205523762, 0.017351598313874943, 0.022372215810308172);
+    p = DVTI_D4(p, z, 0.030381942677393584, 0.044642857175253077, 0.074999999999701292, 0.16666666666666763);
+    s.low = V(dfma)(V(dmul)(s.high, z), p, less);
+    return s;
+}
+
+/* high + low - s, for |s| <= high */
+DVTI_INLINE V(d) V(dturn_less)(double high, double low, V(pair) s) {
+    V(pair) r = V(dd_sum)(V(dset)(high), V(dneg)(s.high));
+    return V(dadd)(r.high, V(dadd)(r.low, V(dsub)(V(dset)(low), s.low)));
+}
+
+DVTI_INLINE V(d) V(dasin)(V(d) x) {
+    V(d) a = V(dabs)(x);
+    V(n) large = V(dgt)(a, V(dset)(0.5));
+    V(pair) s = V(dasin_of)(a, large);
+    V(d) r = V(dturn_less)(DVTI_DHALF_PI, DVTI_DHALF_PI_LOW, V(dd_scaled)(s, 2));
+    return V(dsigned)(V(dselect)(large, r, V(dd_value)(s)), x);
+}
+
+/* With s = asin(a) or of the root: pi - 2 s, pi / 2 + s; pi / 2 - s, 2 s. */
+DVTI_INLINE V(d) V(dacos)(V(d) x) {
+    V(d) a = V(dabs)(x), middle, right, left;
+    V(n) large = V(dgt)(a, V(dset)(0.5)), negative = V(dlt)(x, V(dzero)());
+    V(pair) s = V(dasin_of)(a, large), same = s;
+    same.high = V(dsigned)(s.high, x);
+    same.low = V(dxor)(V(dsign_bit)(x), s.low);
+    middle = V(dturn_less)(DVTI_DHALF_PI, DVTI_DHALF_PI_LOW, same);
+    s = V(dd_scaled)(s, 2);
+    right = V(dd_value)(s);
+    left = V(dturn_less)(DVTI_DPI, DVTI_DPI_LOW, s);
+    return V(dselect)(large, V(dselect)(negative, left, right), middle);
+}
+
+/* The angle of the point (b, a), a and b not negative, neither far from 1 nor both 0. Near the axes it is a / b or what -b / a leaves of pi / 2,
+   between them pi / 4 and the angle whose tangent is (a - b) / (a + b). */
+DVTI_INLINE V(pair) V(datan_of)(V(d) a, V(d) b) {
+    V(n) steep = V(dgt)(a, V(dmul)(b, V(dset)(2.4142135623730951)));
+    V(n) flat = V(dle)(a, V(dmul)(b, V(dset)(0.41421356237309503)));
+    V(d) none = V(dzero)(), z, p, base = V(dset)(DVTI_DHALF_PI / 2), low = V(dset)(DVTI_DHALF_PI_LOW / 2);
+    V(pair) over, under, q, s;
+    under = V(dd_sum)(V(dmax)(a, b), V(dmin)(a, b));
+    over.high = V(dsub)(a, b);
+    over.low = V(dsub)(a, V(dadd)(over.high, b));
+    over.high = V(dselect)(flat, a, V(dselect)(steep, V(dneg)(b), over.high));
+    under.high = V(dselect)(flat, b, V(dselect)(steep, a, under.high));
+    over.low = V(dselect)(V(nor)(flat, steep), none, over.low);
+    under.low = V(dselect)(V(nor)(flat, steep), none, under.low);
+    base = V(dselect)(flat, none, V(dselect)(steep, V(dset)(DVTI_DHALF_PI), base));
+    low = V(dselect)(flat, none, V(dselect)(steep, V(dset)(DVTI_DHALF_PI_LOW), low));
+    q = V(dd_quotient)(over, under);
+    z = V(dmul)(q.high, q.high);
+    p = V(dset)(-0.017913133868027415);
+    p = DVTI_D4(p, z, 0.038070110009775768, -0.050395286225917657, 0.058479401570482495, -0.066631111721257158);
+    p = DVTI_D4(p, z, 0.07692060849517611, -0.090908977935669322, 0.11111110784700017, -0.1428571428022094);
+    p = DVTI_D2(p, z, 0.19999999999953821, -0.33333333333333198);
+    s = V(dd_sum)(base, q.high);
+    s.low = V(dadd)(s.low, V(dadd)(low, V(dfma)(V(dmul)(q.high, z), p, q.low)));
+    return s;
+}
+
+DVTI_INLINE V(d) V(datan)(V(d) x) {
+    V(d) a = V(dmin)(V(dset)(1e300), V(dabs)(x));
+    return V(dsigned)(V(dd_value)(V(datan_of)(a, V(dset)(1))), x);
+}
+
+/* Two sides of which the longer one is beyond `most` or below `least` are brought towards 1 by a power of two; `large` is its size. Times the
+   result they are what they were. */
+DVTI_INLINE V(d) V(dnear_one)(V(d) * a, V(d) * b, double most, double least, double large) {
+    const V(d) down = V(dset)(1 / large), up = V(dset)(large), one = V(dset)(1);
+    const V(d) longer = V(dmax)(*a, *b);
+    V(n) above = V(dgt)(longer, V(dset)(most)), below = V(dlt)(longer, V(dset)(least));
+    V(d) by = V(dselect)(above, down, V(dselect)(below, up, one));
+    *a = V(dmul)(*a, by);
+    *b = V(dmul)(*b, by);
+    return V(dselect)(above, up, V(dselect)(below, down, one));
+}
+
+/* The angle of the point (x, y). */
+DVTI_INLINE V(d) V(datan2)(V(d) y, V(d) x) {
+    const V(d) most = V(dset)((double)INFINITY), one = V(dset)(1), none = V(dzero)();
+    V(d) a = V(dabs)(y), b = V(dabs)(x), r;
+    V(n) infinite = V(deq)(V(dmax)(a, b), most), zero = V(deq)(V(dmax)(a, b), none), left;
+    V(pair) angle, turned;
+    a = V(dselect)(infinite, V(dselect)(V(deq)(a, most), one, none), a);
+    b = V(dselect)(infinite, V(dselect)(V(deq)(b, most), one, none), V(dselect)(zero, one, b));
+    V(dnear_one)(&a, &b, 1e300, 1e-300, 1267650600228229401496703205376.); /* 2^100 */
+    angle = V(datan_of)(a, b);
+    turned = V(dd_sum)(V(dset)(DVTI_DPI), V(dneg)(angle.high));
+    turned.low = V(dadd)(turned.low, V(dsub)(V(dset)(DVTI_DPI_LOW), angle.low));
+    left = V(dlt)(V(dsigned)(one, x), none);
+    r = V(dsigned)(V(dd_value)(V(dd_select)(left, turned, angle)), y);
+    return V(dselect)(V(dunord)(x, y), V(dadd)(x, y), r);
+}
+
+DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
+    const V(d) most = V(dset)((double)INFINITY);
+    V(d) x = V(dmax)(V(dabs)(a), V(dabs)(b)), y = V(dmin)(V(dabs)(a), V(dabs)(b)), undo, r;
+    V(n) infinite = V(nor)(V(deq)(V(dabs)(a), most), V(deq)(V(dabs)(b), most));
+    undo = V(dnear_one)(&x, &y, 1e150, 1e-120, 4.149515568880993e+180); /* 2^600 */
+    r = V(dmul)(V(dsqrt)(V(dfma)(x, x, V(dmul)(y, y))), undo);
+    r = V(dselect)(V(dunord)(a, b), V(dadd)(a, b), r);
+    return V(dselect)(infinite, most, r);
+}
+
+#undef DVTI_DPI
+#undef DVTI_DPI_LOW
+#undef DVTI_DHALF_PI
+#undef DVTI_DHALF_PI_LOW
+/* ==== end src/3_cpu/simd/angles64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 16 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/powers64.inl ==== */
+/* Powers of vectors of doubles, and Python's division; see math64.inl. */
+
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/powers64.inl"
+#endif
+DVTI_INLINE V(pair) V(dd_times)(V(pair) a, V(pair) b) {
+    V(pair) r = V(dd_product)(a.high, b.high);
+    r.low = V(dfma)(a.high, b.low, V(dfma)(a.low, b.high, r.low));
+    return r;
+}
+
+DVTI_INLINE V(pair) V(dd_set)(double high, double low) {
+    V(pair) r;
+    r.high = V(dset)(high);
+    r.low = V(dset)(low);
+    return r;
+}
+
+/* log2 of positive numbers with a relative error of 2^-65 or so: it will be multiplied by up to 2^10. With s = f / (2 + f) and z = s^2 the natural
+   logarithm of 1 + f is 2 s + s z (2 / 3 + z R(z)), and R alone is rounded as usual. */
+DVTI_INLINE V(pair) V(dlog2_exact)(V(d) x, bool rare) {
+    V(d) n, f = V(dsub)(V(dlog_reduce)(x, rare, &n), V(dset)(1)), p = V(dset)(0.13196851316823049);
+    V(pair) s, z, t, by;
+    s.high = f;
+    s.low = V(dzero)();
+    s = V(dd_quotient)(s, V(dd_sum)(V(dset)(2), f));
+    z = V(dd_times)(s, s);
+    p = DVTI_D6(p, z.high, 0.13256763086396067, 0.15386759602767192, 0.18181784319586061, 0.22222222520444118, 0.28571428570096791, 0.40000000000002262);
+    by = V(dd_sum)(V(dset)(0.66666666666666663), V(dmul)(p, z.high));
+    by.low = V(dadd)(by.low, V(dset)(3.7007434154171883e-17));
+    t = V(dd_times)(V(dd_times)(s, z), by);
+    s = V(dd_scaled)(s, 2);
+    by = V(dd_sum)(s.high, t.high);
+    by.low = V(dadd)(by.low, V(dadd)(s.low, t.low));
+    t = V(dd_times)(by, V(dd_set)(1.4426950408889634, 2.0355273740931033e-17));
+    s = V(dd_sum)(n, t.high);
+    s.low = V(dadd)(s.low, t.low);
+    return s;
+}
+
+/* What the magnitude is, and the sign, where C's Annex F says so. */
+DVTI_INLINE V(d) V(dpow_special)(V(d) a, V(d) b, V(d) result) {
+    const V(d) one = V(dset)(1), none = V(dzero)(), most = V(dset)((double)INFINITY);
+    V(d) size = V(dabs)(a), half = V(dmul)(V(dset)(0.5), b), sign;
+    V(n) down = V(dlt)(b, none), whole = V(deq)(V(dtrunc)(b), b);
+    V(n) odd = V(nand)(whole, V(dne)(V(dtrunc)(half), half)), broken;
+    result = V(dselect)(V(deq)(size, none), V(dselect)(down, most, none), result);
+    result = V(dselect)(V(deq)(size, most), V(dselect)(down, none, most), result);
+    result = V(dselect)(V(deq)(size, one), one, result);
+    sign = V(dselect)(odd, V(dsign_bit)(a), none);
+    result = V(dor)(sign, result);
+    broken = V(nand)(V(dlt)(a, none), V(nand)(V(dlt)(size, most), V(nnot)(whole)));
+    result = V(dselect)(V(nor)(broken, V(dunord)(a, b)), V(dset)((double)NAN), result);
+    return V(dselect)(V(nor)(V(deq)(b, none), V(deq)(a, one)), one, result);
+}
+
+DVTI_INLINE V(d) V(dpow)(V(d) a, V(d) b) {
+    bool rare = V(dlog_rare)(a);
+    V(pair) log2 = V(dlog2_exact)(V(dabs)(a), rare), y = V(dd_product)(b, log2.high), r;
+    V(d) n, result;
+    y.low = V(dfma)(b, log2.low, y.low);
+    y.low = V(dselect)(V(dlt)(V(dabs)(y.high), V(dset)(1080)), y.low, V(dzero)());
+    y.high = V(dwithin)(y.high, -1080, 1080);
+    n = V(dround)(y.high);
+    y = V(dd_sum)(V(dsub)(y.high, n), y.low);
+    r = V(dd_times)(y, V(dd_set)(0.69314718055994531, 2.3190468138462996e-17));
+    result = V(dscalef)(V(dd_value)(V(dexp_sum)(r)), n);
+    if (rare || V(nbits)(V(dle)(V(dabs)(b), V(dset)(DBL_MAX))) != 0xff)
+        result = V(dpow_special)(a, b, result);
+    return result;
+}
+
+/* The rest does not have b's sign, and is not 0. */
+DVTI_INLINE V(n) V(dother_side)(V(d) rest, V(d) b) {
+    V(n) differ = V(dlt)(V(dsigned)(V(dset)(1), V(dxor)(rest, b)), V(dzero)());
+    return V(nand)(differ, V(dne)(rest, V(dzero)()));
+}
+
+/* a - b trunc(a / b), exactly: the quotient is off by 1 at most, and then the rest has the wrong sign. Only for
+   |a / b| <= 2^51 and finite b. */
+DVTI_INLINE V(d) V(dremainder)(V(d) a, V(d) b, V(d) quotient) {
+    V(d) rest = V(dfnma)(V(dtrunc)(quotient), b, a);
+    V(d) back = V(dadd)(rest, V(dsigned)(V(dabs)(b), a));
+    return V(dselect)(V(dother_side)(rest, a), back, rest);
+}
+
+/* Some lane's quotient is too large for that, or no number. */
+DVTI_INLINE bool V(ddivision_rare)(V(d) quotient, V(d) b) {
+    V(n) common = V(nand)(V(dle)(V(dabs)(quotient), V(dset)(2251799813685248.)),
+                          V(dle)(V(dabs)(b), V(dset)(DBL_MAX)));
+    return V(nbits)(common) != 0xff;
+}
+
+static V(d) V(ddivision_by_lanes)(V(d) a, V(d) b, double (*divide)(double, double)) {
+    double lanes[2][8];
+    int k;
+    V(dstore)(lanes[0], a);
+    V(dstore)(lanes[1], b);
+    for (k = 0; k < 8; k++)
+        lanes[0][k] = divide(lanes[0][k], lanes[1][k]);
+    return V(dload)(lanes[0]);
+}
+
+DVTI_INLINE V(d) V(dmod)(V(d) a, V(d) b) {
+    V(d) quotient = V(ddiv)(a, b), rest = V(dremainder)(a, b, quotient), r;
+    if (V(ddivision_rare)(quotient, b))
+        return V(ddivision_by_lanes)(a, b, dvti_mod);
+    r = V(dselect)(V(dother_side)(rest, b), V(dadd)(rest, b), rest);
+    return V(dselect)(V(deq)(rest, V(dzero)()), V(dsign_bit)(b), r);
+}
+
+DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
+    V(d) quotient = V(ddiv)(a, b), rest = V(dremainder)(a, b, quotient), r;
+    if (V(ddivision_rare)(quotient, b))
+        return V(ddivision_by_lanes)(a, b, dvti_floor_div);
+    r = V(ddiv)(V(dsub)(a, rest), b);
+    r = V(dselect)(V(dother_side)(rest, b), V(dsub)(r, V(dset)(1)), r);
+    return V(dselect)(V(deq)(r, V(dzero)()), V(dsign_bit)(quotient), V(dround)(r));
+}
+
+#undef DVTI_D1
+#undef DVTI_D2
+#undef DVTI_D3
+#undef DVTI_D4
+#undef DVTI_D6
+#undef DVTI_DWHOLE
+/* ==== end src/3_cpu/simd/powers64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/elementwise64.inl ==== */
+/* Elementwise loops in double: one body per row of the op table, over whole vectors. Ends of arrays and repeated operands are prepared by
+   one function for all of them, so that a body costs little to compile. What stays with the reference has no case in the switch. */
+
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/elementwise64.inl"
+#endif
+typedef void (*V(body))(const dvti_loop *loop, const double *const *in, double *to, int64_t n);
+
+/* n vectors; an operand that is repeated stands in memory as one vector. */
+#define DVTI_BODY1(name, value)                                                                    \
+    static void V(body_##name)(const dvti_loop *loop, const double *const *in, double *to,         \
+                               int64_t n) {                                                        \
+        const double *p = in[0];                                                                   \
+        const int64_t p_step = 8 * loop->step[0];                                                  \
+        for (; n > 0; n--, to += 8, p += p_step) {                                                 \
+            const V(d) a = V(dload)(p);                                                            \
+            V(dstore)(to, value);                                                                  \
+        }                                                                                          \
+    }
+#define DVTI_BODY2(name, value)                                                                    \
+    static void V(body_##name)(const dvti_loop *loop, const double *const *in, double *to,         \
+                               int64_t n) {                                                        \
+        const double *p = in[0], *q = in[1];                                                       \
+        const int64_t p_step = 8 * loop->step[0], q_step = 8 * loop->step[1];                      \
+        for (; n > 0; n--, to += 8, p += p_step, q += q_step) {                                    \
+            const V(d) a = V(dload)(p), b = V(dload)(q);                                           \
+            V(dstore)(to, value);                                                                  \
+        }                                                                                          \
+    }
+
+DVTI_INLINE V(d) V(dtruth)(V(n) m) {
+    return V(dselect)(m, V(dset)(1), V(dzero)());
+}
+
+DVTI_INLINE V(n) V(dnonzero)(V(d) a) {
+    return V(dne)(a, V(dzero)());
+}
+
+/* The op table's: NaN when either is, else the smaller. */
+DVTI_INLINE V(d) V(dsmaller)(V(d) a, V(d) b) {
+    return V(dselect)(V(dunord)(a, a), a, V(dselect)(V(dunord)(b, b), b, V(dmin)(a, b)));
+}
+
+DVTI_INLINE V(d) V(dlarger)(V(d) a, V(d) b) {
+    return V(dselect)(V(dunord)(a, a), a, V(dselect)(V(dunord)(b, b), b, V(dmax)(a, b)));
+}
+
+DVTI_INLINE V(d) V(dsign_of)(V(d) a) {
+    const V(d) none = V(dzero)();
+    return V(dselect)(V(dgt)(a, none), V(dset)(1), V(dselect)(V(dlt)(a, none), V(dset)(-1), a));
+}
+
+DVTI_INLINE V(d) V(dclipped)(V(d) a, const dvti_loop *loop) {
+    const V(d) low = V(dset)(loop->low), high = V(dset)(loop->high);
+    return V(dselect)(V(dlt)(a, low), low, V(dselect)(V(dgt)(a, high), high, a));
+}
+
+/* What is quick stands in one loop, with a switch that the processor predicts. */
+#define DVTI_SIMPLE1(R)                                                                            \
+    R(neg, V(dneg)(a))                                                                             \
+    R(abs, V(dabs)(a))                                                                             \
+    R(sign, V(dsign_of)(a))                                                                        \
+    R(square, V(dmul)(a, a))                                                                       \
+    R(relu, V(dselect)(V(dle)(a, V(dzero)()), V(dzero)(), a))                                      \
+    R(floor, V(dfloor)(a))                                                                         \
+    R(ceil, V(dceil)(a))                                                                           \
+    R(round, V(dround)(a))                                                                         \
+    R(trunc, V(dtrunc)(a))                                                                         \
+    R(reciprocal, V(ddiv)(V(dset)(1), a))                                                          \
+    R(sqrt, V(dsqrt)(a))                                                                           \
+    R(rsqrt, V(ddiv)(V(dset)(1), V(dsqrt)(a)))                                                     \
+    R(clip, V(dclipped)(a, loop))                                                                  \
+    R(isnan, V(dtruth)(V(dunord)(a, a)))                                                           \
+    R(isinf, V(dtruth)(V(dgt)(V(dabs)(a), V(dset)(DBL_MAX))))                                      \
+    R(isfinite, V(dtruth)(V(dle)(V(dabs)(a), V(dset)(DBL_MAX))))                                   \
+    R(logical_not, V(dtruth)(V(deq)(a, V(dzero)())))
+#define DVTI_SIMPLE2(R)                                                                            \
+    R(sub, V(dsub)(a, b))                                                                          \
+    R(div, V(ddiv)(a, b))                                                                          \
+    R(minimum, V(dsmaller)(a, b))                                                                  \
+    R(maximum, V(dlarger)(a, b))                                                                   \
+    R(equal, V(dtruth)(V(deq)(a, b)))                                                              \
+    R(not_equal, V(dtruth)(V(dne)(a, b)))                                                          \
+    R(less, V(dtruth)(V(dlt)(a, b)))                                                               \
+    R(less_equal, V(dtruth)(V(dle)(a, b)))                                                         \
+    R(greater, V(dtruth)(V(dgt)(a, b)))                                                            \
+    R(greater_equal, V(dtruth)(V(dge)(a, b)))                                                      \
+    R(logical_and, V(dtruth)(V(nand)(V(dnonzero)(a), V(dnonzero)(b))))                             \
+    R(logical_or, V(dtruth)(V(nor)(V(dnonzero)(a), V(dnonzero)(b))))                               \
+    R(logical_xor, V(dselect)(V(dnonzero)(a), V(dtruth)(V(deq)(b, V(dzero)())), V(dtruth)(V(dnonzero)(b))))
+#define DVTI_ROW(name, value)                                                                      \
+    case DVTI_OP_##name:                                                                           \
+        return value;
+
+DVTI_INLINE V(d) V(dsimple1)(V(d) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_SIMPLE1(DVTI_ROW)
+    default:
+        return a;
+    }
+}
+
+DVTI_INLINE V(d) V(dsimple2)(V(d) a, V(d) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_SIMPLE2(DVTI_ROW)
+    default:
+        return a;
+    }
+}
+#undef DVTI_ROW
+
+DVTI_BODY1(simple1, V(dsimple1)(a, loop))
+DVTI_BODY2(simple2, V(dsimple2)(a, b, loop))
+DVTI_BODY2(add, V(dadd)(a, b))
+DVTI_BODY2(mul, V(dmul)(a, b))
+DVTI_BODY1(exp, V(dexp)(a))
+DVTI_BODY1(exp2, V(dexp2)(a))
+DVTI_BODY1(expm1, V(dexpm1)(a))
+DVTI_BODY1(log1p, V(dlog1p)(a))
+DVTI_BODY1(sinh, V(dsinh)(a))
+DVTI_BODY1(cosh, V(dcosh)(a))
+DVTI_BODY1(tanh, V(dtanh)(a))
+DVTI_BODY1(sigmoid, V(dsigmoid)(a))
+DVTI_BODY1(softplus, V(dsoftplus)(a))
+DVTI_BODY1(erf, V(derf)(a))
+DVTI_BODY1(gelu, V(dgelu)(a))
+DVTI_BODY1(tan, V(dtan)(a))
+DVTI_BODY1(asin, V(dasin)(a))
+DVTI_BODY1(acos, V(dacos)(a))
+DVTI_BODY1(atan, V(datan)(a))
+DVTI_BODY2(floor_div, V(dfloor_div)(a, b))
+DVTI_BODY2(mod, V(dmod)(a, b))
+DVTI_BODY2(pow, V(dpow)(a, b))
+DVTI_BODY2(atan2, V(datan2)(a, b))
+DVTI_BODY2(hypot, V(dhypot)(a, b))
+
+/* Logarithms to three bases; sine and cosine. */
+static void V(body_log)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+    const double *p = in[0], *c = V(log_constants)(loop->op);
+    const int64_t p_step = 8 * loop->step[0];
+    for (; n > 0; n--, to += 8, p += p_step)
+        V(dstore)(to, V(dlog)(V(dload)(p), c));
+}
+
+static void V(body_wave)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+    const double *p = in[0];
+    const int64_t p_step = 8 * loop->step[0];
+    const int32_t turn = loop->op == DVTI_OP_cos;
+    for (; n > 0; n--, to += 8, p += p_step)
+        V(dstore)(to, V(dsin_turned)(V(dload)(p), turn));
+}
+
+static void V(body_where)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+    const double *p = in[0], *q = in[1], *s = in[2];
+    const int64_t p_step = 8 * loop->step[0], q_step = 8 * loop->step[1];
+    const int64_t s_step = 8 * loop->step[2];
+    for (; n > 0; n--, to += 8, p += p_step, q += q_step, s += s_step)
+        V(dstore)(to, V(dselect)(V(dnonzero)(V(dload)(p)), V(dload)(q), V(dload)(s)));
+}
+
+/* NULL: there is none. */
+static V(body) V(body_of)(dvti_op op, int *operands) {
+#define DVTI_ROW(name, count)                                                                      \
+    case DVTI_OP_##name:                                                                           \
+        *operands = count;                                                                         \
+        return V(body_##name);
+#define DVTI_QUICK1(name, value) case DVTI_OP_##name:
+    *operands = 1;
+    switch ((int)op) {
+        DVTI_SIMPLE1(DVTI_QUICK1)
+        return V(body_simple1);
+        DVTI_SIMPLE2(DVTI_QUICK1)
+        *operands = 2;
+        return V(body_simple2);
+        DVTI_ROW(exp, 1)
+        DVTI_ROW(exp2, 1)
+        DVTI_ROW(expm1, 1)
+        DVTI_ROW(log1p, 1)
+        DVTI_ROW(sinh, 1)
+        DVTI_ROW(cosh, 1)
+        DVTI_ROW(tanh, 1)
+        DVTI_ROW(sigmoid, 1)
+        DVTI_ROW(softplus, 1)
+        DVTI_ROW(erf, 1)
+        DVTI_ROW(gelu, 1)
+        DVTI_ROW(tan, 1)
+        DVTI_ROW(asin, 1)
+        DVTI_ROW(acos, 1)
+        DVTI_ROW(atan, 1)
+        DVTI_ROW(floor_div, 2)
+        DVTI_ROW(mod, 2)
+        DVTI_ROW(pow, 2)
+        DVTI_ROW(atan2, 2)
+        DVTI_ROW(hypot, 2)
+        DVTI_ROW(add, 2)
+        DVTI_ROW(mul, 2)
+        DVTI_ROW(where, 3)
+    case DVTI_OP_log:
+    case DVTI_OP_log2:
+    case DVTI_OP_log10:
+        return V(body_log);
+    case DVTI_OP_sin:
+    case DVTI_OP_cos:
+        return V(body_wave);
+    default:
+        return NULL;
+    }
+#undef DVTI_ROW
+#undef DVTI_QUICK1
+}
+
+static void V(loop64)(const dvti_loop *loop) {
+    const int64_t whole = loop->n / 8 * 8, rest = loop->n - whole;
+    double same[3][8], few[3][8], last[8], *to = (double *)loop->out;
+    const double *in[3], *end[3];
+    int operands, k, j;
+    const V(body) body = V(body_of)(loop->op, &operands);
+    for (k = 0; k < operands; k++) {
+        end[k] = in[k] = (const double *)loop->in[k];
+        if (!loop->step[k]) {
+            V(dstore)(same[k], V(dset)(*in[k]));
+            end[k] = in[k] = same[k];
+        } else if (rest) { /* lanes that nobody asked for repeat one that somebody did, so that they are nothing special */
+            for (j = 0; j < 8; j++)
+                few[k][j] = in[k][whole + (j < rest ? j : 0)];
+            end[k] = few[k];
+        }
+    }
+    if (rest)
+        body(loop, end, last, 1);
+    if (whole)
+        body(loop, in, to, whole / 8);
+    memcpy(to + whole, last, (size_t)rest * sizeof *to);
+}
+
+static dvti_loop_fn V(loop_f64)(dvti_op op) {
+    int operands;
+    return V(body_of)(op, &operands) ? V(loop64) : NULL;
+}
+
+/* ---- rows of other dtypes ---- */
+static bool V(load_row64)(const void *src, dvt_dtype dtype, int64_t n, double *to) {
+    const int64_t size = dvt_dtype_size(dtype);
+    const char *from = (const char *)src;
+    float some[64];
+    int64_t count;
+    int k;
+    if (dtype == DVT_F64 || dtype == DVT_I32 || dtype == DVT_I64)
+        return false; /* no float holds them */
+    for (; n > 0; n -= count, from += count * size, to += count) {
+        const float *p = some;
+        count = DVTI_MIN(n, 64);
+        if (dtype == DVT_F32)
+            p = (const float *)(const void *)from;
+        else
+            V(load_row)(from, dtype, count, some);
+        for (k = 0; k + 16 <= count; k += 16) {
+            const V(f) a = V(load)(p + k);
+            V(dstore)(to + k, V(widen_low)(a));
+            V(dstore)(to + k + 8, V(widen_high)(a));
+        }
+        for (; k < count; k++)
+            to[k] = (double)p[k];
+    }
+    return true;
+}
+
+static void V(narrow_row)(const double *from, int64_t n, float *to) {
+    int k;
+    for (; n >= 16; n -= 16, from += 16, to += 16)
+        V(store)(to, V(narrow)(V(dload)(from), V(dload)(from + 8)));
+    for (k = 0; k < n; k++)
+        to[k] = (float)from[k];
+}
+
+/* One byte for each of eight bits. */
+DVTI_INLINE void V(spread_bits)(uint32_t bits, uint8_t *to) {
+    uint64_t each = bits * UINT64_C(0x0101010101010101) & UINT64_C(0x8040201008040201);
+    int k;
+    each = (each + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 7 & UINT64_C(0x0101010101010101);
+    for (k = 0; k < 8; k++)
+        to[k] = (uint8_t)(each >> 8 * k);
+}
+
+static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *from) {
+    uint8_t *to = (uint8_t *)dst, last[8];
+    if (dtype == DVT_F32)
+        V(narrow_row)(from, n, (float *)dst);
+    else if (dtype != DVT_BOOL)
+        return false;
+    else {
+        for (; n >= 8; n -= 8, from += 8, to += 8)
+            V(spread_bits)(V(nbits)(V(dnonzero)(V(dload)(from))), to);
+        V(spread_bits)(V(nbits)(V(dnonzero)(V(dload_n)(from, n))), last);
+        memcpy(to, last, (size_t)n);
+    }
+    return true;
+}
+
+#undef DVTI_SIMPLE1
+#undef DVTI_SIMPLE2
+#undef DVTI_BODY1
+#undef DVTI_BODY2
+/* ==== end src/3_cpu/simd/elementwise64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -27339,7 +30869,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/winograd.inl ==== */
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
@@ -27483,7 +31013,7 @@ static const dvti_simd_winograd V(wg_table) = {V(wg_deal), V(wg_tiles), V(wg_ker
 #undef DVTI_ROOT
 /* ==== end src/3_cpu/simd/winograd.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -27587,7 +31117,7 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
                                                V(conv_correlate), &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -27704,7 +31234,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
@@ -27768,7 +31298,7 @@ DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) 
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -27912,7 +31442,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier.inl"
+#line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -28117,7 +31647,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/tier.inl"
+#line 25 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -28510,7 +32040,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/tier.inl"
+#line 26 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -28541,7 +32071,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/tier.inl"
+#line 27 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -28720,7 +32250,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/tier.inl"
+#line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
@@ -28754,14 +32284,166 @@ static void V(running)(const dvti_running *p) {
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/3_cpu/simd/tier.inl"
+#line 29 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/reduce64.inl ==== */
+/* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
+   results each is one chain. */
+
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/reduce64.inl"
+#endif
+DVTI_INLINE V(d) V(fold64_combine)(dvti_op op, V(d) a, V(d) b) {
+    switch ((int)op) {
+    case DVTI_OP_prod:
+        return V(dmul)(a, b);
+    case DVTI_OP_min:
+        return V(dsmaller)(a, b);
+    case DVTI_OP_max:
+        return V(dlarger)(a, b);
+    default:
+        return V(dadd)(a, b);
+    }
+}
+
+/* n elements into the lanes of s; what the last vector lacks is as if it were not there. */
+#define DVTI_FOLD64_RUN(none, join)                                                                \
+    {                                                                                              \
+        for (k = 0; k < 8; k++)                                                                    \
+            few[k] = none;                                                                         \
+        s = t = u = w = V(dload)(few);                                                             \
+        for (; n >= 32; n -= 32, x += 32) {                                                        \
+            s = join(s, V(dload)(x));                                                              \
+            t = join(t, V(dload)(x + 8));                                                          \
+            u = join(u, V(dload)(x + 16));                                                         \
+            w = join(w, V(dload)(x + 24));                                                         \
+        }                                                                                          \
+        for (; n >= 8; n -= 8, x += 8)                                                             \
+            s = join(s, V(dload)(x));                                                              \
+        if (n) {                                                                                   \
+            memcpy(few, x, (size_t)n * sizeof *x);                                                 \
+            t = join(t, V(dload)(few));                                                            \
+        }                                                                                          \
+    }                                                                                              \
+    break
+#define DVTI_SQUARE_STEP(s, v) V(dfma)(v, v, s)
+
+/* n > 0 */
+static double V(fold64_value)(dvti_op op, const double *x, int64_t n) {
+    double few[16];
+    V(d) s, t, u, w;
+    int k;
+    switch ((int)op) {
+    case DVTI_OP_norm:
+        DVTI_FOLD64_RUN(0, DVTI_SQUARE_STEP);
+    case DVTI_OP_prod:
+        DVTI_FOLD64_RUN(1, V(dmul));
+    case DVTI_OP_min:
+        DVTI_FOLD64_RUN((double)INFINITY, V(dsmaller));
+    case DVTI_OP_max:
+        DVTI_FOLD64_RUN(-(double)INFINITY, V(dlarger));
+    default:
+        DVTI_FOLD64_RUN(0, V(dadd));
+    }
+    s = V(fold64_combine)(op, V(fold64_combine)(op, s, t), V(fold64_combine)(op, u, w));
+    V(dstore)(few + 8, s);
+    for (k = 4; k; k /= 2) { /* lanes 0..k-1 with k..2k-1; the others do not matter */
+        V(dstore)(few, s);
+        s = V(fold64_combine)(op, s, V(dload)(few + k));
+    }
+    V(dstore)(few, s);
+    return few[0];
+}
+
+/* The first of n elements that is `best`, or that is NaN when `best` is. */
+static int64_t V(fold64_find)(const double *x, int64_t n, double best) {
+    const V(d) wanted = V(dset)(best);
+    int64_t at;
+    int k;
+    for (at = 0; at < n; at += 8) {
+        const V(d) v = n - at >= 8 ? V(dload)(x + at) : V(dload_n)(x + at, n - at);
+        uint32_t bits = V(nbits)(best != best ? V(dunord)(v, v) : V(deq)(v, wanted));
+        for (k = 0; bits; k++, bits >>= 1)
+            if (bits & 1)
+                return at + k;
+    }
+    return 0;
+}
+
+static void V(fold64_row)(dvti_op op, const double *x, int64_t n, double *value, int64_t *at) {
+    dvti_op extreme = op == DVTI_OP_argmin ? DVTI_OP_min : op == DVTI_OP_argmax ? DVTI_OP_max : op;
+    *value = V(fold64_value)(extreme, x, n);
+    if (extreme != op)
+        *at = V(fold64_find)(x, n, *value);
+}
+
+/* Some rows into 8 results. */
+#define DVTI_FOLD64_ROWS(join)                                                                     \
+    {                                                                                              \
+        for (k = 0; k < some; k++)                                                                 \
+            s = join(s, V(dload_upto)(row + k * fold->step, left));                                \
+    }                                                                                              \
+    break
+
+DVTI_INLINE V(d) V(dload_upto)(const double *x, int64_t n) {
+    return n >= 8 ? V(dload)(x) : V(dload_n)(x, n);
+}
+
+static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t rows, double *value,
+                              int64_t *at) {
+    const bool smallest = fold->op == DVTI_OP_argmin;
+    int64_t j, r, some, k;
+    for (r = 0; r < rows; r += some) {
+        some = DVTI_MIN(rows - r, 4);
+        for (j = 0; j < fold->n; j += 8) {
+            const double *row = x + r * fold->step + j;
+            const int64_t left = fold->n - j;
+            V(d) s = V(dload)(value + j), place, v;
+            V(n) better;
+            switch ((int)fold->op) {
+            case DVTI_OP_norm:
+                DVTI_FOLD64_ROWS(DVTI_SQUARE_STEP);
+            case DVTI_OP_prod:
+                DVTI_FOLD64_ROWS(V(dmul));
+            case DVTI_OP_min:
+                DVTI_FOLD64_ROWS(V(dsmaller));
+            case DVTI_OP_max:
+                DVTI_FOLD64_ROWS(V(dlarger));
+            case DVTI_OP_argmin:
+            case DVTI_OP_argmax:
+                place = V(dload)((const double *)(const void *)(at + j)); /* bits to select */
+                for (k = 0; k < some; k++) {
+                    v = V(dload_upto)(row + k * fold->step, left);
+                    better = smallest ? V(dle)(s, v) : V(dle)(v, s);
+                    better = V(nand)(V(nnot)(better), V(deq)(s, s));
+                    s = V(dselect)(better, v, s);
+                    place = V(dselect)(better, V(as_d)(V(lset)(fold->first + r + k)), place);
+                }
+                V(dstore)((double *)(void *)(at + j), place);
+                break;
+            default:
+                DVTI_FOLD64_ROWS(V(dadd));
+            }
+            V(dstore)(value + j, s);
+        }
+    }
+}
+
+#undef DVTI_FOLD64_RUN
+#undef DVTI_FOLD64_ROWS
+#undef DVTI_SQUARE_STEP
+/* ==== end src/3_cpu/simd/reduce64.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 30 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
     V(turn),           V(pool),          V(running),
-    V(load_row),       V(store_row)};
+    V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 20 "src/3_cpu/simd/tier_plain.c"
@@ -28822,7 +32504,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -28836,7 +32518,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -28905,7 +32587,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -29648,7 +33330,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -29867,7 +33549,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -30013,7 +33695,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -30078,7 +33760,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -30559,7 +34241,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -30722,7 +34404,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -30913,7 +34595,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -30948,7 +34630,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -31159,7 +34841,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -31435,7 +35117,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -31656,7 +35338,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -31875,7 +35557,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -31956,7 +35638,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -32270,7 +35952,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
@@ -37547,7 +41229,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -37678,7 +41360,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -37911,7 +41593,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -37994,7 +41676,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -38067,7 +41749,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -38138,7 +41820,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -38461,7 +42143,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -38496,7 +42178,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -38870,7 +42552,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -38905,7 +42587,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -39078,7 +42760,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -39420,7 +43102,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -39474,7 +43156,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -39534,7 +43216,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
 /* Sorting of rows: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
@@ -39612,7 +43294,7 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 #undef DVTI_CUDA_ORDER_PLACES
 /* ==== end src/3_cuda/launch/cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -39752,7 +43434,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -39926,7 +43608,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -40102,7 +43784,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: DVTI_K_SCAN (kernels/scan.cu). */
@@ -40168,7 +43850,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -40283,7 +43965,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -40343,7 +44025,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -40530,7 +44212,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -40630,7 +44312,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -40643,7 +44325,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -40894,7 +44576,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -41044,7 +44726,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -41334,7 +45016,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -41499,7 +45181,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -41737,7 +45419,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -41834,7 +45516,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -42040,7 +45722,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -42315,7 +45997,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -42766,7 +46448,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -43002,7 +46684,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -43249,7 +46931,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -43457,7 +47139,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -43638,7 +47320,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -43842,7 +47524,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -44082,7 +47764,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
@@ -44148,7 +47830,7 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_sort.c ==== */
 /* Sorting along an axis. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements taken by index, so it
@@ -44224,7 +47906,7 @@ DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending) {
 }
 /* ==== end src/4_ops/op_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -44585,7 +48267,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -44865,7 +48547,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -45241,7 +48923,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -45488,7 +49170,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -45552,7 +49234,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -45726,7 +49408,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -45763,7 +49445,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -45807,7 +49489,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -45846,7 +49528,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -45997,7 +49679,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_scan.c ==== */
 /* The gradient of cumulative sums: an element is in all sums from its own on, so it is their gradients' sum from the other end. */
@@ -46011,7 +49693,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -46063,7 +49745,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -46077,7 +49759,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -46365,7 +50047,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -46731,7 +50413,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -47068,7 +50750,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -47248,7 +50930,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -47409,7 +51091,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -47829,7 +51511,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -48181,7 +51863,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -48596,7 +52278,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -49064,7 +52746,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -49340,7 +53022,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -49878,7 +53560,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -50156,7 +53838,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -50357,7 +54039,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -50753,7 +54435,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -50998,7 +54680,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -51231,7 +54913,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -51483,7 +55165,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -51681,7 +55363,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -52081,7 +55763,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -52148,7 +55830,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -52552,7 +56234,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -52784,7 +56466,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -52953,7 +56635,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -53150,7 +56832,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -53338,7 +57020,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -53577,7 +57259,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -53707,7 +57389,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -54087,7 +57769,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -54349,7 +58031,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -54784,7 +58466,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -54973,7 +58655,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -55137,7 +58819,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 176 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -55385,7 +59067,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -55689,7 +59371,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 178 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -55827,7 +59509,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 178 "src/devtensor_spine.h"
+#line 179 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -55888,7 +59570,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
+#line 180 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -56164,7 +59846,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
+#line 181 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -56389,7 +60071,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 181 "src/devtensor_spine.h"
+#line 182 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -56402,7 +60084,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 183 "src/devtensor_spine.h"
+#line 184 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -56775,7 +60457,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 187 "src/devtensor_spine.h"
+#line 188 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -365,60 +365,44 @@ static dvti_partial dvti_reduce_row(const dvti_reduce_plan *plan, int64_t result
     return block[0];
 }
 
-/* The same for n neighbouring results. */
+/* The same for n neighbouring results; a tier takes as many positions at once as lie the same distance apart. */
 static void dvti_reduce_columns(const dvti_reduce_plan *plan, int64_t result, int64_t n,
                                 int64_t begin, int64_t end, dvti_lanes *lanes) {
-    dvti_cursor cursor = dvti_cursor_at(&plan->reduced, begin);
-    dvti_view row = plan->kept;
-    int64_t at, size = dvt_dtype_size(row.dtype);
-    double buffer[DVTI_LANES];
-    dvti_rows rows;
-    rows.rows = 1;
-    rows.lanes = n;
-    rows.row_step = rows.lane_step = 0;
-    dvti_lanes_begin(lanes, plan->op, n);
-    for (at = begin; at < end; at++) {
-        row.data = (char *)plan->kept.data + cursor.at * size;
-        dvti_load_block(&row, result, n, plan->integer ? DVTI_I64 : DVTI_F64, buffer);
-        if (plan->op == DVTI_OP_square)
-            dvti_spread_block(plan, buffer, n, result, true);
-        rows.first = at;
-        dvti_lanes_add(plan, lanes, buffer, &rows);
-        if (at + 1 < end)
-            dvti_cursor_advance(&cursor, &plan->reduced, 1);
-    }
-}
-
-/* The same by a tier: where they lie side by side as doubles, as many positions at once as are the same distance apart. */
-static void dvti_reduce_runs(const dvti_reduce_plan *plan, int64_t result, int64_t n, int64_t begin,
-                             int64_t end, dvti_lanes *lanes) {
     const dvti_view *reduced = &plan->reduced;
     const int last = reduced->ndim - 1;
+    const bool spread = plan->op == DVTI_OP_square;
+    const void *direct =
+        plan->simd && !spread ? dvti_block_direct(&plan->kept, DVTI_F64, result) : NULL;
     dvti_cursor cursor = dvti_cursor_at(reduced, begin);
-    const double *direct = plan->op == DVTI_OP_square
-                               ? NULL
-                               : (const double *)dvti_block_direct(&plan->kept, DVTI_F64, result);
     dvti_view row = plan->kept;
+    int64_t at, j, count = 1, size = dvt_dtype_size(row.dtype);
     double buffer[DVTI_LANES];
     dvti_fold64 fold;
-    int64_t rows, j;
+    dvti_rows rows;
+    rows.rows = 1;
+    rows.lanes = fold.n = n;
+    rows.row_step = rows.lane_step = 0;
     fold.op = plan->op;
-    fold.n = n;
     fold.step = reduced->stride[last];
     dvti_lanes_begin(lanes, plan->op, n);
-    for (j = 0; j < n; j++)
+    for (j = 0; plan->simd && j < n; j++)
         lanes->at[j] = begin; /* the first of those that are no better than nothing */
-    for (fold.first = begin; fold.first < end; fold.first += rows) {
-        rows = direct ? DVTI_MIN(end - fold.first, reduced->dim[last] - cursor.index[last]) : 1;
-        row.data = (char *)plan->kept.data + cursor.at * dvt_dtype_size(row.dtype);
-        if (!direct)
-            dvti_load_block(&row, result, n, DVTI_F64, buffer);
-        if (plan->op == DVTI_OP_square)
+    for (at = begin; at < end; at += count) {
+        row.data = (char *)plan->kept.data + cursor.at * size;
+        if (direct)
+            count = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
+        else
+            dvti_load_block(&row, result, n, plan->integer ? DVTI_I64 : DVTI_F64, buffer);
+        if (spread)
             dvti_spread_block(plan, buffer, n, result, true);
-        plan->simd->fold_columns(&fold, direct ? direct + cursor.at : buffer, rows, lanes->f,
-                                 lanes->at);
-        if (fold.first + rows < end)
-            dvti_cursor_advance(&cursor, reduced, rows);
+        rows.first = fold.first = at;
+        if (plan->simd)
+            plan->simd->fold_columns(&fold, direct ? (const double *)direct + cursor.at : buffer,
+                                     count, lanes->f, lanes->at);
+        else
+            dvti_lanes_add(plan, lanes, buffer, &rows);
+        if (at + count < end)
+            dvti_cursor_advance(&cursor, reduced, count);
     }
 }
 
@@ -432,9 +416,7 @@ static void dvti_reduce_items(void *user, int64_t begin, int64_t end) {
         int64_t chunk = item % plan->n_chunks, result = item / plan->n_chunks * plan->tile;
         int64_t from = chunk * plan->chunk, to = DVTI_MIN(from + plan->chunk, plan->n_reduced);
         int64_t n = DVTI_MIN(plan->tile, plan->n_kept - result);
-        if (plan->tile > 1 && plan->simd)
-            dvti_reduce_runs(plan, result, n, from, to, &lanes);
-        else if (plan->tile > 1)
+        if (plan->tile > 1)
             dvti_reduce_columns(plan, result, n, from, to, &lanes);
         for (j = 0; j < n; j++) {
             one = plan->tile > 1 ? dvti_lane(&lanes, j) : dvti_reduce_row(plan, result, from, to);
@@ -459,14 +441,9 @@ static void dvti_reduce_finish(void *user, int64_t begin, int64_t end) {
 
 static const dvti_simd_f64 *dvti_reduce_tier(const dvti_reduce_plan *plan) {
     const dvti_simd *simd = plan->integer ? NULL : dvti_simd_now();
-    switch ((int)plan->op) {
-    case DVTI_OP_any:
-    case DVTI_OP_all:
-    case DVTI_OP_logsumexp:
-        return NULL;
-    default:
-        return simd ? simd->f64 : NULL;
-    }
+    bool other =
+        plan->op == DVTI_OP_any || plan->op == DVTI_OP_all || plan->op == DVTI_OP_logsumexp;
+    return simd && !other ? simd->f64 : NULL;
 }
 
 static dvti_reduce_plan dvti_reduce_plan_of(const dvti_launch *launch) {

@@ -1,6 +1,6 @@
 /* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see math64.inl. */
 
-/* x = n pi / 2 + r + low, as angles.inl does it. What the first subtraction leaves has no digit below 2^-53 and is exact, for any n that
+/* x = n pi / 2 + r + low, as 2_core/math/angles.inl does it. What the first subtraction leaves has no digit below 2^-53 and is exact, for any n that
    the quotient gets right. */
 DVTI_INLINE V(pair) V(dangle_reduce)(V(d) x, V(d) * quarters) {
     const V(d) second = V(dset)(6.123233995736766e-17), third = V(dset)(-1.4973849048591833e-33);

@@ -1,4 +1,4 @@
-/* Functions of vectors of doubles; see math.inl. No tables and no branches but for what is rare. Where one rounding would be too much, a
+/* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is rare. Where one rounding would be too much, a
    number is carried as an unevaluated sum of two, and divisions are multiplications with a reciprocal that are put right afterwards. */
 
 /* Horner's rule, highest order first. */
