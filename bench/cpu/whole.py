@@ -35,11 +35,11 @@ def start(build, python, runs):
     return {name: statistics.median(t) for name, t in taken.items() if t}
 
 
-def memory(build, python, threads):
-    """Megabytes after epochs of LeNet at batch 256, or where there is no data after 100 steps, of a fresh process each."""
+def memory(build, python, threads, epochs):
+    """Megabytes after epochs of LeNet at batch 256, or after two seconds of steps, of a fresh process each."""
     everybody, peaks = Participants(build, python), {}
-    case, seconds = ("case lenet_epoch", 0) if data_folder() else ("case lenet_step batch=256", 2)
-    for name in ("devtensor", "torch", "torch channels_last", "torch compile", "jax"):
+    case, seconds = ("case lenet_epoch", 0) if epochs else ("case lenet_step batch=256", 2)
+    for name in ("devtensor", "torch", "torch channels_last", "torch compile", "jax") if epochs else ("devtensor", "torch", "jax"):
         one = everybody.start(name, threads)
         if not one:
             continue
@@ -92,8 +92,10 @@ def sections(build, python, widths, chosen, short):
         add(START, "", lines(START, "ms", start(build, python, 3 if short else 11), "two arrays added and summed, printed"))
     for threads in widths:
         if chosen("whole programs", MEMORY) and not (short and threads > 1):
-            what = "LeNet, batch 256, " + ("epochs of Fashion-MNIST" if data_folder() else "steps for two seconds")
-            add(MEMORY, threads, lines(f"{MEMORY}, {threads} threads" if threads > 1 else MEMORY, "MB", memory(build, python, threads), what))
+            epochs = data_folder() is not None and not short
+            what = "LeNet, batch 256, " + ("epochs of Fashion-MNIST" if epochs else "steps for two seconds")
+            found = memory(build, python, threads, epochs)
+            add(MEMORY, threads, lines(f"{MEMORY}, {threads} threads" if threads > 1 else MEMORY, "MB", found, what))
     if chosen("whole programs", SIZE):
         add(SIZE, "", lines(SIZE, "MB", sizes(build, python), "the program, stripped; the packages alone"))
     return text, summary
