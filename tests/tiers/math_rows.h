@@ -28,7 +28,7 @@
     M(acos, acos, 1.5)                                                                             \
     M(atan, atan, 1.5)                                                                             \
     M(erf, erf, 1.2)                                                                               \
-    M(gelu, gelu_f64, 4.5)
+    M(gelu, gelu_f64, 4.6)
 
 static inline double sigmoid_f64(double x) {
     return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
