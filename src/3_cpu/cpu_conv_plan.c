@@ -124,8 +124,8 @@ static void dvti_cv_strip_shape(dvti_cv *p) {
     p->pitch = p->in_place ? p->w : p->phases * p->wide;
     p->hop = (p->kh == 1 || p->dilation[0] % p->stride[0] == 0) && !p->in_place ? p->stride[0] : 1;
     p->row_step = p->stride[0] / p->hop;
-    /* The strip's rows behind each other are nearly all windows: to compute the rest in vain costs less than the copy. ResNet's layer of 56
-       x 56 x 64 gains a twelfth. */
+    /* The strip's rows behind each other are nearly all windows: to compute the rest in vain costs less than the copy
+       where few channels share it, as in ResNet's layer of 56 x 56 x 64. */
     p->through = p->op == DVTI_OP_conv2d && !p->direct && !p->depthwise && p->row_step == 1 &&
                  p->pixels >= 4 * DVTI_CV_COLS && p->og <= 256 &&
                  (p->pitch - p->ow) * p->og <= DVTI_CV_VAIN * p->pitch;
