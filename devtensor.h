@@ -8129,8 +8129,7 @@ typedef struct dvti_cv {
     bool pointwise;                       /* data: the product is the result */
     bool depthwise;                       /* one channel makes one: its own kernels */
     bool turned;                          /* forward: x is dy, and w is turned */
-    bool direct;                          /* forward: products read the strip itself, row by row */
-    bool through;                         /* forward: and over the ends of its rows */
+    bool direct;                          /* forward: products read the strip itself */
     bool winograd;                        /* forward: none of this; cpu_conv_winograd.c */
     int64_t tiles[2];                     /* of its picture */
     /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */
@@ -8293,31 +8292,6 @@ static void dvti_cv_put(const dvti_cv_tile *t, int64_t column, int64_t cols, con
     }
 }
 
-/* The strip's rows behind each other: of each, what is a window is kept. */
-static void dvti_cv_forward_through(const dvti_cv_tile *t) {
-    const dvti_cv *p = t->p;
-    const int64_t end = (t->block->rows - 1) * p->pitch + p->ow;
-    float *sums = dvti_cv_floats(t->area, p->sums_at);
-    int64_t image, at, done, count;
-    dvti_product q = dvti_cv_weights_of(t);
-    q.b_k = p->at;
-    q.c = sums;
-    q.c_row = DVTI_CV_COLS;
-    for (image = 0; image < t->block->images; image++)
-        for (at = 0; at < end; at += q.cols) {
-            q.cols = DVTI_MIN(DVTI_CV_COLS, end - at);
-            q.b = t->block->strip + image * t->block->image_step + at;
-            p->by->multiply(&q);
-            for (done = 0; done < q.cols; done += count) {
-                int64_t row = (at + done) / p->pitch, column = (at + done) % p->pitch;
-                count = DVTI_MIN(q.cols - done, (column < p->ow ? p->ow : p->pitch) - column);
-                if (column < p->ow)
-                    dvti_cv_put(t, (image * t->block->rows + row) * p->ow + column, count,
-                                sums + done, DVTI_CV_COLS);
-            }
-        }
-}
-
 static void dvti_cv_forward_panel(const dvti_cv_tile *t, int64_t column, int64_t cols) {
     const dvti_cv *p = t->p;
     float *panel = dvti_cv_floats(t->area, p->panel_at),
@@ -8387,8 +8361,6 @@ static void dvti_cv_forward(void *user, int64_t task, void *area) {
             dvti_cv_forward_depthwise(p, &block, t.o);
         else if (p->direct)
             dvti_cv_forward_direct(&t);
-        else if (p->through)
-            dvti_cv_forward_through(&t);
         else
             for (column = 0; column < block.columns; column += p->by->width)
                 dvti_cv_forward_panel(&t, column, DVTI_MIN(p->by->width, block.columns - column));
@@ -8662,8 +8634,6 @@ DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
 #define DVTI_CV_TILE 128
 #define DVTI_CV_KERNEL 1024
 #define DVTI_CV_TASK 262144.0 /* terms that are worth a task */
-/* Copying a row of patches costs as much as multiplying it for so many channels. */
-#define DVTI_CV_VAIN 5
 #define DVTI_CV_SWAP(a, b)                                                                         \
     k = a;                                                                                         \
     a = b;                                                                                         \
@@ -8774,11 +8744,6 @@ static void dvti_cv_strip_shape(dvti_cv *p) {
     p->pitch = p->in_place ? p->w : p->phases * p->wide;
     p->hop = (p->kh == 1 || p->dilation[0] % p->stride[0] == 0) && !p->in_place ? p->stride[0] : 1;
     p->row_step = p->stride[0] / p->hop;
-    /* The strip's rows behind each other are nearly all windows: to compute the rest in vain costs less than the copy
-       where few channels share it, as in ResNet's layer of 56 x 56 x 64. */
-    p->through = p->op == DVTI_OP_conv2d && !p->direct && !p->depthwise && p->row_step == 1 &&
-                 p->pixels >= 4 * DVTI_CV_COLS && p->og <= 256 &&
-                 (p->pitch - p->ow) * p->og <= DVTI_CV_VAIN * p->pitch;
 }
 
 /* ---- cuts ---- */
@@ -8903,7 +8868,7 @@ static void dvti_cv_layout(dvti_cv *p) {
         dvti_cv_take(&p->area, strip + DVTI_CONV_SLACK, f);
     p->panel_at = p->area;
     if (op == DVTI_OP_conv2d && !p->direct) {
-        dvti_cv_take(&p->area, p->through ? 0 : deep * (cols + DVTI_CONV_SLACK), f);
+        dvti_cv_take(&p->area, deep * (cols + DVTI_CONV_SLACK), f);
         p->sums_at = dvti_cv_take(&p->area, p->outs * cols, f);
     } else if (op == DVTI_OP_conv2d_data) {
         int64_t tile = DVTI_MAX(1, DVTI_CV_TILE / p->kernel) * p->kernel;
@@ -8945,7 +8910,6 @@ DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch) {
 #undef DVTI_CV_TILE
 #undef DVTI_CV_KERNEL
 #undef DVTI_CV_TASK
-#undef DVTI_CV_VAIN
 #undef DVTI_CV_SWAP
 /* ==== end src/3_cpu/cpu_conv_plan.c ==== */
 #ifdef DEVTENSOR_LINES

@@ -92,31 +92,6 @@ static void dvti_cv_put(const dvti_cv_tile *t, int64_t column, int64_t cols, con
     }
 }
 
-/* The strip's rows behind each other: of each, what is a window is kept. */
-static void dvti_cv_forward_through(const dvti_cv_tile *t) {
-    const dvti_cv *p = t->p;
-    const int64_t end = (t->block->rows - 1) * p->pitch + p->ow;
-    float *sums = dvti_cv_floats(t->area, p->sums_at);
-    int64_t image, at, done, count;
-    dvti_product q = dvti_cv_weights_of(t);
-    q.b_k = p->at;
-    q.c = sums;
-    q.c_row = DVTI_CV_COLS;
-    for (image = 0; image < t->block->images; image++)
-        for (at = 0; at < end; at += q.cols) {
-            q.cols = DVTI_MIN(DVTI_CV_COLS, end - at);
-            q.b = t->block->strip + image * t->block->image_step + at;
-            p->by->multiply(&q);
-            for (done = 0; done < q.cols; done += count) {
-                int64_t row = (at + done) / p->pitch, column = (at + done) % p->pitch;
-                count = DVTI_MIN(q.cols - done, (column < p->ow ? p->ow : p->pitch) - column);
-                if (column < p->ow)
-                    dvti_cv_put(t, (image * t->block->rows + row) * p->ow + column, count,
-                                sums + done, DVTI_CV_COLS);
-            }
-        }
-}
-
 static void dvti_cv_forward_panel(const dvti_cv_tile *t, int64_t column, int64_t cols) {
     const dvti_cv *p = t->p;
     float *panel = dvti_cv_floats(t->area, p->panel_at),
@@ -186,8 +161,6 @@ static void dvti_cv_forward(void *user, int64_t task, void *area) {
             dvti_cv_forward_depthwise(p, &block, t.o);
         else if (p->direct)
             dvti_cv_forward_direct(&t);
-        else if (p->through)
-            dvti_cv_forward_through(&t);
         else
             for (column = 0; column < block.columns; column += p->by->width)
                 dvti_cv_forward_panel(&t, column, DVTI_MIN(p->by->width, block.columns - column));

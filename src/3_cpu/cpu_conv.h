@@ -35,8 +35,7 @@ typedef struct dvti_cv {
     bool pointwise;                       /* data: the product is the result */
     bool depthwise;                       /* one channel makes one: its own kernels */
     bool turned;                          /* forward: x is dy, and w is turned */
-    bool direct;                          /* forward: products read the strip itself, row by row */
-    bool through;                         /* forward: and over the ends of its rows */
+    bool direct;                          /* forward: products read the strip itself */
     bool winograd;                        /* forward: none of this; cpu_conv_winograd.c */
     int64_t tiles[2];                     /* of its picture */
     /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */

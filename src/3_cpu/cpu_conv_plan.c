@@ -12,8 +12,6 @@
 #define DVTI_CV_TILE 128
 #define DVTI_CV_KERNEL 1024
 #define DVTI_CV_TASK 262144.0 /* terms that are worth a task */
-/* Copying a row of patches costs as much as multiplying it for so many channels. */
-#define DVTI_CV_VAIN 5
 #define DVTI_CV_SWAP(a, b)                                                                         \
     k = a;                                                                                         \
     a = b;                                                                                         \
@@ -124,11 +122,6 @@ static void dvti_cv_strip_shape(dvti_cv *p) {
     p->pitch = p->in_place ? p->w : p->phases * p->wide;
     p->hop = (p->kh == 1 || p->dilation[0] % p->stride[0] == 0) && !p->in_place ? p->stride[0] : 1;
     p->row_step = p->stride[0] / p->hop;
-    /* The strip's rows behind each other are nearly all windows: to compute the rest in vain costs less than the copy
-       where few channels share it, as in ResNet's layer of 56 x 56 x 64. */
-    p->through = p->op == DVTI_OP_conv2d && !p->direct && !p->depthwise && p->row_step == 1 &&
-                 p->pixels >= 4 * DVTI_CV_COLS && p->og <= 256 &&
-                 (p->pitch - p->ow) * p->og <= DVTI_CV_VAIN * p->pitch;
 }
 
 /* ---- cuts ---- */
@@ -253,7 +246,7 @@ static void dvti_cv_layout(dvti_cv *p) {
         dvti_cv_take(&p->area, strip + DVTI_CONV_SLACK, f);
     p->panel_at = p->area;
     if (op == DVTI_OP_conv2d && !p->direct) {
-        dvti_cv_take(&p->area, p->through ? 0 : deep * (cols + DVTI_CONV_SLACK), f);
+        dvti_cv_take(&p->area, deep * (cols + DVTI_CONV_SLACK), f);
         p->sums_at = dvti_cv_take(&p->area, p->outs * cols, f);
     } else if (op == DVTI_OP_conv2d_data) {
         int64_t tile = DVTI_MAX(1, DVTI_CV_TILE / p->kernel) * p->kernel;
@@ -295,5 +288,4 @@ DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch) {
 #undef DVTI_CV_TILE
 #undef DVTI_CV_KERNEL
 #undef DVTI_CV_TASK
-#undef DVTI_CV_VAIN
 #undef DVTI_CV_SWAP

@@ -237,7 +237,7 @@ DVT_TEST(convolutions_that_are_cut) {
         {2, 34, 15, 33, 34, 3, 3, {2, 2}, {1, 1}, {1, 1}, 34}, /* depthwise */
         {3, 600, 1, 1, 410, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1},  /* one window for each picture */
         {2, 60, 130, 60, 6, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},  /* blocks of rows */
-        {2, 20, 41, 52, 48, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},  /* over the ends of rows */
+        {2, 20, 41, 52, 48, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},  /* wide rows, many channels out */
         {3, 12, 17, 40, 44, 3, 2, {2, 1}, {2, 0}, {2, 2}, 2},  /* the same with all parameters */
         {2,
          4,
