@@ -18434,6 +18434,11 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
         dtype != DVT_I8 && dtype != DVT_BOOL && dtype != DVT_F64)
         return false;
+    /* Whole vectors of 16-bit floats wait for no decision: a sixth less for rows of bfloat16. */
+    for (; dtype == DVT_F16 && n >= 16; n -= 16, from += 32, to += 16)
+        V(store)(to, V(load_f16)((const uint16_t *)(const void *)from));
+    for (; dtype == DVT_BF16 && n >= 16; n -= 16, from += 32, to += 16)
+        V(store)(to, V(load_bf16)((const uint16_t *)(const void *)from));
     for (; n > 0; n -= 16, from += 16 * size, to += 16) {
         const char *p = from;
         V(f) value;
@@ -21364,8 +21369,9 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
     const V(extreme) e = V(extreme_of)(op);
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
+    const bool quick = !at && !e.truth;
     int64_t j, r, row, some;
-    V(m) better;
+    V(m) better, nan;
     V(f) most, v;
     V(i) where;
     (void)mean;
@@ -21380,7 +21386,15 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
         for (j = 0; j < n; j += 16) {
             most = V(load)(best + j);
             where = at ? V(iload)(place + j) : V(iset)(0);
-            for (r = row; r < row + some; r++) {
+            /* Without places: the maximum of eight rows forgets NaN, which is asked for apart. */
+            nan = V(unord)(most, most);
+            for (r = row; quick && r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), e.flips);
+                nan = V(mor)(nan, V(unord)(v, v));
+                most = V(max)(v, most);
+            }
+            most = V(select)(nan, V(set)(NAN), most);
+            for (r = row; !quick && r < row + some; r++) {
                 v = V(load_upto)(x + r * step + j, n - j);
                 v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
                 better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
@@ -23616,6 +23630,11 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
         dtype != DVT_I8 && dtype != DVT_BOOL && dtype != DVT_F64)
         return false;
+    /* Whole vectors of 16-bit floats wait for no decision: a sixth less for rows of bfloat16. */
+    for (; dtype == DVT_F16 && n >= 16; n -= 16, from += 32, to += 16)
+        V(store)(to, V(load_f16)((const uint16_t *)(const void *)from));
+    for (; dtype == DVT_BF16 && n >= 16; n -= 16, from += 32, to += 16)
+        V(store)(to, V(load_bf16)((const uint16_t *)(const void *)from));
     for (; n > 0; n -= 16, from += 16 * size, to += 16) {
         const char *p = from;
         V(f) value;
@@ -26546,8 +26565,9 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
     const V(extreme) e = V(extreme_of)(op);
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
+    const bool quick = !at && !e.truth;
     int64_t j, r, row, some;
-    V(m) better;
+    V(m) better, nan;
     V(f) most, v;
     V(i) where;
     (void)mean;
@@ -26562,7 +26582,15 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
         for (j = 0; j < n; j += 16) {
             most = V(load)(best + j);
             where = at ? V(iload)(place + j) : V(iset)(0);
-            for (r = row; r < row + some; r++) {
+            /* Without places: the maximum of eight rows forgets NaN, which is asked for apart. */
+            nan = V(unord)(most, most);
+            for (r = row; quick && r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), e.flips);
+                nan = V(mor)(nan, V(unord)(v, v));
+                most = V(max)(v, most);
+            }
+            most = V(select)(nan, V(set)(NAN), most);
+            for (r = row; !quick && r < row + some; r++) {
                 v = V(load_upto)(x + r * step + j, n - j);
                 v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
                 better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
@@ -28968,6 +28996,11 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
         dtype != DVT_I8 && dtype != DVT_BOOL && dtype != DVT_F64)
         return false;
+    /* Whole vectors of 16-bit floats wait for no decision: a sixth less for rows of bfloat16. */
+    for (; dtype == DVT_F16 && n >= 16; n -= 16, from += 32, to += 16)
+        V(store)(to, V(load_f16)((const uint16_t *)(const void *)from));
+    for (; dtype == DVT_BF16 && n >= 16; n -= 16, from += 32, to += 16)
+        V(store)(to, V(load_bf16)((const uint16_t *)(const void *)from));
     for (; n > 0; n -= 16, from += 16 * size, to += 16) {
         const char *p = from;
         V(f) value;
@@ -31898,8 +31931,9 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
     const V(extreme) e = V(extreme_of)(op);
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
+    const bool quick = !at && !e.truth;
     int64_t j, r, row, some;
-    V(m) better;
+    V(m) better, nan;
     V(f) most, v;
     V(i) where;
     (void)mean;
@@ -31914,7 +31948,15 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
         for (j = 0; j < n; j += 16) {
             most = V(load)(best + j);
             where = at ? V(iload)(place + j) : V(iset)(0);
-            for (r = row; r < row + some; r++) {
+            /* Without places: the maximum of eight rows forgets NaN, which is asked for apart. */
+            nan = V(unord)(most, most);
+            for (r = row; quick && r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), e.flips);
+                nan = V(mor)(nan, V(unord)(v, v));
+                most = V(max)(v, most);
+            }
+            most = V(select)(nan, V(set)(NAN), most);
+            for (r = row; !quick && r < row + some; r++) {
                 v = V(load_upto)(x + r * step + j, n - j);
                 v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
                 better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));

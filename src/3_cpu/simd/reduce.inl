@@ -291,8 +291,9 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
     const V(extreme) e = V(extreme_of)(op);
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
+    const bool quick = !at && !e.truth;
     int64_t j, r, row, some;
-    V(m) better;
+    V(m) better, nan;
     V(f) most, v;
     V(i) where;
     (void)mean;
@@ -307,7 +308,15 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
         for (j = 0; j < n; j += 16) {
             most = V(load)(best + j);
             where = at ? V(iload)(place + j) : V(iset)(0);
-            for (r = row; r < row + some; r++) {
+            /* Without places: the maximum of eight rows forgets NaN, which is asked for apart. */
+            nan = V(unord)(most, most);
+            for (r = row; quick && r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), e.flips);
+                nan = V(mor)(nan, V(unord)(v, v));
+                most = V(max)(v, most);
+            }
+            most = V(select)(nan, V(set)(NAN), most);
+            for (r = row; !quick && r < row + some; r++) {
                 v = V(load_upto)(x + r * step + j, n - j);
                 v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
                 better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));

