@@ -474,25 +474,6 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_FOLD
 #undef DVTI_DFOLD
 
-/* n elements at most, in memory; V(load_upto): zeros beyond them, V(load_or): `other`. */
-DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
-    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
-}
-
-DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
-    if (n >= 16)
-        V(store)(x, a);
-    else
-        V(store_n)(x, n, a);
-}
-
-DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
-    static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    if (n >= 16)
-        return V(load)(x);
-    return V(select)(V(igt)(V(iset)((int32_t)n), V(iload)(number)), V(load_n)(x, n), V(set)(other));
-}
-
 #undef DVTI_EACH_PART
 #undef DVTI_DO1
 #undef DVTI_DO2
