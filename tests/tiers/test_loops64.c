@@ -197,6 +197,13 @@ DVT_TEST(rows_to_and_from_doubles) {
                         ok = ok && same_bits_f32(((float *)(void *)src)[i], (float)got[i]);
                     dvt_test_check(ok, __FILE__, __LINE__, "%s: %d doubles to float", tier->name,
                                    n);
+                    src = (char *)guard_end(small, bytes);
+                    dst = (double *)guard_end(wide, (size_t)n * 8);
+                    CHECK(tier->store_row(dst, DVT_F64, n, (const float *)(void *)src));
+                    for (i = 0, ok = true; i < n; i++)
+                        ok = ok && same_bits(dst[i], (double)((float *)(void *)src)[i]);
+                    dvt_test_check(ok, __FILE__, __LINE__, "%s: %d floats to double", tier->name,
+                                   n);
                 }
             });
     guard_free(wide);

@@ -68,11 +68,11 @@ DVTI_INLINE V(i) V(whole)(V(f) a, float low, float high) {
 
 static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from) {
     const int64_t size = dvt_dtype_size(dtype);
-    char *to = (char *)dst, few[16 * 4];
+    char *to = (char *)dst, few[16 * 8];
     int32_t lane[16];
     int k;
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
-        dtype != DVT_I8 && dtype != DVT_BOOL)
+        dtype != DVT_I8 && dtype != DVT_BOOL && dtype != DVT_F64)
         return false;
     for (; n > 0; n -= 16, from += 16, to += 16 * size) {
         const V(f) a = n < 16 ? V(load_n)(from, n) : V(load)(from);
@@ -83,7 +83,10 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
             V(store_bf16)((uint16_t *)(void *)p, a);
         else if (dtype == DVT_I32)
             V(istore)((int32_t *)(void *)p, V(whole)(a, -2147483648.f, 2147483648.f));
-        else {
+        else if (dtype == DVT_F64) {
+            V(dstore)((double *)(void *)p, V(widen_low)(a));
+            V(dstore)((double *)(void *)p + 8, V(widen_high)(a));
+        } else {
             if (dtype == DVT_BOOL)
                 V(istore)(lane, V(iselect)(V(nonzero)(a), V(iset)(1), V(iset)(0)));
             else
