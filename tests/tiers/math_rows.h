@@ -7,7 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* name, function of double, bound */
+/* name, function of double, bound. The largest error over all 2^32 inputs, as far as they were tried (with AVX-512; the tiers agree): exp
+   0.759 at -87.586, exp2 0.998 at -0.45122, expm1 1.290 at 17.097, log 0.854 at 0.70584, log2 1.041 at 1.4109, log10 0.932 at 0.65148,
+   sinh 2.177 at 0.015557, cosh 1.446 at 5.2540, softplus 1.694 at -0.86441, tan 2.463 at 1.5039e20, erf 1.107 at 0.87711, gelu 4.565 at
+   -0.065832. Not tried on all in this series: log1p, tanh, sigmoid, sin, cos, asin, acos, atan. */
 #define MATH_TABLE(M)                                                                              \
     M(exp, exp, 0.8)                                                                               \
     M(exp2, exp2, 1)                                                                               \
