@@ -542,8 +542,8 @@ DVT_API dvt_status dvt_wait_all(void);
 DVT_API bool dvt_allow_tf32(bool allow);
 /* Whether cpu() and virtual GPUs may compute convolutions of 3 x 3 with steps of 1, and their gradients to data, by Winograd's method, for
    the whole process; returns the previous setting. At first they may not, unless DEVTENSOR_WINOGRAD=1. It needs a quarter of the multiplications;
-   it is taken where there are 32 channels and more on both sides, one group, no dilation, a padding of 2 at most and pictures that tiles of
-   4 x 4 cover well. Errors are about twice those of the sums for data without a trend (their root mean square, measured), but relative to the
+   it is taken for float32, float16 and bfloat16 where there are 32 channels and more on both sides, one group, no dilation, a padding of 2 at most
+   and pictures that tiles of 4 x 4 cover well, some fifty tiles in the whole batch. Errors are about twice those of the sums for data without a trend (their root mean square, measured), but relative to the
    largest numbers in the neighbourhood: what is small beside large ones loses digits, and an infinity or NaN spreads over a tile. The gradient
    to the weights never changes, nor do other contexts. What counts is the setting when the operation is called. */
 DVT_API bool dvt_allow_winograd(bool allow);
@@ -907,11 +907,12 @@ DVT_API dvt_array *dvt_norm(dvt_array *x, dvt_axes axes, bool keepdims);
 /* log(sum(exp(x))) without overflow. */
 DVT_API dvt_array *dvt_logsumexp(dvt_array *x, dvt_axes axes, bool keepdims);
 /* The sum of all elements so far along one axis; integers give int64. Formed in float64 (int64 for
-   integers), one after the other; on a CPU with the same bits for any number of threads. */
+   integers and bool), one after the other; on a CPU with the same bits for any number of threads.
+   Differentiable. Errors: AXIS (an array of 0 axes has none; for all elements dvt_reshape first). */
 DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis);
 /* The elements along one axis in order; and their positions there, int64. Stable both ways: equal
    elements keep their order, -0 equals +0. NaN is the largest: the last when ascending, as in NumPy,
-   the first when descending. */
+   the first when descending. dvt_sort is differentiable. Errors: AXIS, as for dvt_cumsum. */
 DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending);
 DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending);
 /* Along one axis, each row with its own maximum subtracted. float. */
@@ -923,8 +924,10 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
 /* (..., n, k) x (..., k, m) -> (..., n, m), batch axes broadcast; one-dimensional arguments as in
  * NumPy. */
 DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b);
-/* dvt_matmul of a and b converted to a dtype, which is the result's: NumPy's matmul(a, b, dtype=...). So integers of 8 bits have sums
-   that do not wrap at 8 bits: DVT_I32 for them is made without converted copies on cpu(), at the speed of float32's products. */
+/* dvt_matmul of a and b converted to a dtype (as dvt_astype does), which is the result's: NumPy's matmul(a, b, dtype=..., casting='unsafe').
+   So integers of 8 bits have sums that do not wrap at 8 bits: DVT_I32 for them is made without converted copies on cpu(), by the kernels of
+   float32. Products of wider integers go by plain loops, many times slower. Integer results have no history. Errors: DTYPE (DVT_BOOL, or no
+   dtype), and those of dvt_matmul. */
 DVT_API dvt_array *dvt_matmul_as(dvt_array *a, dvt_array *b, dvt_dtype dtype);
 /* The same as dvt_matmul with the last two axes of either exchanged first, without copying. */
 DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b);
@@ -2458,6 +2461,7 @@ typedef struct dvti_affinity_mask {
     long bytes; /* of a mask; 0: nothing to take back */
     unsigned long before[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
     unsigned long without[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
+    unsigned long others[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))]; /* the main thread's */
 } dvti_affinity_mask;
 
 /* A new worker, by its number. */
@@ -3506,6 +3510,14 @@ DVTI_FN bool dvti_openmp_busy(void) {
 
 #if DVTI_LINUX && defined(SYS_getcpu) && defined(SYS_sched_setaffinity)
 
+typedef unsigned long dvti_affinity_words[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
+
+/* Where the thread may run; the main thread has the process's number. */
+static long dvti_affinity_of(int64_t thread, unsigned long *mask) {
+    memset(mask, 0, sizeof(dvti_affinity_words));
+    return syscall(SYS_sched_getaffinity, (pid_t)thread, sizeof(dvti_affinity_words), mask);
+}
+
 DVTI_FN int dvti_affinity_now(void) {
     unsigned processor = 0;
     return syscall(SYS_getcpu, &processor, NULL, NULL) == 0 ? (int)processor : -1;
@@ -3518,9 +3530,9 @@ DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor) {
     home->bytes = 0;
     if (processor < 0 || processor >= DVTI_AFFINITY_CPUS)
         return;
-    memset(home, 0, sizeof *home);
-    bytes = syscall(SYS_sched_getaffinity, 0, sizeof home->before, home->before);
-    if (bytes <= 0 || !(home->before[processor / bits] >> processor % bits & 1))
+    bytes = dvti_affinity_of(0, home->before);
+    if (bytes <= 0 || dvti_affinity_of(dvti_process_id(), home->others) != bytes ||
+        !(home->before[processor / bits] >> processor % bits & 1))
         return;
     memcpy(home->without, home->before, sizeof home->without);
     home->without[processor / bits] &= ~(1ul << processor % bits);
@@ -3530,13 +3542,11 @@ DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor) {
         home->bytes = bytes;
 }
 
-/* Unless somebody else has said meanwhile where this thread is to run. */
+/* Unless somebody else has said meanwhile where this thread is to run, or where the process is: its main thread tells. */
 DVTI_FN void dvti_affinity_return(dvti_affinity_mask *home) {
-    unsigned long now[sizeof home->without / sizeof home->without[0]];
-    if (!home->bytes)
-        return;
-    memset(now, 0, sizeof now);
-    if (syscall(SYS_sched_getaffinity, 0, sizeof now, now) == home->bytes &&
+    dvti_affinity_words now;
+    if (home->bytes && dvti_affinity_of(dvti_process_id(), now) == home->bytes &&
+        memcmp(now, home->others, sizeof now) == 0 && dvti_affinity_of(0, now) == home->bytes &&
         memcmp(now, home->without, sizeof now) == 0)
         syscall(SYS_sched_setaffinity, 0, (size_t)home->bytes, home->before);
     home->bytes = 0;
@@ -17505,25 +17515,6 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_FOLD
 #undef DVTI_DFOLD
 
-/* n elements at most, in memory; V(load_upto): zeros beyond them, V(load_or): `other`. */
-DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
-    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
-}
-
-DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
-    if (n >= 16)
-        V(store)(x, a);
-    else
-        V(store_n)(x, n, a);
-}
-
-DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
-    static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    if (n >= 16)
-        return V(load)(x);
-    return V(select)(V(igt)(V(iset)((int32_t)n), V(iload)(number)), V(load_n)(x, n), V(set)(other));
-}
-
 #undef DVTI_EACH_PART
 #undef DVTI_DO1
 #undef DVTI_DO2
@@ -17550,6 +17541,38 @@ DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
 /* ==== end src/3_cpu/simd/vec.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/upto.inl ==== */
+/* Vectors of which only some elements are in memory: the tails of loops. */
+
+/* n elements at most, in memory; V(load_upto): zeros beyond them, V(load_or): `other`. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/upto.inl"
+#endif
+DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
+    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
+}
+
+DVTI_INLINE V(d) V(dload_upto)(const double *x, int64_t n) {
+    return n >= 8 ? V(dload)(x) : V(dload_n)(x, n);
+}
+
+DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
+    if (n >= 16)
+        V(store)(x, a);
+    else
+        V(store_n)(x, n, a);
+}
+
+DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
+    static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    if (n >= 16)
+        return V(load)(x);
+    return V(select)(V(igt)(V(iset)((int32_t)n), V(iload)(number)), V(load_n)(x, n), V(set)(other));
+}
+/* ==== end src/3_cpu/simd/upto.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/basics.inl ==== */
 /* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
@@ -17592,7 +17615,7 @@ DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 }
 /* ==== end src/2_core/math/basics.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/tier.inl"
+#line 4 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/exp.inl ==== */
 /* exp and what is made of it alone; see basics.inl. */
@@ -17703,7 +17726,7 @@ DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
 }
 /* ==== end src/2_core/math/exp.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 5 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/log.inl ==== */
 /* Logarithms; see basics.inl. */
@@ -17804,7 +17827,7 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 }
 /* ==== end src/2_core/math/log.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 6 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/softplus.inl ==== */
 /* Needs exp.inl and log.inl; see basics.inl. */
@@ -17818,7 +17841,7 @@ DVTI_INLINE V(f) V(softplus)(V(f) x) {
 }
 /* ==== end src/2_core/math/softplus.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/tier.inl"
+#line 7 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/erf.inl ==== */
 /* The error function and gelu. Needs exp.inl; see basics.inl. */
@@ -17857,7 +17880,7 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
 }
 /* ==== end src/2_core/math/erf.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 8 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/far_angles.inl ==== */
 /* Angles that are reduced one after the other: they are rare. */
@@ -17878,7 +17901,7 @@ DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V
 }
 /* ==== end src/3_cpu/simd/far_angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/angles.inl ==== */
 /* Sine, cosine and tangent; see basics.inl. Whoever pastes this has one word more:
@@ -17961,7 +17984,7 @@ DVTI_INLINE V(f) V(tan)(V(f) x) {
 #undef DVTI_ANGLE_MOST
 /* ==== end src/2_core/math/angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/arcs.inl ==== */
 /* Inverse trigonometric functions; see basics.inl. */
@@ -18043,7 +18066,7 @@ DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
 #undef DVTI_HALF_PI_LOW
 /* ==== end src/2_core/math/arcs.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/powers.inl ==== */
 /* Powers and hypotenuses, by way of doubles. Needs log.inl; see basics.inl. */
@@ -18134,7 +18157,7 @@ DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
 #undef DVTI_WIDE_STEP
 /* ==== end src/2_core/math/powers.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/division.inl ==== */
 /* Python's division of vectors of floats. */
@@ -18191,7 +18214,7 @@ DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
 }
 /* ==== end src/3_cpu/simd/division.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
@@ -18210,6 +18233,7 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
 
 /* The last vector is partial; a repeated operand has 16 elements to take from all the same. One body for whole vectors and the partial
    one: compiling it twice would cost more than the branch does. */
+/* What lies beyond the end counts as 1, for which no operation raises a floating-point exception. */
 #define DVTI_EW1(name, value)                                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16];                                                                           \
@@ -18218,7 +18242,7 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
         float *to = (float *)loop->out;                                                            \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step) {                                 \
-            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) a = V(load_or)(p, n, 1);                                                    \
             const V(f) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
@@ -18234,8 +18258,8 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
         float *to = (float *)loop->out;                                                            \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step) {                    \
-            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
-            const V(f) b = n >= 16 ? V(load)(q) : V(load_n)(q, n);                                 \
+            const V(f) a = V(load_or)(p, n, 1);                                                    \
+            const V(f) b = V(load_or)(q, n, 1);                                                    \
             const V(f) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
@@ -18400,7 +18424,7 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/rows.inl ==== */
 /* Rows of the smaller dtypes to floats and back, as ref_element.c does it. What the vocabulary has no word for is left to the compiler, in
@@ -18476,11 +18500,11 @@ DVTI_INLINE V(i) V(whole)(V(f) a, float low, float high) {
 
 static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from) {
     const int64_t size = dvt_dtype_size(dtype);
-    char *to = (char *)dst, few[16 * 4];
+    char *to = (char *)dst, few[16 * 8];
     int32_t lane[16];
     int k;
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
-        dtype != DVT_I8 && dtype != DVT_BOOL)
+        dtype != DVT_I8 && dtype != DVT_BOOL && dtype != DVT_F64)
         return false;
     for (; n > 0; n -= 16, from += 16, to += 16 * size) {
         const V(f) a = n < 16 ? V(load_n)(from, n) : V(load)(from);
@@ -18491,7 +18515,10 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
             V(store_bf16)((uint16_t *)(void *)p, a);
         else if (dtype == DVT_I32)
             V(istore)((int32_t *)(void *)p, V(whole)(a, -2147483648.f, 2147483648.f));
-        else {
+        else if (dtype == DVT_F64) {
+            V(dstore)((double *)(void *)p, V(widen_low)(a));
+            V(dstore)((double *)(void *)p + 8, V(widen_high)(a));
+        } else {
             if (dtype == DVT_BOOL)
                 V(istore)(lane, V(iselect)(V(nonzero)(a), V(iset)(1), V(iset)(0)));
             else
@@ -18507,7 +18534,7 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
 #undef DVTI_LANES
 /* ==== end src/3_cpu/simd/rows.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/tier.inl"
+#line 15 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/math64.inl ==== */
 /* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is rare. Where one rounding would be too much, a
@@ -18859,7 +18886,7 @@ DVTI_INLINE V(d) V(dgelu)(V(d) x) {
 #undef DVTI_DLN2_LOW
 /* ==== end src/3_cpu/simd/math64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/tier.inl"
+#line 16 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/angles64.inl ==== */
 /* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see math64.inl. */
@@ -19077,7 +19104,7 @@ DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
 #undef DVTI_DHALF_PI_LOW
 /* ==== end src/3_cpu/simd/angles64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/tier.inl"
+#line 17 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/powers64.inl ==== */
 /* Powers of vectors of doubles, and Python's division; see math64.inl. */
@@ -19208,7 +19235,7 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 #undef DVTI_DWHOLE
 /* ==== end src/3_cpu/simd/powers64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/tier.inl"
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise64.inl ==== */
 /* Elementwise loops in double: one body per row of the op table, over whole vectors. Ends of arrays and repeated operands are prepared by
@@ -19516,7 +19543,7 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #undef DVTI_BODY2
 /* ==== end src/3_cpu/simd/elementwise64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -20292,7 +20319,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/winograd.inl ==== */
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
@@ -20436,7 +20463,7 @@ static const dvti_simd_winograd V(wg_table) = {V(wg_deal), V(wg_tiles), V(wg_ker
 #undef DVTI_ROOT
 /* ==== end src/3_cpu/simd/winograd.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -20540,7 +20567,7 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
                                                V(conv_correlate), &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -20657,7 +20684,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
@@ -20721,7 +20748,7 @@ DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) 
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/tier.inl"
+#line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -20865,7 +20892,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/tier.inl"
+#line 25 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -21070,7 +21097,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/3_cpu/simd/tier.inl"
+#line 26 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -21420,7 +21447,7 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
 static void V(fold_finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to) {
     int64_t k;
     for (k = 0; k < n; k += 16) {
-        V(d) low = V(dload)(f + k), high = V(dload)(f + k + 8);
+        V(d) low = V(dload_upto)(f + k, n - k), high = V(dload_upto)(f + k + 8, n - k - 8);
         if (op == DVTI_OP_mean) {
             low = V(ddiv)(low, V(dset)(divisor));
             high = V(ddiv)(high, V(dset)(divisor));
@@ -21472,7 +21499,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/3_cpu/simd/tier.inl"
+#line 27 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -21503,7 +21530,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/3_cpu/simd/tier.inl"
+#line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -21682,7 +21709,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/3_cpu/simd/tier.inl"
+#line 29 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
@@ -21716,7 +21743,7 @@ static void V(running)(const dvti_running *p) {
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/3_cpu/simd/tier.inl"
+#line 30 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
@@ -21817,10 +21844,6 @@ static void V(fold64_row)(dvti_op op, const double *x, int64_t n, double *value,
     }                                                                                              \
     break
 
-DVTI_INLINE V(d) V(dload_upto)(const double *x, int64_t n) {
-    return n >= 8 ? V(dload)(x) : V(dload_n)(x, n);
-}
-
 static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t rows, double *value,
                               int64_t *at) {
     const bool smallest = fold->op == DVTI_OP_argmin;
@@ -21830,7 +21853,7 @@ static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t 
         for (j = 0; j < fold->n; j += 8) {
             const double *row = x + r * fold->step + j;
             const int64_t left = fold->n - j;
-            V(d) s = V(dload)(value + j), place, v;
+            V(d) s = V(dload_upto)(value + j, left), place, v;
             V(n) better;
             switch ((int)fold->op) {
             case DVTI_OP_norm:
@@ -21866,7 +21889,7 @@ static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t 
 #undef DVTI_SQUARE_STEP
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/3_cpu/simd/tier.inl"
+#line 31 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};
@@ -22701,25 +22724,6 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_FOLD
 #undef DVTI_DFOLD
 
-/* n elements at most, in memory; V(load_upto): zeros beyond them, V(load_or): `other`. */
-DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
-    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
-}
-
-DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
-    if (n >= 16)
-        V(store)(x, a);
-    else
-        V(store_n)(x, n, a);
-}
-
-DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
-    static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    if (n >= 16)
-        return V(load)(x);
-    return V(select)(V(igt)(V(iset)((int32_t)n), V(iload)(number)), V(load_n)(x, n), V(set)(other));
-}
-
 #undef DVTI_EACH_PART
 #undef DVTI_DO1
 #undef DVTI_DO2
@@ -22746,6 +22750,38 @@ DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
 /* ==== end src/3_cpu/simd/vec.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/upto.inl ==== */
+/* Vectors of which only some elements are in memory: the tails of loops. */
+
+/* n elements at most, in memory; V(load_upto): zeros beyond them, V(load_or): `other`. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/upto.inl"
+#endif
+DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
+    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
+}
+
+DVTI_INLINE V(d) V(dload_upto)(const double *x, int64_t n) {
+    return n >= 8 ? V(dload)(x) : V(dload_n)(x, n);
+}
+
+DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
+    if (n >= 16)
+        V(store)(x, a);
+    else
+        V(store_n)(x, n, a);
+}
+
+DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
+    static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    if (n >= 16)
+        return V(load)(x);
+    return V(select)(V(igt)(V(iset)((int32_t)n), V(iload)(number)), V(load_n)(x, n), V(set)(other));
+}
+/* ==== end src/3_cpu/simd/upto.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/basics.inl ==== */
 /* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
@@ -22788,7 +22824,7 @@ DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 }
 /* ==== end src/2_core/math/basics.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/tier.inl"
+#line 4 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/exp.inl ==== */
 /* exp and what is made of it alone; see basics.inl. */
@@ -22899,7 +22935,7 @@ DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
 }
 /* ==== end src/2_core/math/exp.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 5 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/log.inl ==== */
 /* Logarithms; see basics.inl. */
@@ -23000,7 +23036,7 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 }
 /* ==== end src/2_core/math/log.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 6 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/softplus.inl ==== */
 /* Needs exp.inl and log.inl; see basics.inl. */
@@ -23014,7 +23050,7 @@ DVTI_INLINE V(f) V(softplus)(V(f) x) {
 }
 /* ==== end src/2_core/math/softplus.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/tier.inl"
+#line 7 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/erf.inl ==== */
 /* The error function and gelu. Needs exp.inl; see basics.inl. */
@@ -23053,7 +23089,7 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
 }
 /* ==== end src/2_core/math/erf.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 8 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/far_angles.inl ==== */
 /* Angles that are reduced one after the other: they are rare. */
@@ -23074,7 +23110,7 @@ DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V
 }
 /* ==== end src/3_cpu/simd/far_angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/angles.inl ==== */
 /* Sine, cosine and tangent; see basics.inl. Whoever pastes this has one word more:
@@ -23157,7 +23193,7 @@ DVTI_INLINE V(f) V(tan)(V(f) x) {
 #undef DVTI_ANGLE_MOST
 /* ==== end src/2_core/math/angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/arcs.inl ==== */
 /* Inverse trigonometric functions; see basics.inl. */
@@ -23239,7 +23275,7 @@ DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
 #undef DVTI_HALF_PI_LOW
 /* ==== end src/2_core/math/arcs.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/powers.inl ==== */
 /* Powers and hypotenuses, by way of doubles. Needs log.inl; see basics.inl. */
@@ -23330,7 +23366,7 @@ DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
 #undef DVTI_WIDE_STEP
 /* ==== end src/2_core/math/powers.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/division.inl ==== */
 /* Python's division of vectors of floats. */
@@ -23387,7 +23423,7 @@ DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
 }
 /* ==== end src/3_cpu/simd/division.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
@@ -23406,6 +23442,7 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
 
 /* The last vector is partial; a repeated operand has 16 elements to take from all the same. One body for whole vectors and the partial
    one: compiling it twice would cost more than the branch does. */
+/* What lies beyond the end counts as 1, for which no operation raises a floating-point exception. */
 #define DVTI_EW1(name, value)                                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16];                                                                           \
@@ -23414,7 +23451,7 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
         float *to = (float *)loop->out;                                                            \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step) {                                 \
-            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) a = V(load_or)(p, n, 1);                                                    \
             const V(f) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
@@ -23430,8 +23467,8 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
         float *to = (float *)loop->out;                                                            \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step) {                    \
-            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
-            const V(f) b = n >= 16 ? V(load)(q) : V(load_n)(q, n);                                 \
+            const V(f) a = V(load_or)(p, n, 1);                                                    \
+            const V(f) b = V(load_or)(q, n, 1);                                                    \
             const V(f) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
@@ -23596,7 +23633,7 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/rows.inl ==== */
 /* Rows of the smaller dtypes to floats and back, as ref_element.c does it. What the vocabulary has no word for is left to the compiler, in
@@ -23672,11 +23709,11 @@ DVTI_INLINE V(i) V(whole)(V(f) a, float low, float high) {
 
 static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from) {
     const int64_t size = dvt_dtype_size(dtype);
-    char *to = (char *)dst, few[16 * 4];
+    char *to = (char *)dst, few[16 * 8];
     int32_t lane[16];
     int k;
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
-        dtype != DVT_I8 && dtype != DVT_BOOL)
+        dtype != DVT_I8 && dtype != DVT_BOOL && dtype != DVT_F64)
         return false;
     for (; n > 0; n -= 16, from += 16, to += 16 * size) {
         const V(f) a = n < 16 ? V(load_n)(from, n) : V(load)(from);
@@ -23687,7 +23724,10 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
             V(store_bf16)((uint16_t *)(void *)p, a);
         else if (dtype == DVT_I32)
             V(istore)((int32_t *)(void *)p, V(whole)(a, -2147483648.f, 2147483648.f));
-        else {
+        else if (dtype == DVT_F64) {
+            V(dstore)((double *)(void *)p, V(widen_low)(a));
+            V(dstore)((double *)(void *)p + 8, V(widen_high)(a));
+        } else {
             if (dtype == DVT_BOOL)
                 V(istore)(lane, V(iselect)(V(nonzero)(a), V(iset)(1), V(iset)(0)));
             else
@@ -23703,7 +23743,7 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
 #undef DVTI_LANES
 /* ==== end src/3_cpu/simd/rows.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/tier.inl"
+#line 15 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/math64.inl ==== */
 /* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is rare. Where one rounding would be too much, a
@@ -24055,7 +24095,7 @@ DVTI_INLINE V(d) V(dgelu)(V(d) x) {
 #undef DVTI_DLN2_LOW
 /* ==== end src/3_cpu/simd/math64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/tier.inl"
+#line 16 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/angles64.inl ==== */
 /* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see math64.inl. */
@@ -24273,7 +24313,7 @@ DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
 #undef DVTI_DHALF_PI_LOW
 /* ==== end src/3_cpu/simd/angles64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/tier.inl"
+#line 17 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/powers64.inl ==== */
 /* Powers of vectors of doubles, and Python's division; see math64.inl. */
@@ -24404,7 +24444,7 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 #undef DVTI_DWHOLE
 /* ==== end src/3_cpu/simd/powers64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/tier.inl"
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise64.inl ==== */
 /* Elementwise loops in double: one body per row of the op table, over whole vectors. Ends of arrays and repeated operands are prepared by
@@ -24712,7 +24752,7 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #undef DVTI_BODY2
 /* ==== end src/3_cpu/simd/elementwise64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -25488,7 +25528,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/winograd.inl ==== */
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
@@ -25632,7 +25672,7 @@ static const dvti_simd_winograd V(wg_table) = {V(wg_deal), V(wg_tiles), V(wg_ker
 #undef DVTI_ROOT
 /* ==== end src/3_cpu/simd/winograd.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -25736,7 +25776,7 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
                                                V(conv_correlate), &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -25853,7 +25893,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
@@ -25917,7 +25957,7 @@ DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) 
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/tier.inl"
+#line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -26061,7 +26101,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/tier.inl"
+#line 25 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -26266,7 +26306,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/3_cpu/simd/tier.inl"
+#line 26 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -26616,7 +26656,7 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
 static void V(fold_finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to) {
     int64_t k;
     for (k = 0; k < n; k += 16) {
-        V(d) low = V(dload)(f + k), high = V(dload)(f + k + 8);
+        V(d) low = V(dload_upto)(f + k, n - k), high = V(dload_upto)(f + k + 8, n - k - 8);
         if (op == DVTI_OP_mean) {
             low = V(ddiv)(low, V(dset)(divisor));
             high = V(ddiv)(high, V(dset)(divisor));
@@ -26668,7 +26708,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/3_cpu/simd/tier.inl"
+#line 27 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -26699,7 +26739,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/3_cpu/simd/tier.inl"
+#line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -26878,7 +26918,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/3_cpu/simd/tier.inl"
+#line 29 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
@@ -26912,7 +26952,7 @@ static void V(running)(const dvti_running *p) {
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/3_cpu/simd/tier.inl"
+#line 30 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
@@ -27013,10 +27053,6 @@ static void V(fold64_row)(dvti_op op, const double *x, int64_t n, double *value,
     }                                                                                              \
     break
 
-DVTI_INLINE V(d) V(dload_upto)(const double *x, int64_t n) {
-    return n >= 8 ? V(dload)(x) : V(dload_n)(x, n);
-}
-
 static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t rows, double *value,
                               int64_t *at) {
     const bool smallest = fold->op == DVTI_OP_argmin;
@@ -27026,7 +27062,7 @@ static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t 
         for (j = 0; j < fold->n; j += 8) {
             const double *row = x + r * fold->step + j;
             const int64_t left = fold->n - j;
-            V(d) s = V(dload)(value + j), place, v;
+            V(d) s = V(dload_upto)(value + j, left), place, v;
             V(n) better;
             switch ((int)fold->op) {
             case DVTI_OP_norm:
@@ -27062,7 +27098,7 @@ static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t 
 #undef DVTI_SQUARE_STEP
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/3_cpu/simd/tier.inl"
+#line 31 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};
@@ -28067,25 +28103,6 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_FOLD
 #undef DVTI_DFOLD
 
-/* n elements at most, in memory; V(load_upto): zeros beyond them, V(load_or): `other`. */
-DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
-    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
-}
-
-DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
-    if (n >= 16)
-        V(store)(x, a);
-    else
-        V(store_n)(x, n, a);
-}
-
-DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
-    static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    if (n >= 16)
-        return V(load)(x);
-    return V(select)(V(igt)(V(iset)((int32_t)n), V(iload)(number)), V(load_n)(x, n), V(set)(other));
-}
-
 #undef DVTI_EACH_PART
 #undef DVTI_DO1
 #undef DVTI_DO2
@@ -28112,6 +28129,38 @@ DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
 /* ==== end src/3_cpu/simd/vec.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/tier.inl"
+#endif
+/* ==== begin src/3_cpu/simd/upto.inl ==== */
+/* Vectors of which only some elements are in memory: the tails of loops. */
+
+/* n elements at most, in memory; V(load_upto): zeros beyond them, V(load_or): `other`. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/upto.inl"
+#endif
+DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
+    return n >= 16 ? V(load)(x) : V(load_n)(x, n);
+}
+
+DVTI_INLINE V(d) V(dload_upto)(const double *x, int64_t n) {
+    return n >= 8 ? V(dload)(x) : V(dload_n)(x, n);
+}
+
+DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
+    if (n >= 16)
+        V(store)(x, a);
+    else
+        V(store_n)(x, n, a);
+}
+
+DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
+    static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    if (n >= 16)
+        return V(load)(x);
+    return V(select)(V(igt)(V(iset)((int32_t)n), V(iload)(number)), V(load_n)(x, n), V(set)(other));
+}
+/* ==== end src/3_cpu/simd/upto.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/basics.inl ==== */
 /* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
@@ -28154,7 +28203,7 @@ DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 }
 /* ==== end src/2_core/math/basics.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/tier.inl"
+#line 4 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/exp.inl ==== */
 /* exp and what is made of it alone; see basics.inl. */
@@ -28265,7 +28314,7 @@ DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
 }
 /* ==== end src/2_core/math/exp.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 5 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/log.inl ==== */
 /* Logarithms; see basics.inl. */
@@ -28366,7 +28415,7 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 }
 /* ==== end src/2_core/math/log.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 6 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/softplus.inl ==== */
 /* Needs exp.inl and log.inl; see basics.inl. */
@@ -28380,7 +28429,7 @@ DVTI_INLINE V(f) V(softplus)(V(f) x) {
 }
 /* ==== end src/2_core/math/softplus.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/tier.inl"
+#line 7 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/erf.inl ==== */
 /* The error function and gelu. Needs exp.inl; see basics.inl. */
@@ -28419,7 +28468,7 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
 }
 /* ==== end src/2_core/math/erf.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 8 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/far_angles.inl ==== */
 /* Angles that are reduced one after the other: they are rare. */
@@ -28440,7 +28489,7 @@ DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V
 }
 /* ==== end src/3_cpu/simd/far_angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/angles.inl ==== */
 /* Sine, cosine and tangent; see basics.inl. Whoever pastes this has one word more:
@@ -28523,7 +28572,7 @@ DVTI_INLINE V(f) V(tan)(V(f) x) {
 #undef DVTI_ANGLE_MOST
 /* ==== end src/2_core/math/angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/arcs.inl ==== */
 /* Inverse trigonometric functions; see basics.inl. */
@@ -28605,7 +28654,7 @@ DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
 #undef DVTI_HALF_PI_LOW
 /* ==== end src/2_core/math/arcs.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/powers.inl ==== */
 /* Powers and hypotenuses, by way of doubles. Needs log.inl; see basics.inl. */
@@ -28696,7 +28745,7 @@ DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
 #undef DVTI_WIDE_STEP
 /* ==== end src/2_core/math/powers.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/division.inl ==== */
 /* Python's division of vectors of floats. */
@@ -28753,7 +28802,7 @@ DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
 }
 /* ==== end src/3_cpu/simd/division.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
@@ -28772,6 +28821,7 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
 
 /* The last vector is partial; a repeated operand has 16 elements to take from all the same. One body for whole vectors and the partial
    one: compiling it twice would cost more than the branch does. */
+/* What lies beyond the end counts as 1, for which no operation raises a floating-point exception. */
 #define DVTI_EW1(name, value)                                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16];                                                                           \
@@ -28780,7 +28830,7 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
         float *to = (float *)loop->out;                                                            \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step) {                                 \
-            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) a = V(load_or)(p, n, 1);                                                    \
             const V(f) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
@@ -28796,8 +28846,8 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
         float *to = (float *)loop->out;                                                            \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step) {                    \
-            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
-            const V(f) b = n >= 16 ? V(load)(q) : V(load_n)(q, n);                                 \
+            const V(f) a = V(load_or)(p, n, 1);                                                    \
+            const V(f) b = V(load_or)(q, n, 1);                                                    \
             const V(f) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
@@ -28962,7 +29012,7 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/rows.inl ==== */
 /* Rows of the smaller dtypes to floats and back, as ref_element.c does it. What the vocabulary has no word for is left to the compiler, in
@@ -29038,11 +29088,11 @@ DVTI_INLINE V(i) V(whole)(V(f) a, float low, float high) {
 
 static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from) {
     const int64_t size = dvt_dtype_size(dtype);
-    char *to = (char *)dst, few[16 * 4];
+    char *to = (char *)dst, few[16 * 8];
     int32_t lane[16];
     int k;
     if (dtype != DVT_F16 && dtype != DVT_BF16 && dtype != DVT_I32 && dtype != DVT_U8 &&
-        dtype != DVT_I8 && dtype != DVT_BOOL)
+        dtype != DVT_I8 && dtype != DVT_BOOL && dtype != DVT_F64)
         return false;
     for (; n > 0; n -= 16, from += 16, to += 16 * size) {
         const V(f) a = n < 16 ? V(load_n)(from, n) : V(load)(from);
@@ -29053,7 +29103,10 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
             V(store_bf16)((uint16_t *)(void *)p, a);
         else if (dtype == DVT_I32)
             V(istore)((int32_t *)(void *)p, V(whole)(a, -2147483648.f, 2147483648.f));
-        else {
+        else if (dtype == DVT_F64) {
+            V(dstore)((double *)(void *)p, V(widen_low)(a));
+            V(dstore)((double *)(void *)p + 8, V(widen_high)(a));
+        } else {
             if (dtype == DVT_BOOL)
                 V(istore)(lane, V(iselect)(V(nonzero)(a), V(iset)(1), V(iset)(0)));
             else
@@ -29069,7 +29122,7 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
 #undef DVTI_LANES
 /* ==== end src/3_cpu/simd/rows.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/tier.inl"
+#line 15 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/math64.inl ==== */
 /* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is rare. Where one rounding would be too much, a
@@ -29421,7 +29474,7 @@ DVTI_INLINE V(d) V(dgelu)(V(d) x) {
 #undef DVTI_DLN2_LOW
 /* ==== end src/3_cpu/simd/math64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/tier.inl"
+#line 16 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/angles64.inl ==== */
 /* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see math64.inl. */
@@ -29639,7 +29692,7 @@ DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
 #undef DVTI_DHALF_PI_LOW
 /* ==== end src/3_cpu/simd/angles64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/tier.inl"
+#line 17 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/powers64.inl ==== */
 /* Powers of vectors of doubles, and Python's division; see math64.inl. */
@@ -29770,7 +29823,7 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 #undef DVTI_DWHOLE
 /* ==== end src/3_cpu/simd/powers64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/tier.inl"
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise64.inl ==== */
 /* Elementwise loops in double: one body per row of the op table, over whole vectors. Ends of arrays and repeated operands are prepared by
@@ -30078,7 +30131,7 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #undef DVTI_BODY2
 /* ==== end src/3_cpu/simd/elementwise64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -30854,7 +30907,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/winograd.inl ==== */
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
@@ -30998,7 +31051,7 @@ static const dvti_simd_winograd V(wg_table) = {V(wg_deal), V(wg_tiles), V(wg_ker
 #undef DVTI_ROOT
 /* ==== end src/3_cpu/simd/winograd.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -31102,7 +31155,7 @@ static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), 
                                                V(conv_correlate), &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -31219,7 +31272,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
@@ -31283,7 +31336,7 @@ DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) 
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/tier.inl"
+#line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -31427,7 +31480,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/tier.inl"
+#line 25 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -31632,7 +31685,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/3_cpu/simd/tier.inl"
+#line 26 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
@@ -31982,7 +32035,7 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
 static void V(fold_finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to) {
     int64_t k;
     for (k = 0; k < n; k += 16) {
-        V(d) low = V(dload)(f + k), high = V(dload)(f + k + 8);
+        V(d) low = V(dload_upto)(f + k, n - k), high = V(dload_upto)(f + k + 8, n - k - 8);
         if (op == DVTI_OP_mean) {
             low = V(ddiv)(low, V(dset)(divisor));
             high = V(ddiv)(high, V(dset)(divisor));
@@ -32034,7 +32087,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/3_cpu/simd/tier.inl"
+#line 27 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -32065,7 +32118,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/3_cpu/simd/tier.inl"
+#line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -32244,7 +32297,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/3_cpu/simd/tier.inl"
+#line 29 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
@@ -32278,7 +32331,7 @@ static void V(running)(const dvti_running *p) {
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/3_cpu/simd/tier.inl"
+#line 30 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
@@ -32379,10 +32432,6 @@ static void V(fold64_row)(dvti_op op, const double *x, int64_t n, double *value,
     }                                                                                              \
     break
 
-DVTI_INLINE V(d) V(dload_upto)(const double *x, int64_t n) {
-    return n >= 8 ? V(dload)(x) : V(dload_n)(x, n);
-}
-
 static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t rows, double *value,
                               int64_t *at) {
     const bool smallest = fold->op == DVTI_OP_argmin;
@@ -32392,7 +32441,7 @@ static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t 
         for (j = 0; j < fold->n; j += 8) {
             const double *row = x + r * fold->step + j;
             const int64_t left = fold->n - j;
-            V(d) s = V(dload)(value + j), place, v;
+            V(d) s = V(dload_upto)(value + j, left), place, v;
             V(n) better;
             switch ((int)fold->op) {
             case DVTI_OP_norm:
@@ -32428,7 +32477,7 @@ static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t 
 #undef DVTI_SQUARE_STEP
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/3_cpu/simd/tier.inl"
+#line 31 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};

@@ -116,8 +116,8 @@ DVT_API dvt_status dvt_wait_all(void);
 DVT_API bool dvt_allow_tf32(bool allow);
 /* Whether cpu() and virtual GPUs may compute convolutions of 3 x 3 with steps of 1, and their gradients to data, by Winograd's method, for
    the whole process; returns the previous setting. At first they may not, unless DEVTENSOR_WINOGRAD=1. It needs a quarter of the multiplications;
-   it is taken where there are 32 channels and more on both sides, one group, no dilation, a padding of 2 at most and pictures that tiles of
-   4 x 4 cover well. Errors are about twice those of the sums for data without a trend (their root mean square, measured), but relative to the
+   it is taken for float32, float16 and bfloat16 where there are 32 channels and more on both sides, one group, no dilation, a padding of 2 at most
+   and pictures that tiles of 4 x 4 cover well, some fifty tiles in the whole batch. Errors are about twice those of the sums for data without a trend (their root mean square, measured), but relative to the
    largest numbers in the neighbourhood: what is small beside large ones loses digits, and an infinity or NaN spreads over a tile. The gradient
    to the weights never changes, nor do other contexts. What counts is the setting when the operation is called. */
 DVT_API bool dvt_allow_winograd(bool allow);

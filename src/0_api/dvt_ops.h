@@ -123,11 +123,12 @@ DVT_API dvt_array *dvt_norm(dvt_array *x, dvt_axes axes, bool keepdims);
 /* log(sum(exp(x))) without overflow. */
 DVT_API dvt_array *dvt_logsumexp(dvt_array *x, dvt_axes axes, bool keepdims);
 /* The sum of all elements so far along one axis; integers give int64. Formed in float64 (int64 for
-   integers), one after the other; on a CPU with the same bits for any number of threads. */
+   integers and bool), one after the other; on a CPU with the same bits for any number of threads.
+   Differentiable. Errors: AXIS (an array of 0 axes has none; for all elements dvt_reshape first). */
 DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis);
 /* The elements along one axis in order; and their positions there, int64. Stable both ways: equal
    elements keep their order, -0 equals +0. NaN is the largest: the last when ascending, as in NumPy,
-   the first when descending. */
+   the first when descending. dvt_sort is differentiable. Errors: AXIS, as for dvt_cumsum. */
 DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending);
 DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending);
 /* Along one axis, each row with its own maximum subtracted. float. */
@@ -139,8 +140,10 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
 /* (..., n, k) x (..., k, m) -> (..., n, m), batch axes broadcast; one-dimensional arguments as in
  * NumPy. */
 DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b);
-/* dvt_matmul of a and b converted to a dtype, which is the result's: NumPy's matmul(a, b, dtype=...). So integers of 8 bits have sums
-   that do not wrap at 8 bits: DVT_I32 for them is made without converted copies on cpu(), at the speed of float32's products. */
+/* dvt_matmul of a and b converted to a dtype (as dvt_astype does), which is the result's: NumPy's matmul(a, b, dtype=..., casting='unsafe').
+   So integers of 8 bits have sums that do not wrap at 8 bits: DVT_I32 for them is made without converted copies on cpu(), by the kernels of
+   float32. Products of wider integers go by plain loops, many times slower. Integer results have no history. Errors: DTYPE (DVT_BOOL, or no
+   dtype), and those of dvt_matmul. */
 DVT_API dvt_array *dvt_matmul_as(dvt_array *a, dvt_array *b, dvt_dtype dtype);
 /* The same as dvt_matmul with the last two axes of either exchanged first, without copying. */
 DVT_API dvt_array *dvt_matmul_t(dvt_array *a, dvt_array *b, bool transpose_a, bool transpose_b);

@@ -9,6 +9,14 @@
 
 #if DVTI_LINUX && defined(SYS_getcpu) && defined(SYS_sched_setaffinity)
 
+typedef unsigned long dvti_affinity_words[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
+
+/* Where the thread may run; the main thread has the process's number. */
+static long dvti_affinity_of(int64_t thread, unsigned long *mask) {
+    memset(mask, 0, sizeof(dvti_affinity_words));
+    return syscall(SYS_sched_getaffinity, (pid_t)thread, sizeof(dvti_affinity_words), mask);
+}
+
 DVTI_FN int dvti_affinity_now(void) {
     unsigned processor = 0;
     return syscall(SYS_getcpu, &processor, NULL, NULL) == 0 ? (int)processor : -1;
@@ -21,9 +29,9 @@ DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor) {
     home->bytes = 0;
     if (processor < 0 || processor >= DVTI_AFFINITY_CPUS)
         return;
-    memset(home, 0, sizeof *home);
-    bytes = syscall(SYS_sched_getaffinity, 0, sizeof home->before, home->before);
-    if (bytes <= 0 || !(home->before[processor / bits] >> processor % bits & 1))
+    bytes = dvti_affinity_of(0, home->before);
+    if (bytes <= 0 || dvti_affinity_of(dvti_process_id(), home->others) != bytes ||
+        !(home->before[processor / bits] >> processor % bits & 1))
         return;
     memcpy(home->without, home->before, sizeof home->without);
     home->without[processor / bits] &= ~(1ul << processor % bits);
@@ -33,13 +41,11 @@ DVTI_FN void dvti_affinity_leave(dvti_affinity_mask *home, int processor) {
         home->bytes = bytes;
 }
 
-/* Unless somebody else has said meanwhile where this thread is to run. */
+/* Unless somebody else has said meanwhile where this thread is to run, or where the process is: its main thread tells. */
 DVTI_FN void dvti_affinity_return(dvti_affinity_mask *home) {
-    unsigned long now[sizeof home->without / sizeof home->without[0]];
-    if (!home->bytes)
-        return;
-    memset(now, 0, sizeof now);
-    if (syscall(SYS_sched_getaffinity, 0, sizeof now, now) == home->bytes &&
+    dvti_affinity_words now;
+    if (home->bytes && dvti_affinity_of(dvti_process_id(), now) == home->bytes &&
+        memcmp(now, home->others, sizeof now) == 0 && dvti_affinity_of(0, now) == home->bytes &&
         memcmp(now, home->without, sizeof now) == 0)
         syscall(SYS_sched_setaffinity, 0, (size_t)home->bytes, home->before);
     home->bytes = 0;

@@ -118,6 +118,7 @@ typedef struct dvti_affinity_mask {
     long bytes; /* of a mask; 0: nothing to take back */
     unsigned long before[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
     unsigned long without[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))];
+    unsigned long others[DVTI_AFFINITY_CPUS / (8 * sizeof(unsigned long))]; /* the main thread's */
 } dvti_affinity_mask;
 
 /* A new worker, by its number. */

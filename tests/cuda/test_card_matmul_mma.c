@@ -32,10 +32,11 @@ static dvti_cuda_mm plan_of(product q) {
     static char memory[1 << 12];
     dvti_cuda_card card;
     dvti_cuda_gpu gpu;
-    dvti_launch launch = dvti_launch_begin("a test", DVTI_K_MATMUL, DVTI_OP_matmul);
+    dvti_launch launch;
     int batch = q.a_batch || q.b_batch, i;
     dvti_cuda_mm plan;
     char *start = memory + (64 - (uintptr_t)memory % 64);
+    dvti_launch_begin(&launch, "a test", DVTI_K_MATMUL, DVTI_OP_matmul);
     memset(&card, 0, sizeof card);
     memset(&gpu, 0, sizeof gpu);
     card.cc = q.cc;

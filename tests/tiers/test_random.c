@@ -82,8 +82,7 @@ DVT_TEST(normal_numbers_have_the_bits_of_the_reference) {
             differ += !same_bits_f32(x[i], y[i]);
         dvt_test_check(differ <= 2, __FILE__, __LINE__, "%s: %lld of %d differ", tier->name,
                        (long long)differ, N);
-        dvt_release(a);
-        dvt_release(b);
+        dvt_release_all();
     });
     CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
 }

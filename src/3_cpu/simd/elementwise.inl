@@ -11,6 +11,7 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
 
 /* The last vector is partial; a repeated operand has 16 elements to take from all the same. One body for whole vectors and the partial
    one: compiling it twice would cost more than the branch does. */
+/* What lies beyond the end counts as 1, for which no operation raises a floating-point exception. */
 #define DVTI_EW1(name, value)                                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16];                                                                           \
@@ -19,7 +20,7 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
         float *to = (float *)loop->out;                                                            \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step) {                                 \
-            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
+            const V(f) a = V(load_or)(p, n, 1);                                                    \
             const V(f) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
@@ -35,8 +36,8 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
         float *to = (float *)loop->out;                                                            \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step) {                    \
-            const V(f) a = n >= 16 ? V(load)(p) : V(load_n)(p, n);                                 \
-            const V(f) b = n >= 16 ? V(load)(q) : V(load_n)(q, n);                                 \
+            const V(f) a = V(load_or)(p, n, 1);                                                    \
+            const V(f) b = V(load_or)(q, n, 1);                                                    \
             const V(f) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \

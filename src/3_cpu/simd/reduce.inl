@@ -342,7 +342,7 @@ static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, in
 static void V(fold_finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to) {
     int64_t k;
     for (k = 0; k < n; k += 16) {
-        V(d) low = V(dload)(f + k), high = V(dload)(f + k + 8);
+        V(d) low = V(dload_upto)(f + k, n - k), high = V(dload_upto)(f + k + 8, n - k - 8);
         if (op == DVTI_OP_mean) {
             low = V(ddiv)(low, V(dset)(divisor));
             high = V(ddiv)(high, V(dset)(divisor));

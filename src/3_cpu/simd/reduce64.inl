@@ -93,10 +93,6 @@ static void V(fold64_row)(dvti_op op, const double *x, int64_t n, double *value,
     }                                                                                              \
     break
 
-DVTI_INLINE V(d) V(dload_upto)(const double *x, int64_t n) {
-    return n >= 8 ? V(dload)(x) : V(dload_n)(x, n);
-}
-
 static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t rows, double *value,
                               int64_t *at) {
     const bool smallest = fold->op == DVTI_OP_argmin;
@@ -106,7 +102,7 @@ static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t 
         for (j = 0; j < fold->n; j += 8) {
             const double *row = x + r * fold->step + j;
             const int64_t left = fold->n - j;
-            V(d) s = V(dload)(value + j), place, v;
+            V(d) s = V(dload_upto)(value + j, left), place, v;
             V(n) better;
             switch ((int)fold->op) {
             case DVTI_OP_norm:

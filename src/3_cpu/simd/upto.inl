@@ -5,6 +5,10 @@ DVTI_INLINE V(f) V(load_upto)(const float *x, int64_t n) {
     return n >= 16 ? V(load)(x) : V(load_n)(x, n);
 }
 
+DVTI_INLINE V(d) V(dload_upto)(const double *x, int64_t n) {
+    return n >= 8 ? V(dload)(x) : V(dload_n)(x, n);
+}
+
 DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
     if (n >= 16)
         V(store)(x, a);
