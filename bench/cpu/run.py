@@ -9,6 +9,7 @@ import os
 import statistics
 import sys
 import tempfile
+import time
 
 import beside
 import whole
@@ -52,6 +53,8 @@ def measure(row, threads, everybody, samples, seconds, folder):
             taking_part[name] = (one, row.limit[1] if name == "machine" else row.work, [])
     for _ in range(samples):
         for name, (one, work, taken) in taking_part.items():
+            if (threads or 1) > 1:
+                time.sleep(0.2)  # threads of whoever was measured before look for work that long, on a processor that is not theirs now
             spent = one.sample(seconds)
             if spent:
                 taken.append(work / spent)
