@@ -1,6 +1,6 @@
 /* Convolutions by tiers, forward and both gradients: near the sums in float64 (within what rounding can do), the same bits on all tiers
    and for any number of threads, and no byte touched outside of the operands. */
-#include "tiers.h"
+#include "launches.h"
 
 typedef struct shape {
     int64_t n, c, h, w, o, kh, kw, stride[2], padding[2], dilation[2], groups;
@@ -60,24 +60,6 @@ static dvti_launch launch_of(const shape *s, dvti_op op, dvt_dtype dtype, bool b
     }
     launch.i[6] = s->groups;
     return launch;
-}
-
-static dvti_device *cpu_device(void) {
-    static dvti_device device;
-    device.ctx = dvt_cpu();
-    return &device;
-}
-
-/* The workspace ends at a guard as well. */
-static void run(dvti_launch *launch, const char *isa) {
-    guard memory;
-    CHECK(dvt_set_cpu_isa(isa) == DVT_OK);
-    launch->workspace_bytes = dvti_cpu_workspace(cpu_device(), launch);
-    memory = guard_new((size_t)launch->workspace_bytes + 1);
-    launch->workspace = guard_end(memory, (size_t)((launch->workspace_bytes + 63) / 64 * 64));
-    dvti_cpu_run(launch);
-    guard_free(memory);
-    CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
 }
 
 /* The result in float64 by the reference, of the operands or of their absolute values. */

@@ -1,7 +1,7 @@
 /* Convolutions by Winograd's method on all tiers: within the bound that its rounding steps give, the same bits for every tier and any number
    of threads, and no byte touched outside of the operands. */
 #include "3_cpu/cpu_conv.h"
-#include "tiers.h"
+#include "launches.h"
 
 typedef struct shape {
     int64_t n, c, h, w, o, padding[2];
@@ -169,25 +169,6 @@ static void check_values(const dvti_launch *l, const char *tier) {
             }
     free(kernels);
     free(tiles);
-}
-
-static dvti_device *cpu_device(void) {
-    static dvti_device device;
-    device.ctx = dvt_cpu();
-    return &device;
-}
-
-/* The workspace ends at a guard as well, and begins as garbage. */
-static void run(dvti_launch *launch, const char *isa) {
-    guard memory;
-    CHECK(dvt_set_cpu_isa(isa) == DVT_OK);
-    launch->workspace_bytes = dvti_cpu_workspace(cpu_device(), launch);
-    memory = guard_new((size_t)launch->workspace_bytes + 1);
-    launch->workspace = guard_end(memory, (size_t)((launch->workspace_bytes + 63) / 64 * 64));
-    memset(launch->workspace, 0xff, (size_t)launch->workspace_bytes);
-    dvti_cpu_run(launch);
-    guard_free(memory);
-    CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
 }
 
 static void check(const shape *s, bool data, dvt_dtype dtype) {
