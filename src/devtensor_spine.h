@@ -45,6 +45,7 @@
 #include "3_cpu/cpu_scan.c"
 #include "3_cpu/cpu_softmax.c"
 #include "3_cpu/cpu_sort.c"
+#include "3_cpu/cpu_topk.c"
 #include "3_cpu/cpu_transpose.c"
 #include "3_cpu/cpu_widen.c"
 #include "3_cpu/dvt_cpu.c"

@@ -72,6 +72,7 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_cumsum dvt_cumsum(s->x, -1)
 #define CALL_sort dvt_sort(s->x, -1, false)
 #define CALL_argsort dvt_argsort(s->x, -1, false)
+#define CALL_topk dvt_topk(s->x, 2, -1, true, NULL)
 #define CALL_softmax dvt_softmax(s->x, -1)
 #define CALL_log_softmax dvt_log_softmax(s->x, -1)
 #define CALL_matmul dvt_matmul(s->x, s->y)

@@ -296,6 +296,7 @@
 #define dvt_cumsum(...) dvt_note_site(dvt_cumsum(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_sort(...) dvt_note_site(dvt_sort(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_argsort(...) dvt_note_site(dvt_argsort(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_topk(...) dvt_note_site(dvt_topk(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_softmax(...) dvt_note_site(dvt_softmax(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_log_softmax(...) dvt_note_site(dvt_log_softmax(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_matmul(...) dvt_note_site(dvt_matmul(__VA_ARGS__), __FILE__, __LINE__)

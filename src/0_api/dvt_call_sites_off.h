@@ -295,6 +295,7 @@
 #undef dvt_cumsum
 #undef dvt_sort
 #undef dvt_argsort
+#undef dvt_topk
 #undef dvt_softmax
 #undef dvt_log_softmax
 #undef dvt_matmul

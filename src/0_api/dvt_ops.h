@@ -131,6 +131,12 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis);
    the first when descending. dvt_sort is differentiable. Errors: AXIS, as for dvt_cumsum. */
 DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending);
 DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending);
+/* The k largest elements along one axis, the largest first; or the k smallest, the smallest first. They
+   are the first k of dvt_sort, descending or not: NaN is the largest, -0 equals +0, and of equal
+   elements the first ones are taken. indices, unless NULL, receives their positions, int64, the first
+   k of dvt_argsort; NULL when the call fails. The values are differentiable. k of 0 gives an empty
+   array. Errors: AXIS, RANGE (k < 0, or more than there are). */
+DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt_array **indices);
 /* Along one axis, each row with its own maximum subtracted. float. */
 DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis);
 DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);

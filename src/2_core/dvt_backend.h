@@ -52,7 +52,8 @@ typedef enum dvti_kernel {
        float64 or int64, in an order that the shape and the device decide. On cpu() one addition after the other, in chunks of
        DVTI_SCAN_CHUNK positions from where sums begin: the sum of all chunks before is added to each element of a chunk. */
     DVTI_K_SCAN,
-    /* op: sort, argsort. in[0] and out[0] (rows, n), contiguous: each row's elements in order, or their positions (int64). i[0] = 1:
+    /* op: sort, argsort, topk. in[0] (rows, n) and out[0] (rows, k), contiguous: each row's elements in order, or their positions (int64).
+       k is n; for topk, which gives positions, 1 to n: the first k of argsort. i[0] = 1:
        descending. Stable both ways: equal elements, to which -0 and +0 and any two NaN belong, keep their order. NaN is the largest. */
     DVTI_K_SORT,
     /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,

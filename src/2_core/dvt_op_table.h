@@ -152,6 +152,7 @@
     O(cumsum, "sum of all so far along an axis")                                                   \
     O(sort, "elements in order")                                                                   \
     O(argsort, "positions of the elements in order")                                               \
+    O(topk, "the k largest or smallest in order")                                                  \
     O(softmax, "exponentials divided by their sum")                                                \
     O(log_softmax, "logarithm of softmax")                                                         \
     O(matmul, "matrix product with batches")                                                       \

@@ -12,13 +12,9 @@
 #define DVTI_SORT_TASK 4096  /* elements of rows that a thread takes at once */
 #define DVTI_SORT_TERMS 130. /* per element, as a product's terms (dvti_task_areas) */
 
-typedef struct dvti_sort_pair {
-    uint64_t key, at;
-} dvti_sort_pair;
-
 typedef struct dvti_sort_plan {
     const dvti_launch *launch;
-    int64_t rows, n, group, tasks; /* group: rows of a task */
+    int64_t rows, n, k, group, tasks; /* k: results of a row; group: rows of a task */
     int64_t area_bytes;
     int bits;  /* of a key */
     bool wide; /* keys of 64 bits, or numbers of more than 32 */
@@ -81,6 +77,10 @@ DVTI_DEFINE_RADIX(dvti_radix_pairs, dvti_sort_pair, DVTI_KEY_OF_PAIR)
 #undef DVTI_KEY_ABOVE
 #undef DVTI_KEY_OF_PAIR
 
+DVTI_FN dvti_sort_pair *dvti_sort_pairs(dvti_sort_pair *x, dvti_sort_pair *y, int64_t n, int bits) {
+    return dvti_radix_pairs(x, y, n, bits);
+}
+
 /* ---- keys ---- */
 /* Stored bits u of a float whose infinity is `infinity`: special counts NaN and -0. `flip` is all ones for a descending order. */
 #define DVTI_FLOAT_KEYS(S, K, top, infinity)                                                       \
@@ -104,9 +104,8 @@ DVTI_DEFINE_RADIX(dvti_radix_pairs, dvti_sort_pair, DVTI_KEY_OF_PAIR)
     }                                                                                              \
     break;
 
-/* Whether there is a NaN or a -0 among them. */
-static bool dvti_keys_32(const void *src, dvt_dtype dtype, int64_t n, uint32_t flip,
-                         uint32_t *key) {
+DVTI_FN bool dvti_keys_32(const void *src, dvt_dtype dtype, int64_t n, uint32_t flip,
+                          uint32_t *key) {
     bool special = false;
     int64_t i;
     switch ((int)dtype) {
@@ -129,8 +128,8 @@ static bool dvti_keys_32(const void *src, dvt_dtype dtype, int64_t n, uint32_t f
     return special;
 }
 
-static bool dvti_keys_64(const void *src, dvt_dtype dtype, int64_t n, uint64_t flip,
-                         uint64_t *key) {
+DVTI_FN bool dvti_keys_64(const void *src, dvt_dtype dtype, int64_t n, uint64_t flip,
+                          uint64_t *key) {
     const uint64_t top = (uint64_t)1 << 63;
     bool special = false;
     uint32_t narrow[DVTI_BLOCK];
@@ -197,10 +196,10 @@ static void dvti_keys_back(const void *key, dvt_dtype dtype, int64_t n, uint64_t
 static void dvti_sort_store(const dvti_sort_plan *plan, const void *src, int64_t i, uint64_t at,
                             void *dst) {
     size_t size = (size_t)dvt_dtype_size(plan->launch->in[0].dtype);
-    if (plan->launch->op == DVTI_OP_argsort)
-        ((int64_t *)dst)[i] = (int64_t)at;
-    else
+    if (plan->launch->op == DVTI_OP_sort)
         memcpy((char *)dst + (size_t)i * size, (const char *)src + (size_t)at * size, size);
+    else
+        ((int64_t *)dst)[i] = (int64_t)at;
 }
 
 static void dvti_sort_narrow(const dvti_sort_plan *plan, const void *src, void *dst, void *area) {
@@ -217,7 +216,7 @@ static void dvti_sort_narrow(const dvti_sort_plan *plan, const void *src, void *
     for (i = 0; i < plan->n; i++)
         packed[i] = (uint64_t)key[i] << 32 | (uint64_t)i;
     packed = dvti_radix_packed(packed, packed + plan->n, plan->n, plan->bits);
-    for (i = 0; i < plan->n; i++)
+    for (i = 0; i < plan->k; i++)
         dvti_sort_store(plan, src, i, packed[i] & 0xffffffffu, dst);
 }
 
@@ -237,7 +236,7 @@ static void dvti_sort_wide(const dvti_sort_plan *plan, const void *src, void *ds
         pair[i].at = (uint64_t)i;
     }
     pair = dvti_radix_pairs(pair, pair + plan->n, plan->n, plan->bits);
-    for (i = 0; i < plan->n; i++)
+    for (i = 0; i < plan->k; i++)
         dvti_sort_store(plan, src, i, pair[i].at, dst);
 }
 
@@ -247,7 +246,7 @@ static void dvti_sort_task(void *user, int64_t task, void *area) {
     int64_t row, end = DVTI_MIN(plan->rows, (task + 1) * plan->group);
     for (row = task * plan->group; row < end; row++) {
         const void *src = (const char *)in->data + row * plan->n * dvt_dtype_size(in->dtype);
-        void *dst = (char *)out->data + row * plan->n * dvt_dtype_size(out->dtype);
+        void *dst = (char *)out->data + row * plan->k * dvt_dtype_size(out->dtype);
         if (plan->wide)
             dvti_sort_wide(plan, src, dst, area);
         else
@@ -262,6 +261,7 @@ static dvti_sort_plan dvti_sort_plan_of(const dvti_launch *launch) {
     plan.launch = launch;
     plan.rows = launch->in[0].dim[0];
     plan.n = launch->in[0].dim[1];
+    plan.k = launch->out[0].dim[1];
     plan.group = DVTI_MAX(DVTI_SORT_TASK / plan.n, 1);
     plan.tasks = (plan.rows - 1) / plan.group + 1;
     plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;

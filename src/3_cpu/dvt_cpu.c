@@ -50,7 +50,10 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
         dvti_cpu_scan(launch);
         break;
     case DVTI_K_SORT:
-        dvti_cpu_sort(launch);
+        if (dvti_topk_pays(launch))
+            dvti_cpu_topk(launch);
+        else
+            dvti_cpu_sort(launch);
         break;
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
@@ -89,7 +92,8 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
     case DVTI_K_SCAN:
         return dvti_scan_workspace(launch);
     case DVTI_K_SORT:
-        return dvti_cpu_sort_workspace(launch, dvti_cpu_threads(device));
+        return dvti_topk_pays(launch) ? dvti_topk_workspace(launch, dvti_cpu_threads(device))
+                                      : dvti_cpu_sort_workspace(launch, dvti_cpu_threads(device));
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
         return dvti_ref_index_workspace(launch);

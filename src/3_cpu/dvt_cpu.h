@@ -41,6 +41,23 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch);
 DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads);
+/* Shared by sorting and the first k (cpu_sort.c, cpu_topk.c): elements as keys whose order is theirs, all bits turned round by `flip`; the
+   result says whether there is a NaN or a -0 among them. dvti_keys_32 is for dtypes of up to 32 bits. */
+DVTI_FN bool dvti_keys_32(const void *src, dvt_dtype dtype, int64_t n, uint32_t flip,
+                          uint32_t *key);
+DVTI_FN bool dvti_keys_64(const void *src, dvt_dtype dtype, int64_t n, uint64_t flip,
+                          uint64_t *key);
+
+typedef struct dvti_sort_pair {
+    uint64_t key, at;
+} dvti_sort_pair;
+
+/* By key, stable, by way of y; the result is in the one that is returned. */
+DVTI_FN dvti_sort_pair *dvti_sort_pairs(dvti_sort_pair *x, dvti_sort_pair *y, int64_t n, int bits);
+/* Whether the first k are few enough to be picked out; else the rows are sorted. */
+DVTI_FN bool dvti_topk_pays(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_topk(const dvti_launch *launch);
+DVTI_FN int64_t dvti_topk_workspace(const dvti_launch *launch, int threads);
 
 /* One element of a view, converted; the plain way that every family may use. `at` counts elements from view.data. */
 DVTI_FN double dvti_load_f64(const void *data, dvt_dtype dtype, int64_t at);

@@ -1,18 +1,20 @@
-/* Sorting along an axis. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements taken by index, so it
-   has no gradient of its own. */
+/* Sorting along an axis, and the first k of that. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements
+   taken by index, so it has no gradient of its own. The first k always are: what they name is little. */
 #include "4_ops/dvt_op.h"
 
-/* Rows along the last axis, which is exchanged with the wanted one and back. Nothing is recorded. */
-static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int axis,
+/* Rows along the last axis, which is exchanged with the wanted one and back; k results of each. Nothing is recorded. */
+static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int64_t k, int axis,
                                  bool descending) {
     dvti_launch launch;
     int last = x->shape.ndim - 1;
+    dvt_shape shape;
     dvt_array *rows = dvt_contiguous(axis == last ? x : dvt_swapaxes(x, axis, last)), *out;
     if (!rows)
         return NULL;
     dvti_launch_begin(&launch, name, DVTI_K_SORT, op);
-    out = dvti_array_new(name, rows->shape, op == DVTI_OP_argsort ? DVT_I64 : x->dtype,
-                         x->storage->ctx);
+    shape = rows->shape;
+    shape.dim[last] = k;
+    out = dvti_array_new(name, shape, op == DVTI_OP_sort ? x->dtype : DVT_I64, x->storage->ctx);
     if (!out || dvt_size(out) == 0)
         return out && axis != last ? dvt_swapaxes(out, axis, last) : out;
     launch.in[0] = dvti_view_of(rows);
@@ -22,8 +24,9 @@ static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int
     launch.in[0].dim[0] = dvti_extents(rows->shape.dim, last);
     launch.in[0].stride[0] = launch.in[0].dim[1];
     launch.in[0].stride[1] = 1;
-    memcpy(launch.out[0].dim, launch.in[0].dim, sizeof launch.in[0].dim);
-    memcpy(launch.out[0].stride, launch.in[0].stride, sizeof launch.in[0].stride);
+    launch.out[0].dim[0] = launch.in[0].dim[0];
+    launch.out[0].dim[1] = launch.out[0].stride[0] = k;
+    launch.out[0].stride[1] = 1;
     launch.n_in = launch.n_out = 1;
     launch.i[0] = descending;
     launch.compute = dvti_class_of(x->dtype);
@@ -32,12 +35,12 @@ static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int
     return axis == last ? out : dvt_contiguous(dvt_swapaxes(out, axis, last));
 }
 
-static dvt_array *dvti_sorted(const char *name, dvti_op op, dvt_array *x, int axis,
+static dvt_array *dvti_sorted(const char *name, dvti_op op, dvt_array *x, int64_t k, int axis,
                               bool descending) {
     dvt_array *out = NULL;
     dvt_scope_guard scope = dvt_scope_begin();
     DVT_PAUSE {
-        out = dvti_sort_rows(name, op, x, axis, descending);
+        out = dvti_sort_rows(name, op, x, k, axis, descending);
     }
     dvt_keep(out);
     dvt_scope_end(&scope);
@@ -48,7 +51,7 @@ DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending) {
     static const char name[] = "dvt_argsort";
     if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
         return NULL;
-    return dvti_sorted(name, DVTI_OP_argsort, x, axis, descending);
+    return dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, descending);
 }
 
 DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending) {
@@ -58,12 +61,41 @@ DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending) {
     if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
         return NULL;
     if (!dvt_is_recording() || !dvt_has_history(x) || !dvt_dtype_is_float(x->dtype))
-        return dvti_sorted(name, DVTI_OP_sort, x, axis, descending);
+        return dvti_sorted(name, DVTI_OP_sort, x, x->shape.dim[axis], axis, descending);
     scope = dvt_scope_begin();
-    index = dvti_sorted(name, DVTI_OP_argsort, x, axis, descending);
+    index = dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, descending);
     if (index)
         out = dvti_take_along_of(name, x, index, axis);
     dvt_keep(out);
+    dvt_scope_end(&scope);
+    return out;
+}
+
+DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt_array **indices) {
+    static const char name[] = "dvt_topk";
+    dvt_array *index, *out = NULL;
+    dvt_scope_guard scope;
+    if (indices)
+        *indices = NULL;
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
+        return NULL;
+    if (k < 0 || k > x->shape.dim[axis]) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: k is %lld for axis %d of x (%s); expected %s, the number of elements there: "
+                  "ask for fewer, or for another axis",
+                  name, (long long)k, axis, dvti_describe(x),
+                  dvti_range_text(0, x->shape.dim[axis]));
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    index = dvti_sorted(name, DVTI_OP_topk, x, k, axis, largest);
+    if (index)
+        out = dvti_take_along_of(name, x, index, axis);
+    dvt_keep(out);
+    if (out && indices) {
+        dvt_keep(index);
+        *indices = index;
+    }
     dvt_scope_end(&scope);
     return out;
 }

@@ -1,4 +1,4 @@
-/* Sorting, on a card: rows that blocks hold and longer ones, many equal elements, both orders, dtypes, views, corners. */
+/* Sorting and the first k, on a card: rows that blocks hold and longer ones, many equal elements, both orders, dtypes, views, corners. */
 #include "on_card.h"
 
 static void check_sort(dvt_array *x, int axis, const char *what) {
@@ -53,4 +53,61 @@ DVT_TEST(card_sort_corners) {
     CHECK_VALUES(dvt_argsort(x, 0, true), 0, 0, 3, 5, 1, 2, 4);
     CHECK_INT(dvt_size(dvt_sort(dvt_zeros(DVT_SHAPE(0, 3), DVT_F32, dvt_gpu(0)), 1, false)), 0);
     CHECK_ERROR(dvt_sort(x, 1, false), DVT_ERR_AXIS);
+}
+
+static void check_topk(dvt_array *x, int64_t k, int axis, const char *what) {
+    dvt_array *y = dvt_copyto(x, dvt_gpu(0));
+    int largest;
+    for (largest = 0; largest < 2; largest++) {
+        dvt_array *got_at = NULL, *at = NULL;
+        dvt_array *got = dvt_topk(y, k, axis, largest != 0, &got_at);
+        dvt_array *want = dvt_topk(x, k, axis, largest != 0, &at);
+        same_on_card(got, want, 0, 0, what, __FILE__, __LINE__);
+        same_on_card(got_at, at, 0, 0, what, __FILE__, __LINE__);
+    }
+}
+
+/* In one block, by rounds (one tile, several, more than one round leaves), and by sorting. */
+DVT_TEST(card_topk_lengths) {
+    static const struct {
+        int64_t rows, n, k;
+    } of[] = {{3, 1, 1},       {700, 10, 3},    {3, 2048, 2048}, {2, 2049, 1},
+              {3, 2049, 512},  {2, 2560, 512},  {2, 4097, 513},  {1, 20000, 10},
+              {2, 20000, 300}, {1, 70000, 100}, {1, 5000, 5000}, {2, 3000, 2999}};
+
+    int k;
+    NEEDS_CARD;
+    for (k = 0; k < 12; k++)
+        DVT_SCOPE {
+            dvt_array *x = random_on_cpu(DVT_SHAPE(of[k].rows, of[k].n), DVT_F32, -9, 9);
+            check_topk(x, of[k].k, 1, "rows");
+            check_topk(dvt_round(x), of[k].k, 1, "many equal");
+        }
+}
+
+DVT_TEST(card_topk_dtypes_views_and_corners) {
+    static const uint32_t bits[] = {0x7fc00001, 0x80000000, 0, 0xffc00002, 0x80000000, 0x3f800000};
+    dvt_array *x, *at = NULL;
+    int dtype, axis;
+    NEEDS_CARD;
+    for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
+        DVT_SCOPE {
+            check_topk(random_on_cpu(DVT_SHAPE(4, 300), (dvt_dtype)dtype, -90, 90), 7, 1,
+                       dvt_dtype_name((dvt_dtype)dtype));
+            check_topk(random_on_cpu(DVT_SHAPE(2, 4200), (dvt_dtype)dtype, -90, 90), 40, 1,
+                       dvt_dtype_name((dvt_dtype)dtype));
+        }
+    for (axis = 0; axis < 3; axis++)
+        DVT_SCOPE {
+            x = random_on_cpu(DVT_SHAPE(4, 6, 24), DVT_F32, -9, 9);
+            check_topk(dvt_swapaxes(x, 0, 2), 3, axis, "transposed");
+            check_topk(dvt_slice(x, 2, 23, -25, -2), 4, axis, "backwards");
+        }
+    x = dvt_from_host(bits, DVT_SHAPE(6), DVT_F32, dvt_gpu(0));
+    CHECK(dvt_topk(x, 4, 0, true, &at) != NULL);
+    CHECK_VALUES(at, 0, 0, 3, 5, 1);
+    CHECK(dvt_topk(x, 3, 0, false, &at) != NULL);
+    CHECK_VALUES(at, 0, 1, 2, 4);
+    CHECK_INT(dvt_size(dvt_topk(x, 0, 0, true, &at)), 0);
+    CHECK_ERROR(dvt_topk(x, 7, 0, true, NULL), DVT_ERR_RANGE);
 }

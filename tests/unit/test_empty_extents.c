@@ -146,6 +146,10 @@ static dvt_array *ordered(dvt_array *x) {
     return dvt_argsort(x, 2, true);
 }
 
+static dvt_array *chosen(dvt_array *x) {
+    return dvt_topk(x, 0, 2, true, NULL);
+}
+
 static dvt_array *classes(dvt_array *x) {
     return dvt_one_hot(dvt_astype(x, DVT_I32, true), HUGE_EXTENT, DVT_F32);
 }
@@ -189,7 +193,7 @@ static dvt_array *(*const calls[])(dvt_array *) = {
     some_rows,         turned,        other_shape,  repeated,        copied,      joined,
     joined_at_the_end, stacked,       taken,        taken_huge,      taken_along, classes,
     squared,           dotted,        with_vector,  selected,        layered,     dropped,
-    flattened,         drawn,         summed_up,    sorted,          ordered};
+    flattened,         drawn,         summed_up,    sorted,          ordered,     chosen};
 
 /* Without elements in any of its axes, in memory in any order. */
 static dvt_array *empty_array(int zero, int way) {

@@ -109,7 +109,8 @@ DVT_FAULTS(products) {
 
 DVT_FAULTS(indexing) {
     dvt_array *x = small(dvt_cpu()), *two[2];
-    dvt_array *at = DVT_ARRAY1(dvt_cpu(), int64_t, 2, {1, 0});
+    dvt_array *at = DVT_ARRAY1(dvt_cpu(), int64_t, 2, {1, 0}), *first;
+    dvt_array *big = dvt_ones(DVT_SHAPE(900), DVT_F32, dvt_cpu());
     two[0] = x;
     two[1] = dvt_astype(x, DVT_F64, true);
     FAULTS_ADD(dvt_concat(two, 2, 1));
@@ -120,6 +121,9 @@ DVT_FAULTS(indexing) {
     FAULTS_ADD(dvt_one_hot(at, 3, DVT_F32));
     FAULTS_ADD(dvt_sort(x, 0, false));
     FAULTS_ADD(dvt_argsort(dvt_t(x), 1, true));
+    FAULTS_ADD(dvt_topk(dvt_t(x), 1, 1, true, NULL));
+    FAULTS_ADD(dvt_topk(big, 100, 0, false, &first)); /* has a workspace */
+    FAULTS_ADD(first);
 }
 
 DVT_FAULTS(convolution) {

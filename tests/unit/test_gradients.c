@@ -478,6 +478,22 @@ static dvt_array *sorted(dvt_array *const *x, const void *user) {
     return dvt_square(dvt_sort(x[0], 0, descending));
 }
 
+/* Squares, so that gradients differ; two of three along the axis, so that some elements have none. */
+static dvt_array *largest_two(dvt_array *const *x, const void *user) {
+    return dvt_square(dvt_topk(x[0], 2, 0, user == NULL, NULL));
+}
+
+DVT_TEST(gradients_of_topk) {
+    static const double values[] = {0.5, -1, 2, 1.5, -0.5, 1};
+    int k;
+    for (k = 0; k < 2; k++) {
+        problem p = problem_begin("topk", largest_two, k ? "smallest" : NULL);
+        problem_input(&p, DVT_SHAPE(3, 2), -2, 2);
+        p.fixed[0] = values;
+        check_problem(&p);
+    }
+}
+
 DVT_TEST(gradients_of_sort) {
     static const double values[] = {0.5, -1, 2, 1.5, -0.5, 1};
     int k;

@@ -152,6 +152,9 @@ typedef struct dvti_simd {
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
     void (*running)(const dvti_running *rows);
+    /* The numbers of those among n <= 65536 elements that are not <= bound (`below`: not >= it), in order, into `at`; how many there are.
+       NaN is one of them; bound is none. */
+    int64_t (*beyond)(const float *x, int64_t n, float bound, bool below, uint16_t *at);
     /* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);

@@ -167,12 +167,16 @@ typedef struct dvti_ksort {
 typedef struct dvti_korder {
     const void *in;
     void *out;
-    int64_t rows, n, descending;
+    int64_t rows, n, k, descending; /* k: results of a row */
     int64_t width,
         groups; /* places of a row in a block, a power of two; groups of rows that blocks take */
     uint64_t *keys; /* long rows */
     int64_t *values;
     int64_t above; /* the row stands above the key */
+    /* the first k by rounds: of m candidates a row, in `tiles` tiles, the first k of each go where `other_` says */
+    int64_t m, tiles, kept; /* kept: candidates of a row after it */
+    uint64_t *other_keys;
+    int64_t *other_values;
 } dvti_korder;
 
 /* random.cu */

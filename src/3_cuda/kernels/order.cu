@@ -1,10 +1,12 @@
-/* Sorting of rows (rows, n), stable: DVTI_K_SORT. Elements become unsigned keys whose order is theirs: all NaN are the largest, -0 is +0, and
+/* Sorting of rows (rows, n), stable, or the first k of that: DVTI_K_SORT. Elements become unsigned keys whose order is theirs: all NaN are the largest, -0 is +0, and
    a descending order turns all bits round.
 
    Rows of up to 2048 elements: a block sorts as many rows as have 2048 places in shared memory, each filled up to a power of two, by a bitonic
    network (Batcher 1968). Keys carry their place, so that no two are equal, and the order is the stable one.
    Longer rows: dvti_order_keys writes keys with the row above them, sort.cu sorts them with their numbers, dvti_order_finish reads what
    the numbers name. Where keys leave no room for the row, they are sorted twice: by key, then by row (dvti_order_by_row).
+   The first few of longer rows: rounds of dvti_order_first, in which blocks sort tiles of PLACES candidates, the row's elements at first, and the
+   first k of each tile are the candidates of the next round; of equal keys the one of an earlier place stands first, as in the row.
 
    Variant: D; INDICES: the result is numbers, else elements. Launch: 256 threads. */
 
@@ -51,6 +53,26 @@ __device__ inline void dvti_result(const dvti_korder &p, int64_t to, int64_t fir
         ((dvti_element *)p.out)[to] = ((const dvti_element *)p.in)[first + at];
 }
 
+/* Sorts every `width` of the PLACES places, by key and where keys are equal by place. */
+__device__ inline void dvti_network(uint64_t *keys, unsigned short *places, int width) {
+    for (int size = 2; size <= width; size *= 2)
+        for (int step = size / 2; step > 0; step /= 2) {
+            for (int k = threadIdx.x; k < PLACES / 2; k += 256) {
+                const int a = 2 * k - (k & (step - 1)), b = a + step;
+                const bool up = size == width || (a & size) == 0;
+                const uint64_t x = keys[a], y = keys[b];
+                const unsigned short i = places[a], j = places[b];
+                if ((x > y || (x == y && i > j)) == up) {
+                    keys[a] = y;
+                    keys[b] = x;
+                    places[a] = j;
+                    places[b] = i;
+                }
+            }
+            __syncthreads();
+        }
+}
+
 /* ---- short rows ---- */
 extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_block(const dvti_korder p) {
     __shared__ uint64_t keys[PLACES];
@@ -64,27 +86,12 @@ extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_block(const dvti
             places[i] = (unsigned short)at;
         }
         __syncthreads();
-        for (int size = 2; size <= width; size *= 2)
-            for (int step = size / 2; step > 0; step /= 2) {
-                for (int k = threadIdx.x; k < PLACES / 2; k += 256) {
-                    const int a = 2 * k - (k & (step - 1)), b = a + step;
-                    const bool up = size == width || (a & size) == 0;
-                    const uint64_t x = keys[a], y = keys[b];
-                    const unsigned short i = places[a], j = places[b];
-                    if ((x > y || (x == y && i > j)) == up) {
-                        keys[a] = y;
-                        keys[b] = x;
-                        places[a] = j;
-                        places[b] = i;
-                    }
-                }
-                __syncthreads();
-            }
+        dvti_network(keys, places, width);
         for (int i = threadIdx.x; i < PLACES; i += 256) {
             const int64_t row = group * rows + i / width;
             const int at = i % width;
-            if (row < p.rows && at < p.n)
-                dvti_result(p, row * p.n + at, row * p.n, places[i]);
+            if (row < p.rows && at < p.k)
+                dvti_result(p, row * p.k + at, row * p.n, places[i]);
         }
         __syncthreads();
     }
@@ -105,8 +112,30 @@ extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_by_row(const dvt
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_finish(const dvti_korder p) {
-    for (int64_t i = dvti_thread(); i < p.rows * p.n; i += dvti_threads()) {
-        const int64_t first = dvti_quotient(i, p.n) * p.n;
-        dvti_result(p, i, first, p.values[i] - first);
+    for (int64_t i = dvti_thread(); i < p.rows * p.k; i += dvti_threads()) {
+        const int64_t row = dvti_quotient(i, p.k), first = row * p.n;
+        dvti_result(p, i, first, p.values[first + i - row * p.k] - first);
+    }
+}
+
+/* ---- the first few of long rows; numbers only ---- */
+extern "C" __global__ void __launch_bounds__(256, 2) dvti_order_first(const dvti_korder p) {
+    __shared__ uint64_t keys[PLACES];
+    __shared__ unsigned short places[PLACES];
+    for (int64_t tile = blockIdx.x; tile < p.rows * p.tiles; tile += gridDim.x) {
+        const int64_t row = dvti_quotient(tile, p.tiles);
+        const int64_t number = tile - row * p.tiles, begin = number * PLACES, left = p.m - begin;
+        const int64_t base = row * p.m + begin, kept = row * p.kept + number * p.k;
+        for (int i = threadIdx.x; i < PLACES; i += 256) {
+            keys[i] = i >= left ? ~0ULL : p.keys ? p.keys[base + i] : dvti_key(p, base + i);
+            places[i] = (unsigned short)i;
+        }
+        __syncthreads();
+        dvti_network(keys, places, PLACES);
+        for (int i = threadIdx.x; i < p.k && i < left; i += 256) {
+            p.other_keys[kept + i] = keys[i];
+            p.other_values[kept + i] = p.keys ? p.values[base + places[i]] : begin + places[i];
+        }
+        __syncthreads();
     }
 }

@@ -1,7 +1,8 @@
-/* Sorting of rows: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
+/* Sorting of rows, and the first k: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
 #include "3_cuda/dvt_cuda.h"
 
-#define DVTI_CUDA_ORDER_PLACES 2048 /* of a block, as in order.cu */
+#define DVTI_CUDA_ORDER_PLACES 2048                      /* of a block, as in order.cu */
+#define DVTI_CUDA_ORDER_FEW (DVTI_CUDA_ORDER_PLACES / 4) /* each round leaves a quarter at most */
 
 DVTI_FN void dvti_cuda_describe_order(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define D %d\n#define INDICES %d\n", (int)(variant & 15),
@@ -12,10 +13,31 @@ static bool dvti_cuda_order_long(const dvti_launch *launch) {
     return launch->in[0].dim[1] > DVTI_CUDA_ORDER_PLACES;
 }
 
+static bool dvti_cuda_order_few(const dvti_launch *launch) {
+    return launch->op == DVTI_OP_topk && launch->out[0].dim[1] <= DVTI_CUDA_ORDER_FEW;
+}
+
+/* Of m candidates a row, how many stay after a round. */
+static int64_t dvti_cuda_order_kept(int64_t m, int64_t k) {
+    int64_t last = (m - 1) % DVTI_CUDA_ORDER_PLACES + 1;
+    return (m - 1) / DVTI_CUDA_ORDER_PLACES * k + DVTI_MIN(last, k);
+}
+
+/* Rounds take turns with two places: keys and numbers that the first leaves, and those that the second leaves. */
+static int64_t dvti_cuda_order_few_bytes(const dvti_launch *launch, int64_t *second) {
+    int64_t rows = launch->in[0].dim[0], k = launch->out[0].dim[1];
+    int64_t once = dvti_cuda_order_kept(launch->in[0].dim[1], k);
+    *second = rows * once * 16;
+    return *second + rows * dvti_cuda_order_kept(once, k) * 16;
+}
+
 DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    int64_t second;
     (void)gpu;
-    return dvti_cuda_order_long(launch) ? dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]))
-                                        : 0;
+    if (!dvti_cuda_order_long(launch))
+        return 0;
+    return dvti_cuda_order_few(launch) ? dvti_cuda_order_few_bytes(launch, &second)
+                                       : dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]));
 }
 
 static dvt_status dvti_cuda_order_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
@@ -23,8 +45,7 @@ static dvt_status dvti_cuda_order_start(dvti_cuda_gpu *gpu, const dvti_launch *l
                                         int64_t threads) {
     dvti_cuda_program program;
     program.family = DVTI_CUDA_FAMILY_order;
-    program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)(launch->op == DVTI_OP_argsort)
-                                                          << 4;
+    program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)(launch->op != DVTI_OP_sort) << 4;
     return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),
                            args, sizeof *args);
 }
@@ -49,8 +70,31 @@ static dvt_status dvti_cuda_order_rows(dvti_cuda_gpu *gpu, const dvti_launch *la
         if (status == DVT_OK)
             status = dvti_cuda_sort(gpu, launch, launch->workspace, total, row_bits);
     }
-    return status == DVT_OK ? dvti_cuda_order_start(gpu, launch, args, "dvti_order_finish", total)
-                            : status;
+    return status == DVT_OK
+               ? dvti_cuda_order_start(gpu, launch, args, "dvti_order_finish", args->rows * args->k)
+               : status;
+}
+
+/* The round that leaves k writes their numbers to the result. */
+static dvt_status dvti_cuda_order_rounds(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                         dvti_korder *args) {
+    int64_t second, turn = 0;
+    dvt_status status = DVT_OK;
+    dvti_cuda_order_few_bytes(launch, &second);
+    for (args->m = args->n; status == DVT_OK && turn >= 0; args->m = args->kept) {
+        args->tiles = (args->m - 1) / DVTI_CUDA_ORDER_PLACES + 1;
+        args->kept = dvti_cuda_order_kept(args->m, args->k);
+        args->other_keys = (uint64_t *)((char *)launch->workspace + (turn % 2 ? second : 0));
+        args->other_values = args->tiles == 1
+                                 ? (int64_t *)args->out
+                                 : (int64_t *)args->other_keys + args->rows * args->kept;
+        status = dvti_cuda_order_start(gpu, launch, args, "dvti_order_first",
+                                       args->rows * args->tiles * 256);
+        args->keys = args->other_keys;
+        args->values = args->other_values;
+        turn = args->tiles == 1 ? -1 : turn + 1;
+    }
+    return status;
 }
 
 DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
@@ -60,12 +104,15 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
     args.out = launch->out[0].data;
     args.rows = launch->in[0].dim[0];
     args.n = launch->in[0].dim[1];
+    args.k = launch->out[0].dim[1];
     args.descending = launch->i[0];
     if (dvti_cuda_order_long(launch))
-        return dvti_cuda_order_rows(gpu, launch, &args);
+        return dvti_cuda_order_few(launch) ? dvti_cuda_order_rounds(gpu, launch, &args)
+                                           : dvti_cuda_order_rows(gpu, launch, &args);
     args.width = dvti_cuda_power(args.n);
     args.groups = (args.rows - 1) / (DVTI_CUDA_ORDER_PLACES / args.width) + 1;
     return dvti_cuda_order_start(gpu, launch, &args, "dvti_order_block", args.groups * 256);
 }
 
 #undef DVTI_CUDA_ORDER_PLACES
+#undef DVTI_CUDA_ORDER_FEW

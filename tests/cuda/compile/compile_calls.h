@@ -134,6 +134,7 @@ static void sorts(dvt_dtype dtype) {
     dvt_sort(x, 1, false);
     dvt_argsort(x, 1, false);
     dvt_sort(x, 0, false);
+    dvt_topk(x, 3, 1, true, NULL);
 }
 
 static void softmaxes(dvt_dtype dtype) {

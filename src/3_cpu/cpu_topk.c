@@ -1,0 +1,302 @@
+/* The first k of each row in order: positions, as stable sorting would give them (cpu_sort.c has the keys). A row is read once. What comes
+   before the k-th best so far, its bound, is kept; all the rest, soon nearly everything, is passed over, by the tier's vectors of
+   floats where floats keep the elements' order.
+
+   Few are kept in order, each put into its place. Many wait in a buffer that is cut back to k when it is full: by the k-th key, found digit by
+   digit, and in the order of the row, so that of equal keys the first stay. Long rows are read in pieces, side by side. */
+#include "3_cpu/simd/dvt_simd.h"
+
+#define DVTI_TOPK_LIST 40      /* the most that are kept in order */
+#define DVTI_TOPK_CHUNK 1024   /* elements between two looks at the bound */
+#define DVTI_TOPK_PIECE 131072 /* elements of a long row that a thread takes */
+#define DVTI_TOPK_TASK 16384   /* elements of short rows that a thread takes at once */
+#define DVTI_TOPK_TERMS 7.     /* per element, as a product's terms (dvti_task_areas) */
+
+typedef struct dvti_topk_plan {
+    const dvti_launch *launch;
+    const dvti_simd *simd; /* NULL: by keys alone */
+    dvt_dtype dtype;
+    int64_t rows, n, k, room; /* room: pairs of an area's buffer */
+    int64_t pieces, group;    /* of a row; pieces of a task */
+    int64_t tasks, area_bytes;
+    int bits; /* of a key */
+    uint64_t flip;
+    dvti_sort_pair *best; /* k of each piece, where rows have several */
+} dvti_topk_plan;
+
+/* The best of what was read so far. */
+typedef struct dvti_topk_best {
+    dvti_sort_pair *pair, *other; /* two buffers */
+    int64_t count, k, room;
+    bool full;       /* there are k, and only a key below bound can be one of them */
+    uint64_t bound;  /* the k-th key when it was last looked for */
+    int64_t example; /* where an element with that key is */
+    int bits;
+} dvti_topk_best;
+
+/* ---- keeping ---- */
+/* The key number `nth` in order, from 0, of n; *before: how many are smaller. Changes `key`. */
+static uint64_t dvti_topk_select(uint64_t *key, int64_t n, int64_t nth, int bits, int64_t *before) {
+    int shift;
+    *before = nth;
+    for (shift = (bits + 7) / 8 * 8 - 8; shift >= 0; shift -= 8) {
+        int64_t count[256], i, kept = 0;
+        unsigned digit = 0;
+        memset(count, 0, sizeof count);
+        for (i = 0; i < n; i++)
+            count[key[i] >> shift & 255]++;
+        for (; nth >= count[digit]; digit++)
+            nth -= count[digit];
+        for (i = 0; i < n; i++) {
+            key[kept] = key[i];
+            kept += (key[i] >> shift & 255) == digit;
+        }
+        n = kept;
+    }
+    *before -= nth;
+    return key[0];
+}
+
+/* Back to k, in the order they came. */
+static void dvti_topk_cut(dvti_topk_best *best) {
+    uint64_t *key = (uint64_t *)best->other;
+    int64_t before, equal, kept = 0, i;
+    if (best->count <= best->k)
+        return;
+    for (i = 0; i < best->count; i++)
+        key[i] = best->pair[i].key;
+    best->bound = dvti_topk_select(key, best->count, best->k - 1, best->bits, &before);
+    best->full = true;
+    equal = best->k - before;
+    for (i = 0; i < best->count; i++) {
+        const dvti_sort_pair own = best->pair[i];
+        if (own.key > best->bound || (own.key == best->bound && equal == 0))
+            continue;
+        if (own.key == best->bound) {
+            equal--;
+            best->example = (int64_t)own.at;
+        }
+        best->pair[kept++] = own;
+    }
+    best->count = kept;
+}
+
+static void dvti_topk_insert(dvti_topk_best *best, uint64_t key, int64_t at) {
+    dvti_sort_pair *pair = best->pair;
+    int64_t i = best->count < best->k ? best->count++ : best->k - 1;
+    for (; i > 0 && pair[i - 1].key > key; i--)
+        pair[i] = pair[i - 1];
+    pair[i].key = key;
+    pair[i].at = (uint64_t)at;
+    if (best->count == best->k) {
+        best->full = true;
+        best->bound = pair[best->k - 1].key;
+        best->example = (int64_t)pair[best->k - 1].at;
+    }
+}
+
+/* Elements come in the order of their positions. */
+static void dvti_topk_add(dvti_topk_best *best, uint64_t key, int64_t at) {
+    if (best->full && key >= best->bound)
+        return;
+    if (best->k <= DVTI_TOPK_LIST) {
+        dvti_topk_insert(best, key, at);
+        return;
+    }
+    best->pair[best->count].key = key;
+    best->pair[best->count++].at = (uint64_t)at;
+    if (best->count == best->room)
+        dvti_topk_cut(best);
+}
+
+/* ---- reading ---- */
+static void dvti_topk_by_keys(const dvti_topk_plan *plan, const void *from, int64_t at, int64_t n,
+                              dvti_topk_best *best) {
+    uint64_t key[DVTI_TOPK_CHUNK];
+    int64_t i;
+    dvti_keys_64(from, plan->dtype, n, plan->flip, key);
+    for (i = 0; i < n; i++)
+        dvti_topk_add(best, key[i], at + i);
+}
+
+/* The elements at those places, one after the other. */
+static void dvti_topk_pick(const void *from, int64_t size, const uint16_t *place, int64_t n,
+                           void *to) {
+    int64_t i;
+#define DVTI_PICK(T)                                                                               \
+    for (i = 0; i < n; i++)                                                                        \
+        ((T *)to)[i] = ((const T *)from)[place[i]];                                                \
+    break;
+    switch (size) {
+    case 1:
+        DVTI_PICK(uint8_t)
+    case 2:
+        DVTI_PICK(uint16_t)
+    case 4:
+        DVTI_PICK(uint32_t)
+    default:
+        DVTI_PICK(uint64_t)
+    }
+#undef DVTI_PICK
+}
+
+/* Only those that the tier lets through, as floats, become keys. */
+static void dvti_topk_by_floats(const dvti_topk_plan *plan, const void *from, int64_t at, int64_t n,
+                                float bound, dvti_topk_best *best) {
+    float block[DVTI_TOPK_CHUNK];
+    uint64_t picked[DVTI_TOPK_CHUNK], key[DVTI_TOPK_CHUNK];
+    uint16_t place[DVTI_TOPK_CHUNK];
+    const float *x = plan->dtype == DVT_F32 ? (const float *)from : block;
+    int64_t i, found;
+    if (x == block)
+        plan->simd->load_row(from, plan->dtype, n, block);
+    found = plan->simd->beyond(x, n, bound, !plan->flip, place);
+    if (!found)
+        return;
+    dvti_topk_pick(from, dvt_dtype_size(plan->dtype), place, found, picked);
+    dvti_keys_64(picked, plan->dtype, found, plan->flip, key);
+    for (i = 0; i < found; i++)
+        dvti_topk_add(best, key[i], at + place[i]);
+}
+
+/* What no element that comes before the bound is on the wrong side of, as a float; NaN: there is none. Where elements are rounded to floats, those
+   that become the bound's own must pass. */
+static float dvti_topk_bound(const dvti_topk_plan *plan, const void *row, int64_t example) {
+    double exact = dvti_load_f64(row, plan->dtype, example);
+    float bound = (float)exact;
+    if (plan->dtype != DVT_F64 && !(plan->dtype == DVT_I32 && fabs(exact) >= 16777216))
+        return bound;
+    return isinf(bound) ? NAN : nextafterf(bound, plan->flip ? -INFINITY : INFINITY);
+}
+
+/* Elements begin .. end - 1 of a row. The bound is looked at more often where it still moves much. */
+static void dvti_topk_read(const dvti_topk_plan *plan, const void *row, int64_t begin, int64_t end,
+                           dvti_topk_best *best) {
+    int64_t at, n;
+    for (at = begin; at < end && !(best->full && best->bound == 0); at += n) {
+        const void *from = (const char *)row + at * dvt_dtype_size(plan->dtype);
+        float bound = NAN;
+        n = DVTI_MIN(end - at, DVTI_MIN(DVTI_MAX(at - begin, 64), DVTI_TOPK_CHUNK));
+        if (best->full && plan->simd)
+            bound = dvti_topk_bound(plan, row, best->example);
+        if (bound == bound)
+            dvti_topk_by_floats(plan, from, at, n, bound, best);
+        else
+            dvti_topk_by_keys(plan, from, at, n, best);
+    }
+}
+
+/* ---- rows ---- */
+static dvti_topk_best dvti_topk_begin(const dvti_topk_plan *plan, void *area) {
+    dvti_topk_best best;
+    best.pair = (dvti_sort_pair *)area;
+    best.other = best.pair + plan->room;
+    best.count = best.example = 0;
+    best.k = plan->k;
+    best.room = plan->room;
+    best.full = false;
+    best.bound = 0;
+    best.bits = plan->bits;
+    return best;
+}
+
+static void dvti_topk_finish(const dvti_topk_plan *plan, int64_t row, dvti_topk_best *best) {
+    int64_t *to = (int64_t *)plan->launch->out[0].data + row * plan->k, i;
+    dvti_sort_pair *pair = best->pair;
+    if (plan->k > DVTI_TOPK_LIST) {
+        dvti_topk_cut(best);
+        pair = dvti_sort_pairs(pair, best->other, plan->k, plan->bits);
+    }
+    for (i = 0; i < plan->k; i++)
+        to[i] = (int64_t)pair[i].at;
+}
+
+static void dvti_topk_task(void *user, int64_t task, void *area) {
+    const dvti_topk_plan *plan = (const dvti_topk_plan *)user;
+    const dvti_view *in = &plan->launch->in[0];
+    int64_t at, end = DVTI_MIN(plan->rows * plan->pieces, (task + 1) * plan->group);
+    for (at = task * plan->group; at < end; at++) {
+        int64_t row = at / plan->pieces, piece = at % plan->pieces;
+        dvti_topk_best best = dvti_topk_begin(plan, area);
+        dvti_topk_read(plan, (const char *)in->data + row * plan->n * dvt_dtype_size(in->dtype),
+                       piece * plan->n / plan->pieces, (piece + 1) * plan->n / plan->pieces, &best);
+        if (plan->pieces == 1) {
+            dvti_topk_finish(plan, row, &best);
+            continue;
+        }
+        dvti_topk_cut(&best);
+        memcpy(plan->best + at * plan->k, best.pair, (size_t)plan->k * sizeof *best.pair);
+    }
+}
+
+/* Of each row's pieces. */
+static void dvti_topk_join(const dvti_topk_plan *plan, void *area) {
+    int64_t row, i;
+    for (row = 0; row < plan->rows; row++) {
+        const dvti_sort_pair *from = plan->best + row * plan->pieces * plan->k;
+        dvti_topk_best best = dvti_topk_begin(plan, area);
+        for (i = 0; i < plan->pieces * plan->k; i++)
+            dvti_topk_add(&best, from[i].key, (int64_t)from[i].at);
+        dvti_topk_finish(plan, row, &best);
+    }
+}
+
+/* ---- the launch ---- */
+static dvti_topk_plan dvti_topk_plan_of(const dvti_launch *launch) {
+    dvti_topk_plan plan;
+    int64_t size = dvt_dtype_size(launch->in[0].dtype), pieces;
+    plan.launch = launch;
+    plan.dtype = launch->in[0].dtype;
+    plan.simd = plan.dtype == DVT_I64 ? NULL : dvti_simd_now();
+    plan.rows = launch->in[0].dim[0];
+    plan.n = launch->in[0].dim[1];
+    plan.k = launch->out[0].dim[1];
+    plan.room = plan.k <= DVTI_TOPK_LIST ? plan.k : plan.k + DVTI_MAX(plan.k, 512);
+    plan.area_bytes = (plan.room * 2 * (int64_t)sizeof(dvti_sort_pair) + 63) / 64 * 64;
+    plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
+    plan.flip = launch->i[0] ? ~(uint64_t)0 : 0;
+    /* A piece has more elements than the row has results, by far. */
+    pieces = DVTI_MIN(plan.n / DVTI_TOPK_PIECE, plan.n / plan.k / 16);
+    plan.pieces = plan.rows < 16 ? DVTI_MAX(pieces, 1) : 1;
+    plan.group = DVTI_MAX(DVTI_TOPK_TASK / (plan.n / plan.pieces), 1);
+    plan.tasks = (plan.rows * plan.pieces - 1) / plan.group + 1;
+    plan.best = NULL;
+    return plan;
+}
+
+static double dvti_topk_terms(const dvti_topk_plan *plan) {
+    return (double)(plan->rows * plan->n) * DVTI_TOPK_TERMS;
+}
+
+static int64_t dvti_topk_shared(const dvti_topk_plan *plan) {
+    return plan->pieces == 1
+               ? 0
+               : plan->rows * plan->pieces * plan->k * (int64_t)sizeof(dvti_sort_pair);
+}
+
+DVTI_FN bool dvti_topk_pays(const dvti_launch *launch) {
+    return launch->op == DVTI_OP_topk && launch->out[0].dim[1] <= launch->in[0].dim[1] / 4;
+}
+
+DVTI_FN int64_t dvti_topk_workspace(const dvti_launch *launch, int threads) {
+    dvti_topk_plan plan = dvti_topk_plan_of(launch);
+    return dvti_task_areas(plan.tasks, dvti_topk_terms(&plan), threads) * plan.area_bytes +
+           dvti_topk_shared(&plan);
+}
+
+DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
+    dvti_topk_plan plan = dvti_topk_plan_of(launch);
+    int64_t areas = (launch->workspace_bytes - dvti_topk_shared(&plan)) / plan.area_bytes;
+    if (plan.pieces > 1)
+        plan.best = (dvti_sort_pair *)((char *)launch->workspace + areas * plan.area_bytes);
+    dvti_run_tasks(plan.tasks, dvti_topk_terms(&plan), launch->workspace, areas, plan.area_bytes,
+                   dvti_topk_task, &plan);
+    if (plan.pieces > 1)
+        dvti_topk_join(&plan, launch->workspace);
+}
+
+#undef DVTI_TOPK_LIST
+#undef DVTI_TOPK_CHUNK
+#undef DVTI_TOPK_PIECE
+#undef DVTI_TOPK_TASK
+#undef DVTI_TOPK_TERMS
