@@ -103,11 +103,10 @@ static void call_add(runner_case *c) {
 }
 
 /* ---- along axes ---- */
-enum { SUM, MEAN, VAR, MAX, ARGMAX, SOFTMAX, LAYERNORM, CUMSUM, TRANSPOSE };
+enum { SUM, MEAN, VAR, MAX, ARGMAX, SOFTMAX, LAYERNORM, CUMSUM, SORT, ARGSORT, TOPK, TRANSPOSE };
 
-/* Rows of sort, argsort and topk wait in rows.py: what is missing here is left out of the table with that reason. */
-static const char *const along[] = {"sum",     "mean",      "var",    "max",      "argmax",
-                                    "softmax", "layernorm", "cumsum", "transpose"};
+static const char *const along[] = {"sum",       "mean",   "var",  "max",     "argmax", "softmax",
+                                    "layernorm", "cumsum", "sort", "argsort", "topk",   "transpose"};
 
 static void call_along(runner_case *c) {
     state *s = (state *)c->user;
@@ -121,6 +120,9 @@ static void call_along(runner_case *c) {
                 : s->op == SOFTMAX   ? dvt_softmax(x, -1)
                 : s->op == LAYERNORM ? dvt_layer_norm(x, NULL, NULL, 1e-5)
                 : s->op == CUMSUM    ? dvt_cumsum(x, s->axis)
+                : s->op == SORT      ? dvt_sort(x, s->axis, false)
+                : s->op == ARGSORT   ? dvt_argsort(x, s->axis, false)
+                : s->op == TOPK      ? dvt_topk(x, s->n[0], s->axis, true, NULL)
                                      : dvt_contiguous(dvt_t(x)));
     }
 }
@@ -224,6 +226,7 @@ static const char *find_case(const char *op, const char *a, state *s, runner_cas
     if (s->op >= 0) {
         s->in[0] = input(DVT_SHAPE(rows, columns), 1, -1, 1);
         s->axis = (int)argument(a, "axis", -1);
+        s->n[0] = argument(a, "k", 1);
         s->axes = argument(a, "all", 0) ? DVT_ALL : DVT_AXES(s->axis);
         c->call = call_along;
         return NULL;

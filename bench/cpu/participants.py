@@ -95,6 +95,8 @@ class Participants:
             return [f"{self.build}/bench/cpu/{name}"]
         if name in LIBRARIES:
             library = newest_openblas(self.python) if name == "openblas" else SONAMES[name]
+            made = os.path.abspath(f"{self.build}/bench/cpu/lib{name}.so")  # by run.sh
+            library = made if os.path.exists(made) else library
             return [f"{self.build}/bench/cpu/blas", library, LIBRARIES[name]]
         library, *form = name.split(" ")
         return [self.python, os.path.join(HERE, "peer.py"), library, str(threads), *form]

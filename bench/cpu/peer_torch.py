@@ -47,7 +47,7 @@ def along(op, a):
     return {"var": lambda: torch.var(x, axis, correction=0), "argmax": lambda: torch.argmax(x, axis),
             "softmax": lambda: torch.softmax(x, -1), "layernorm": lambda: F.layer_norm(x, (a["columns"],)),
             "cumsum": lambda: torch.cumsum(x, axis), "sort": lambda: torch.sort(x, axis)[0],
-            "argsort": lambda: torch.argsort(x, axis, stable=True), "topk": lambda: torch.topk(x, a.get("k", 1), axis)[0],
+            "argsort": lambda: torch.argsort(x, dim=axis, stable=True), "topk": lambda: torch.topk(x, a.get("k", 1), axis)[0],
             "transpose": lambda: x.T.contiguous()}[op]
 
 

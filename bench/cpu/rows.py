@@ -82,9 +82,9 @@ def reductions():
 
 
 def ordering():
-    """Cumulative sums, sorting, the largest k: one million elements in one row and in a thousand."""
+    """Cumulative sums, sorting, the largest k: one million elements in one row, in a thousand and, where rows are short, in ten thousand."""
     peers = ("torch", "numpy", "jax")
-    for rows, columns in ((1, 1_000_000), (1000, 1000)):
+    for rows, columns in ((1, 1_000_000), (1000, 1000), (10_000, 100)):
         for op, more in (("cumsum", {}), ("sort", {}), ("argsort", {}), ("topk", {"k": 10})):
             yield Row("cumulative sums, sorting, top k", op, rows * columns * 1e-6, "million elements/s", peers, rows=rows, columns=columns,
                       short=rows == 1, **more)

@@ -15,6 +15,13 @@ if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
             echo "could not install $package"
     done
 fi
+# Debian has libxsmm as an archive only; what it does not compile itself it hands to the BLAS that it is linked with.
+xsmm=$BUILD/bench/cpu/libxsmm.so
+if [ "$1" != flags ] && [ ! -f "$xsmm" ] && [ ! -f /usr/lib/libxsmm.so ]; then
+    mkdir -p "$BUILD/bench/cpu"
+    "${CC:-cc}" -shared -o "$xsmm" -Wl,--whole-archive -l:libxsmm.a -Wl,--no-whole-archive -l:libopenblas.so.0 -lm -ldl -lpthread \
+        >/dev/null 2>&1 || echo "libxsmm could not be linked"
+fi
 venv=build/bench-venv
 if [ ! -x "$venv/bin/python" ]; then
     "$PYTHON" -m venv "$venv" || { echo "no virtual environment could be made; the comparison is left out"; exit 0; }
