@@ -915,6 +915,12 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis);
    the first when descending. dvt_sort is differentiable. Errors: AXIS, as for dvt_cumsum. */
 DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending);
 DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending);
+/* The k largest elements along one axis, the largest first; or the k smallest, the smallest first. They
+   are the first k of dvt_sort, descending or not: NaN is the largest, -0 equals +0, and of equal
+   elements the first ones are taken. indices, unless NULL, receives their positions, int64, the first
+   k of dvt_argsort; NULL when the call fails. The values are differentiable. k of 0 gives an empty
+   array. Errors: AXIS, RANGE (k < 0, or more than there are). */
+DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt_array **indices);
 /* Along one axis, each row with its own maximum subtracted. float. */
 DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis);
 DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis);
@@ -2058,6 +2064,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #undef dvt_cumsum
 #undef dvt_sort
 #undef dvt_argsort
+#undef dvt_topk
 #undef dvt_softmax
 #undef dvt_log_softmax
 #undef dvt_matmul
@@ -5227,6 +5234,7 @@ DVTI_FN void dvti_thread_join(dvti_thread thread) {
     O(cumsum, "sum of all so far along an axis")                                                   \
     O(sort, "elements in order")                                                                   \
     O(argsort, "positions of the elements in order")                                               \
+    O(topk, "the k largest or smallest in order")                                                  \
     O(softmax, "exponentials divided by their sum")                                                \
     O(log_softmax, "logarithm of softmax")                                                         \
     O(matmul, "matrix product with batches")                                                       \
@@ -5354,7 +5362,8 @@ typedef enum dvti_kernel {
        float64 or int64, in an order that the shape and the device decide. On cpu() one addition after the other, in chunks of
        DVTI_SCAN_CHUNK positions from where sums begin: the sum of all chunks before is added to each element of a chunk. */
     DVTI_K_SCAN,
-    /* op: sort, argsort. in[0] and out[0] (rows, n), contiguous: each row's elements in order, or their positions (int64). i[0] = 1:
+    /* op: sort, argsort, topk. in[0] (rows, n) and out[0] (rows, k), contiguous: each row's elements in order, or their positions (int64).
+       k is n; for topk, which gives positions, 1 to n: the first k of argsort. i[0] = 1:
        descending. Stable both ways: equal elements, to which -0 and +0 and any two NaN belong, keep their order. NaN is the largest. */
     DVTI_K_SORT,
     /* out[0] (batch..., n, m) contiguous = in[0] (batch..., n, k) * in[1] (batch..., k, m), all of one ndim >= 2,
@@ -7631,6 +7640,23 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch);
 DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads);
+/* Shared by sorting and the first k (cpu_sort.c, cpu_topk.c): elements as keys whose order is theirs, all bits turned round by `flip`; the
+   result says whether there is a NaN or a -0 among them. dvti_keys_32 is for dtypes of up to 32 bits. */
+DVTI_FN bool dvti_keys_32(const void *src, dvt_dtype dtype, int64_t n, uint32_t flip,
+                          uint32_t *key);
+DVTI_FN bool dvti_keys_64(const void *src, dvt_dtype dtype, int64_t n, uint64_t flip,
+                          uint64_t *key);
+
+typedef struct dvti_sort_pair {
+    uint64_t key, at;
+} dvti_sort_pair;
+
+/* By key, stable, by way of y; the result is in the one that is returned. */
+DVTI_FN dvti_sort_pair *dvti_sort_pairs(dvti_sort_pair *x, dvti_sort_pair *y, int64_t n, int bits);
+/* Whether the first k are few enough to be picked out; else the rows are sorted. */
+DVTI_FN bool dvti_topk_pays(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_topk(const dvti_launch *launch);
+DVTI_FN int64_t dvti_topk_workspace(const dvti_launch *launch, int threads);
 
 /* One element of a view, converted; the plain way that every family may use. `at` counts elements from view.data. */
 DVTI_FN double dvti_load_f64(const void *data, dvt_dtype dtype, int64_t at);
@@ -8013,6 +8039,18 @@ static inline int dvti_lowest_bit(uint32_t bits) {
 #endif
 }
 
+/* How many of 16 bits are 1. */
+static inline int dvti_count_bits(uint32_t bits) {
+#if defined(__GNUC__) || defined(__clang__)
+    return __builtin_popcount(bits);
+#else
+    int n = 0;
+    for (; bits; bits &= bits - 1)
+        n++;
+    return n;
+#endif
+}
+
 #if defined(__GNUC__) || defined(__clang__)
 #define DVTI_PREFETCH(p) __builtin_prefetch(p)
 #else
@@ -8066,6 +8104,11 @@ typedef struct dvti_simd {
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
     void (*running)(const dvti_running *rows);
+    /* A bound that at least k of n elements are not beyond, of those that fill vectors: not much more than k, mostly. NaN: not found. */
+    float (*reached)(const float *x, int64_t n, int64_t k, bool below);
+    /* The numbers of those among n <= 65536 elements that are not <= bound (`below`: not >= it), in order, into `at`; how many there are.
+       NaN is one of them; bound is none. */
+    int64_t (*beyond)(const float *x, int64_t n, float bound, bool below, uint16_t *at);
     /* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);
@@ -10886,13 +10929,9 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 #define DVTI_SORT_TASK 4096  /* elements of rows that a thread takes at once */
 #define DVTI_SORT_TERMS 130. /* per element, as a product's terms (dvti_task_areas) */
 
-typedef struct dvti_sort_pair {
-    uint64_t key, at;
-} dvti_sort_pair;
-
 typedef struct dvti_sort_plan {
     const dvti_launch *launch;
-    int64_t rows, n, group, tasks; /* group: rows of a task */
+    int64_t rows, n, k, group, tasks; /* k: results of a row; group: rows of a task */
     int64_t area_bytes;
     int bits;  /* of a key */
     bool wide; /* keys of 64 bits, or numbers of more than 32 */
@@ -10955,6 +10994,10 @@ DVTI_DEFINE_RADIX(dvti_radix_pairs, dvti_sort_pair, DVTI_KEY_OF_PAIR)
 #undef DVTI_KEY_ABOVE
 #undef DVTI_KEY_OF_PAIR
 
+DVTI_FN dvti_sort_pair *dvti_sort_pairs(dvti_sort_pair *x, dvti_sort_pair *y, int64_t n, int bits) {
+    return dvti_radix_pairs(x, y, n, bits);
+}
+
 /* ---- keys ---- */
 /* Stored bits u of a float whose infinity is `infinity`: special counts NaN and -0. `flip` is all ones for a descending order. */
 #define DVTI_FLOAT_KEYS(S, K, top, infinity)                                                       \
@@ -10978,9 +11021,8 @@ DVTI_DEFINE_RADIX(dvti_radix_pairs, dvti_sort_pair, DVTI_KEY_OF_PAIR)
     }                                                                                              \
     break;
 
-/* Whether there is a NaN or a -0 among them. */
-static bool dvti_keys_32(const void *src, dvt_dtype dtype, int64_t n, uint32_t flip,
-                         uint32_t *key) {
+DVTI_FN bool dvti_keys_32(const void *src, dvt_dtype dtype, int64_t n, uint32_t flip,
+                          uint32_t *key) {
     bool special = false;
     int64_t i;
     switch ((int)dtype) {
@@ -11003,8 +11045,8 @@ static bool dvti_keys_32(const void *src, dvt_dtype dtype, int64_t n, uint32_t f
     return special;
 }
 
-static bool dvti_keys_64(const void *src, dvt_dtype dtype, int64_t n, uint64_t flip,
-                         uint64_t *key) {
+DVTI_FN bool dvti_keys_64(const void *src, dvt_dtype dtype, int64_t n, uint64_t flip,
+                          uint64_t *key) {
     const uint64_t top = (uint64_t)1 << 63;
     bool special = false;
     uint32_t narrow[DVTI_BLOCK];
@@ -11071,10 +11113,10 @@ static void dvti_keys_back(const void *key, dvt_dtype dtype, int64_t n, uint64_t
 static void dvti_sort_store(const dvti_sort_plan *plan, const void *src, int64_t i, uint64_t at,
                             void *dst) {
     size_t size = (size_t)dvt_dtype_size(plan->launch->in[0].dtype);
-    if (plan->launch->op == DVTI_OP_argsort)
-        ((int64_t *)dst)[i] = (int64_t)at;
-    else
+    if (plan->launch->op == DVTI_OP_sort)
         memcpy((char *)dst + (size_t)i * size, (const char *)src + (size_t)at * size, size);
+    else
+        ((int64_t *)dst)[i] = (int64_t)at;
 }
 
 static void dvti_sort_narrow(const dvti_sort_plan *plan, const void *src, void *dst, void *area) {
@@ -11091,7 +11133,7 @@ static void dvti_sort_narrow(const dvti_sort_plan *plan, const void *src, void *
     for (i = 0; i < plan->n; i++)
         packed[i] = (uint64_t)key[i] << 32 | (uint64_t)i;
     packed = dvti_radix_packed(packed, packed + plan->n, plan->n, plan->bits);
-    for (i = 0; i < plan->n; i++)
+    for (i = 0; i < plan->k; i++)
         dvti_sort_store(plan, src, i, packed[i] & 0xffffffffu, dst);
 }
 
@@ -11111,7 +11153,7 @@ static void dvti_sort_wide(const dvti_sort_plan *plan, const void *src, void *ds
         pair[i].at = (uint64_t)i;
     }
     pair = dvti_radix_pairs(pair, pair + plan->n, plan->n, plan->bits);
-    for (i = 0; i < plan->n; i++)
+    for (i = 0; i < plan->k; i++)
         dvti_sort_store(plan, src, i, pair[i].at, dst);
 }
 
@@ -11121,7 +11163,7 @@ static void dvti_sort_task(void *user, int64_t task, void *area) {
     int64_t row, end = DVTI_MIN(plan->rows, (task + 1) * plan->group);
     for (row = task * plan->group; row < end; row++) {
         const void *src = (const char *)in->data + row * plan->n * dvt_dtype_size(in->dtype);
-        void *dst = (char *)out->data + row * plan->n * dvt_dtype_size(out->dtype);
+        void *dst = (char *)out->data + row * plan->k * dvt_dtype_size(out->dtype);
         if (plan->wide)
             dvti_sort_wide(plan, src, dst, area);
         else
@@ -11136,6 +11178,7 @@ static dvti_sort_plan dvti_sort_plan_of(const dvti_launch *launch) {
     plan.launch = launch;
     plan.rows = launch->in[0].dim[0];
     plan.n = launch->in[0].dim[1];
+    plan.k = launch->out[0].dim[1];
     plan.group = DVTI_MAX(DVTI_SORT_TASK / plan.n, 1);
     plan.tasks = (plan.rows - 1) / plan.group + 1;
     plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
@@ -11167,6 +11210,339 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 /* ==== end src/3_cpu/cpu_sort.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 47 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/cpu_topk.c ==== */
+/* The first k of each row in order: positions, as stable sorting would give them (cpu_sort.c has the keys). A row is read once. What comes
+   before the k-th best so far, its bound, is kept; all the rest, soon nearly everything, is passed over, by the tier's vectors of
+   floats where floats keep the elements' order.
+
+   Few are kept in order, each put into its place. Many wait in a buffer that is cut back to k when it is full: by the k-th key, found digit by
+   digit, and in the order of the row, so that of equal keys the first stay. Long rows are read in pieces, side by side. */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/3_cpu/cpu_topk.c"
+#endif
+
+#define DVTI_TOPK_LIST 40      /* the most that are kept in order */
+#define DVTI_TOPK_CHUNK 1024   /* elements between two looks at the bound */
+#define DVTI_TOPK_PIECE 131072 /* elements of a long row that a thread takes */
+#define DVTI_TOPK_TASK 16384   /* elements of short rows that a thread takes at once */
+#define DVTI_TOPK_TERMS 7.     /* per element, as a product's terms (dvti_task_areas) */
+
+typedef struct dvti_topk_plan {
+    const dvti_launch *launch;
+    const dvti_simd *simd; /* NULL: by keys alone */
+    dvt_dtype dtype;
+    int64_t rows, n, k, room; /* room: pairs of an area's buffer */
+    int64_t pieces, group;    /* of a row; pieces of a task */
+    int64_t tasks, area_bytes;
+    int bits; /* of a key */
+    uint64_t flip;
+    dvti_sort_pair *best; /* k of each piece, where rows have several */
+} dvti_topk_plan;
+
+/* The best of what was read so far. */
+typedef struct dvti_topk_best {
+    dvti_sort_pair *pair, *other; /* two buffers */
+    void *picked;                 /* room for the elements of a chunk */
+    int64_t count, k, room;
+    bool full; /* only a key below bound can be one of the first k */
+    uint64_t
+        bound; /* the k-th key when it was last looked for; before there are k, what `reached` said */
+    int64_t example; /* where an element with that key is */
+    int bits;
+} dvti_topk_best;
+
+/* ---- keeping ---- */
+/* The key number `nth` in order, from 0, of n; *before: how many are smaller. Changes `key`. */
+static uint64_t dvti_topk_select(uint64_t *key, int64_t n, int64_t nth, int bits, int64_t *before) {
+    int shift;
+    *before = nth;
+    for (shift = (bits + 7) / 8 * 8 - 8; shift >= 0; shift -= 8) {
+        int64_t count[256], i, kept = 0;
+        unsigned digit = 0;
+        memset(count, 0, sizeof count);
+        for (i = 0; i < n; i++)
+            count[key[i] >> shift & 255]++;
+        for (; nth >= count[digit]; digit++)
+            nth -= count[digit];
+        for (i = 0; i < n; i++) {
+            key[kept] = key[i];
+            kept += (key[i] >> shift & 255) == digit;
+        }
+        n = kept;
+    }
+    *before -= nth;
+    return key[0];
+}
+
+/* Back to k, in the order they came. */
+static void dvti_topk_cut(dvti_topk_best *best) {
+    uint64_t *key = (uint64_t *)best->other;
+    int64_t before, equal, kept = 0, i;
+    if (best->count <= best->k)
+        return;
+    for (i = 0; i < best->count; i++)
+        key[i] = best->pair[i].key;
+    best->bound = dvti_topk_select(key, best->count, best->k - 1, best->bits, &before);
+    best->full = true;
+    equal = best->k - before;
+    for (i = 0; i < best->count; i++) {
+        const dvti_sort_pair own = best->pair[i];
+        if (own.key > best->bound || (own.key == best->bound && equal == 0))
+            continue;
+        if (own.key == best->bound) {
+            equal--;
+            best->example = (int64_t)own.at;
+        }
+        best->pair[kept++] = own;
+    }
+    best->count = kept;
+}
+
+static void dvti_topk_insert(dvti_topk_best *best, uint64_t key, int64_t at) {
+    dvti_sort_pair *pair = best->pair;
+    int64_t i = best->count < best->k ? best->count++ : best->k - 1;
+    for (; i > 0 && pair[i - 1].key > key; i--)
+        pair[i] = pair[i - 1];
+    pair[i].key = key;
+    pair[i].at = (uint64_t)at;
+    if (best->count == best->k) {
+        best->full = true;
+        best->bound = pair[best->k - 1].key;
+        best->example = (int64_t)pair[best->k - 1].at;
+    }
+}
+
+/* Elements come in the order of their positions. */
+static void dvti_topk_add(dvti_topk_best *best, uint64_t key, int64_t at) {
+    if (best->full && key >= best->bound)
+        return;
+    if (best->k <= DVTI_TOPK_LIST) {
+        dvti_topk_insert(best, key, at);
+        return;
+    }
+    best->pair[best->count].key = key;
+    best->pair[best->count++].at = (uint64_t)at;
+    if (best->count == best->room)
+        dvti_topk_cut(best);
+}
+
+/* ---- reading ---- */
+static void dvti_topk_by_keys(const dvti_topk_plan *plan, const void *from, int64_t at, int64_t n,
+                              dvti_topk_best *best) {
+    uint64_t key[DVTI_TOPK_CHUNK];
+    int64_t i;
+    dvti_keys_64(from, plan->dtype, n, plan->flip, key);
+    for (i = 0; i < n; i++)
+        dvti_topk_add(best, key[i], at + i);
+}
+
+/* The elements at those places, one after the other. */
+static void dvti_topk_pick(const void *from, int64_t size, const uint16_t *place, int64_t n,
+                           void *to) {
+    int64_t i;
+#define DVTI_PICK(T)                                                                               \
+    for (i = 0; i < n; i++)                                                                        \
+        ((T *)to)[i] = ((const T *)from)[place[i]];                                                \
+    break;
+    switch (size) {
+    case 1:
+        DVTI_PICK(uint8_t)
+    case 2:
+        DVTI_PICK(uint16_t)
+    case 4:
+        DVTI_PICK(uint32_t)
+    default:
+        DVTI_PICK(uint64_t)
+    }
+#undef DVTI_PICK
+}
+
+/* Only those that the tier lets through, as floats, become keys. */
+static void dvti_topk_by_floats(const dvti_topk_plan *plan, const void *from, int64_t at, int64_t n,
+                                float bound, dvti_topk_best *best) {
+    float block[DVTI_TOPK_CHUNK];
+    uint64_t key[DVTI_TOPK_CHUNK];
+    uint16_t place[DVTI_TOPK_CHUNK];
+    const float *x = plan->dtype == DVT_F32 ? (const float *)from : block;
+    int64_t i, found;
+    if (x == block)
+        plan->simd->load_row(from, plan->dtype, n, block);
+    found = plan->simd->beyond(x, n, bound, !plan->flip, place);
+    if (!found)
+        return;
+    dvti_topk_pick(from, dvt_dtype_size(plan->dtype), place, found, best->picked);
+    dvti_keys_64(best->picked, plan->dtype, found, plan->flip, key);
+    for (i = 0; i < found; i++)
+        dvti_topk_add(best, key[i], at + place[i]);
+}
+
+/* What no element that comes before the bound is on the wrong side of, as a float; NaN: there is none. Where elements are rounded to floats, those
+   that become the bound's own must pass. */
+static float dvti_topk_bound(const dvti_topk_plan *plan, const void *row, int64_t example) {
+    double exact = dvti_load_f64(row, plan->dtype, example);
+    float bound = (float)exact;
+    if (plan->dtype != DVT_F64 && !(plan->dtype == DVT_I32 && fabs(exact) >= 16777216))
+        return bound;
+    return isinf(bound) ? NAN : nextafterf(bound, plan->flip ? -INFINITY : INFINITY);
+}
+
+/* A first bound, of the beginning of a row of floats: then all of it is passed over that is not better or equal. */
+static float dvti_topk_first(const dvti_topk_plan *plan, const float *x, int64_t n,
+                             dvti_topk_best *best) {
+    float bound = plan->simd->reached(x, n, best->k, !plan->flip);
+    uint64_t key;
+    if (bound != bound || isinf(bound))
+        return NAN;
+    dvti_keys_64(&bound, DVT_F32, 1, plan->flip, &key);
+    best->bound = key + 1;
+    best->full = true;
+    return nextafterf(bound, plan->flip ? -INFINITY : INFINITY);
+}
+
+/* Elements begin .. end - 1 of a row. The bound is looked at more often where it still moves much. */
+static void dvti_topk_read(const dvti_topk_plan *plan, const void *row, int64_t begin, int64_t end,
+                           dvti_topk_best *best) {
+    float first = NAN;
+    int64_t at, n;
+    if (plan->simd && plan->dtype == DVT_F32)
+        first = dvti_topk_first(plan, (const float *)row + begin,
+                                DVTI_MIN(end - begin, DVTI_TOPK_CHUNK), best);
+    for (at = begin; at < end && !(best->full && best->bound == 0); at += n) {
+        const void *from = (const char *)row + at * dvt_dtype_size(plan->dtype);
+        float bound = NAN;
+        n = DVTI_MIN(DVTI_MAX(at - begin, 64), DVTI_TOPK_CHUNK);
+        if (first == first)
+            n = DVTI_TOPK_CHUNK;
+        n = DVTI_MIN(n, end - at);
+        if (best->full && plan->simd)
+            bound = best->count < best->k ? first : dvti_topk_bound(plan, row, best->example);
+        if (bound == bound)
+            dvti_topk_by_floats(plan, from, at, n, bound, best);
+        else
+            dvti_topk_by_keys(plan, from, at, n, best);
+    }
+}
+
+/* ---- rows ---- */
+static dvti_topk_best dvti_topk_begin(const dvti_topk_plan *plan, void *area) {
+    dvti_topk_best best;
+    best.pair = (dvti_sort_pair *)area;
+    best.other = best.pair + plan->room;
+    best.picked = best.other + plan->room;
+    best.count = best.example = 0;
+    best.k = plan->k;
+    best.room = plan->room;
+    best.full = false;
+    best.bound = 0;
+    best.bits = plan->bits;
+    return best;
+}
+
+static void dvti_topk_finish(const dvti_topk_plan *plan, int64_t row, dvti_topk_best *best) {
+    int64_t *to = (int64_t *)plan->launch->out[0].data + row * plan->k, i;
+    dvti_sort_pair *pair = best->pair;
+    if (plan->k > DVTI_TOPK_LIST) {
+        dvti_topk_cut(best);
+        pair = dvti_sort_pairs(pair, best->other, plan->k, plan->bits);
+    }
+    for (i = 0; i < plan->k; i++)
+        to[i] = (int64_t)pair[i].at;
+}
+
+static void dvti_topk_task(void *user, int64_t task, void *area) {
+    const dvti_topk_plan *plan = (const dvti_topk_plan *)user;
+    const dvti_view *in = &plan->launch->in[0];
+    int64_t at, end = DVTI_MIN(plan->rows * plan->pieces, (task + 1) * plan->group);
+    for (at = task * plan->group; at < end; at++) {
+        int64_t row = at / plan->pieces, piece = at % plan->pieces;
+        dvti_topk_best best = dvti_topk_begin(plan, area);
+        dvti_topk_read(plan, (const char *)in->data + row * plan->n * dvt_dtype_size(in->dtype),
+                       piece * plan->n / plan->pieces, (piece + 1) * plan->n / plan->pieces, &best);
+        if (plan->pieces == 1) {
+            dvti_topk_finish(plan, row, &best);
+            continue;
+        }
+        dvti_topk_cut(&best);
+        memcpy(plan->best + at * plan->k, best.pair, (size_t)plan->k * sizeof *best.pair);
+    }
+}
+
+/* Of each row's pieces. */
+static void dvti_topk_join(const dvti_topk_plan *plan, void *area) {
+    int64_t row, i;
+    for (row = 0; row < plan->rows; row++) {
+        const dvti_sort_pair *from = plan->best + row * plan->pieces * plan->k;
+        dvti_topk_best best = dvti_topk_begin(plan, area);
+        for (i = 0; i < plan->pieces * plan->k; i++)
+            dvti_topk_add(&best, from[i].key, (int64_t)from[i].at);
+        dvti_topk_finish(plan, row, &best);
+    }
+}
+
+/* ---- the launch ---- */
+static dvti_topk_plan dvti_topk_plan_of(const dvti_launch *launch) {
+    dvti_topk_plan plan;
+    int64_t size = dvt_dtype_size(launch->in[0].dtype), pieces;
+    plan.launch = launch;
+    plan.dtype = launch->in[0].dtype;
+    plan.simd = plan.dtype == DVT_I64 ? NULL : dvti_simd_now();
+    plan.rows = launch->in[0].dim[0];
+    plan.n = launch->in[0].dim[1];
+    plan.k = launch->out[0].dim[1];
+    plan.room = plan.k <= DVTI_TOPK_LIST ? plan.k : plan.k + DVTI_MAX(plan.k, 512);
+    plan.area_bytes = plan.room * 2 * (int64_t)sizeof(dvti_sort_pair) + DVTI_TOPK_CHUNK * 8;
+    plan.area_bytes = (plan.area_bytes + 63) / 64 * 64;
+    plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
+    plan.flip = launch->i[0] ? ~(uint64_t)0 : 0;
+    /* A piece has more elements than the row has results, by far. */
+    pieces = DVTI_MIN(plan.n / DVTI_TOPK_PIECE, plan.n / plan.k / 16);
+    plan.pieces = plan.rows < 16 ? DVTI_MAX(pieces, 1) : 1;
+    plan.group = DVTI_MAX(DVTI_TOPK_TASK / (plan.n / plan.pieces), 1);
+    plan.tasks = (plan.rows * plan.pieces - 1) / plan.group + 1;
+    plan.best = NULL;
+    return plan;
+}
+
+static double dvti_topk_terms(const dvti_topk_plan *plan) {
+    return (double)(plan->rows * plan->n) * DVTI_TOPK_TERMS;
+}
+
+static int64_t dvti_topk_shared(const dvti_topk_plan *plan) {
+    return plan->pieces == 1
+               ? 0
+               : plan->rows * plan->pieces * plan->k * (int64_t)sizeof(dvti_sort_pair);
+}
+
+DVTI_FN bool dvti_topk_pays(const dvti_launch *launch) {
+    return launch->op == DVTI_OP_topk && launch->out[0].dim[1] <= launch->in[0].dim[1] / 4;
+}
+
+DVTI_FN int64_t dvti_topk_workspace(const dvti_launch *launch, int threads) {
+    dvti_topk_plan plan = dvti_topk_plan_of(launch);
+    return dvti_task_areas(plan.tasks, dvti_topk_terms(&plan), threads) * plan.area_bytes +
+           dvti_topk_shared(&plan);
+}
+
+DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
+    dvti_topk_plan plan = dvti_topk_plan_of(launch);
+    int64_t areas = (launch->workspace_bytes - dvti_topk_shared(&plan)) / plan.area_bytes;
+    if (plan.pieces > 1)
+        plan.best = (dvti_sort_pair *)((char *)launch->workspace + areas * plan.area_bytes);
+    dvti_run_tasks(plan.tasks, dvti_topk_terms(&plan), launch->workspace, areas, plan.area_bytes,
+                   dvti_topk_task, &plan);
+    if (plan.pieces > 1)
+        dvti_topk_join(&plan, launch->workspace);
+}
+
+#undef DVTI_TOPK_LIST
+#undef DVTI_TOPK_CHUNK
+#undef DVTI_TOPK_PIECE
+#undef DVTI_TOPK_TASK
+#undef DVTI_TOPK_TERMS
+/* ==== end src/3_cpu/cpu_topk.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_transpose.c ==== */
 /* Copies across the order of memory: rows that become columns. A strip of 64 columns is done in blocks of 16 x 16, so that four cache lines
@@ -11288,7 +11664,7 @@ DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_TURN_STRIP
 /* ==== end src/3_cpu/cpu_transpose.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_widen.c ==== */
 /* Copies of small whole numbers, and of truth, to float32: a gradient's mask becomes factors this way. In blocks they would pass through
@@ -11338,7 +11714,7 @@ DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd) {
 }
 /* ==== end src/3_cpu/cpu_widen.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -11395,7 +11771,10 @@ DVTI_FN void dvti_cpu_run(const dvti_launch *launch) {
         dvti_cpu_scan(launch);
         break;
     case DVTI_K_SORT:
-        dvti_cpu_sort(launch);
+        if (dvti_topk_pays(launch))
+            dvti_cpu_topk(launch);
+        else
+            dvti_cpu_sort(launch);
         break;
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
@@ -11434,7 +11813,8 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
     case DVTI_K_SCAN:
         return dvti_scan_workspace(launch);
     case DVTI_K_SORT:
-        return dvti_cpu_sort_workspace(launch, dvti_cpu_threads(device));
+        return dvti_topk_pays(launch) ? dvti_topk_workspace(launch, dvti_cpu_threads(device))
+                                      : dvti_cpu_sort_workspace(launch, dvti_cpu_threads(device));
     case DVTI_K_TAKE:
     case DVTI_K_TAKE_ALONG:
         return dvti_ref_index_workspace(launch);
@@ -11538,7 +11918,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -12018,7 +12398,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -12153,7 +12533,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -12890,7 +13270,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -13049,7 +13429,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -13501,7 +13881,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -13587,7 +13967,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -14412,7 +14792,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -14629,7 +15009,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -14844,7 +15224,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -14936,7 +15316,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -15292,7 +15672,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -15643,7 +16023,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -16148,7 +16528,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_scan.c ==== */
 /* Cumulative sums by plain loops, for every dtype, and the plan that the tiers' way (cpu_scan.c) follows too. */
@@ -16320,7 +16700,7 @@ DVTI_FN void dvti_scan_carry(const dvti_scan *scan) {
 #undef DVTI_CARRY
 /* ==== end src/3_cpu/ref/ref_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -16434,7 +16814,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
@@ -16513,7 +16893,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle64.c ==== */
 /* Angles of any size in double, brought into an eighth of a turn exactly, as dvt_angle.c does it for floats. */
@@ -16598,7 +16978,7 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 }
 /* ==== end src/3_cpu/simd/dvt_angle64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -16749,7 +17129,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -21745,6 +22125,70 @@ static void V(running)(const dvti_running *p) {
 #ifdef DEVTENSOR_LINES
 #line 30 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/beyond.inl ==== */
+/* For cpu_topk.c. */
+
+/* The extremes of 16, 32 or 64 lanes are that many elements, so at least k are not worse than the k-th of them. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/beyond.inl"
+#endif
+static float V(reached)(const float *x, int64_t n, int64_t k, bool below) {
+    const V(f) sign = V(set)(below ? -0.f : 0.f);
+    const int vectors = k <= 12 ? 1 : k <= 24 ? 2 : 4;
+    V(f) peak[4];
+    float lane[16];
+    int64_t i;
+    int v, w, j;
+    if (n < 64 || k > 40)
+        return NAN;
+    DVTI_UNROLL
+    for (v = 0; v < 4; v++)
+        peak[v] = V(bit_xor)(V(load)(x + 16 * v), sign);
+    for (i = 64; i + 64 <= n; i += 64)
+        DVTI_UNROLL
+        for (v = 0; v < 4; v++)
+            peak[v] = V(max)(V(bit_xor)(V(load)(x + i + 16 * v), sign), peak[v]);
+    for (; i + 16 <= n; i += 16)
+        peak[0] = V(max)(V(bit_xor)(V(load)(x + i), sign), peak[0]);
+    if (vectors < 4) {
+        peak[0] = V(max)(peak[0], peak[2]);
+        peak[1] = V(max)(peak[1], peak[3]);
+    }
+    if (vectors < 2)
+        peak[0] = V(max)(peak[0], peak[1]);
+    for (v = 0; v < vectors; v++) {
+        V(store)(lane, peak[v]);
+        for (j = 0; j < 16; j++) {
+            const V(f) own = V(set)(lane[j]);
+            int better = 0, no_worse = 0;
+            for (w = 0; w < vectors; w++) {
+                better += dvti_count_bits(V(mbits)(V(lt)(own, peak[w])));
+                no_worse += dvti_count_bits(V(mbits)(V(le)(own, peak[w])));
+            }
+            if (better < k && no_worse >= k)
+                return below ? -lane[j] : lane[j];
+        }
+    }
+    return NAN;
+}
+
+/* Picks the elements beyond a bound: the few of a long row that may be among its first k (cpu_topk.c). Most vectors have none, and cost a
+   comparison and a branch. */
+static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uint16_t *at) {
+    const V(f) sign = V(set)(below ? -0.f : 0.f), most = V(bit_xor)(V(set)(bound), sign);
+    int64_t i, found = 0;
+    for (i = 0; i < n; i += 16) {
+        const V(f) v = V(load_or)(x + i, n - i, bound);
+        uint32_t bits = ~V(mbits)(V(le)(V(bit_xor)(v, sign), most)) & 0xffff;
+        for (; bits; bits &= bits - 1)
+            at[found++] = (uint16_t)(i + dvti_lowest_bit(bits));
+    }
+    return found;
+}
+/* ==== end src/3_cpu/simd/beyond.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 31 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
    results each is one chain. */
@@ -21889,7 +22333,7 @@ static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t 
 #undef DVTI_SQUARE_STEP
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/3_cpu/simd/tier.inl"
+#line 32 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};
@@ -21897,7 +22341,7 @@ static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64),
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
-    V(turn),           V(pool),          V(running),
+    V(turn),           V(pool),          V(running),   V(reached), V(beyond),
     V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -21959,7 +22403,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -26954,6 +27398,70 @@ static void V(running)(const dvti_running *p) {
 #ifdef DEVTENSOR_LINES
 #line 30 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/beyond.inl ==== */
+/* For cpu_topk.c. */
+
+/* The extremes of 16, 32 or 64 lanes are that many elements, so at least k are not worse than the k-th of them. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/beyond.inl"
+#endif
+static float V(reached)(const float *x, int64_t n, int64_t k, bool below) {
+    const V(f) sign = V(set)(below ? -0.f : 0.f);
+    const int vectors = k <= 12 ? 1 : k <= 24 ? 2 : 4;
+    V(f) peak[4];
+    float lane[16];
+    int64_t i;
+    int v, w, j;
+    if (n < 64 || k > 40)
+        return NAN;
+    DVTI_UNROLL
+    for (v = 0; v < 4; v++)
+        peak[v] = V(bit_xor)(V(load)(x + 16 * v), sign);
+    for (i = 64; i + 64 <= n; i += 64)
+        DVTI_UNROLL
+        for (v = 0; v < 4; v++)
+            peak[v] = V(max)(V(bit_xor)(V(load)(x + i + 16 * v), sign), peak[v]);
+    for (; i + 16 <= n; i += 16)
+        peak[0] = V(max)(V(bit_xor)(V(load)(x + i), sign), peak[0]);
+    if (vectors < 4) {
+        peak[0] = V(max)(peak[0], peak[2]);
+        peak[1] = V(max)(peak[1], peak[3]);
+    }
+    if (vectors < 2)
+        peak[0] = V(max)(peak[0], peak[1]);
+    for (v = 0; v < vectors; v++) {
+        V(store)(lane, peak[v]);
+        for (j = 0; j < 16; j++) {
+            const V(f) own = V(set)(lane[j]);
+            int better = 0, no_worse = 0;
+            for (w = 0; w < vectors; w++) {
+                better += dvti_count_bits(V(mbits)(V(lt)(own, peak[w])));
+                no_worse += dvti_count_bits(V(mbits)(V(le)(own, peak[w])));
+            }
+            if (better < k && no_worse >= k)
+                return below ? -lane[j] : lane[j];
+        }
+    }
+    return NAN;
+}
+
+/* Picks the elements beyond a bound: the few of a long row that may be among its first k (cpu_topk.c). Most vectors have none, and cost a
+   comparison and a branch. */
+static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uint16_t *at) {
+    const V(f) sign = V(set)(below ? -0.f : 0.f), most = V(bit_xor)(V(set)(bound), sign);
+    int64_t i, found = 0;
+    for (i = 0; i < n; i += 16) {
+        const V(f) v = V(load_or)(x + i, n - i, bound);
+        uint32_t bits = ~V(mbits)(V(le)(V(bit_xor)(v, sign), most)) & 0xffff;
+        for (; bits; bits &= bits - 1)
+            at[found++] = (uint16_t)(i + dvti_lowest_bit(bits));
+    }
+    return found;
+}
+/* ==== end src/3_cpu/simd/beyond.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 31 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
    results each is one chain. */
@@ -27098,7 +27606,7 @@ static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t 
 #undef DVTI_SQUARE_STEP
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/3_cpu/simd/tier.inl"
+#line 32 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};
@@ -27106,7 +27614,7 @@ static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64),
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
-    V(turn),           V(pool),          V(running),
+    V(turn),           V(pool),          V(running),   V(reached), V(beyond),
     V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -27168,7 +27676,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -32333,6 +32841,70 @@ static void V(running)(const dvti_running *p) {
 #ifdef DEVTENSOR_LINES
 #line 30 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/beyond.inl ==== */
+/* For cpu_topk.c. */
+
+/* The extremes of 16, 32 or 64 lanes are that many elements, so at least k are not worse than the k-th of them. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/beyond.inl"
+#endif
+static float V(reached)(const float *x, int64_t n, int64_t k, bool below) {
+    const V(f) sign = V(set)(below ? -0.f : 0.f);
+    const int vectors = k <= 12 ? 1 : k <= 24 ? 2 : 4;
+    V(f) peak[4];
+    float lane[16];
+    int64_t i;
+    int v, w, j;
+    if (n < 64 || k > 40)
+        return NAN;
+    DVTI_UNROLL
+    for (v = 0; v < 4; v++)
+        peak[v] = V(bit_xor)(V(load)(x + 16 * v), sign);
+    for (i = 64; i + 64 <= n; i += 64)
+        DVTI_UNROLL
+        for (v = 0; v < 4; v++)
+            peak[v] = V(max)(V(bit_xor)(V(load)(x + i + 16 * v), sign), peak[v]);
+    for (; i + 16 <= n; i += 16)
+        peak[0] = V(max)(V(bit_xor)(V(load)(x + i), sign), peak[0]);
+    if (vectors < 4) {
+        peak[0] = V(max)(peak[0], peak[2]);
+        peak[1] = V(max)(peak[1], peak[3]);
+    }
+    if (vectors < 2)
+        peak[0] = V(max)(peak[0], peak[1]);
+    for (v = 0; v < vectors; v++) {
+        V(store)(lane, peak[v]);
+        for (j = 0; j < 16; j++) {
+            const V(f) own = V(set)(lane[j]);
+            int better = 0, no_worse = 0;
+            for (w = 0; w < vectors; w++) {
+                better += dvti_count_bits(V(mbits)(V(lt)(own, peak[w])));
+                no_worse += dvti_count_bits(V(mbits)(V(le)(own, peak[w])));
+            }
+            if (better < k && no_worse >= k)
+                return below ? -lane[j] : lane[j];
+        }
+    }
+    return NAN;
+}
+
+/* Picks the elements beyond a bound: the few of a long row that may be among its first k (cpu_topk.c). Most vectors have none, and cost a
+   comparison and a branch. */
+static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uint16_t *at) {
+    const V(f) sign = V(set)(below ? -0.f : 0.f), most = V(bit_xor)(V(set)(bound), sign);
+    int64_t i, found = 0;
+    for (i = 0; i < n; i += 16) {
+        const V(f) v = V(load_or)(x + i, n - i, bound);
+        uint32_t bits = ~V(mbits)(V(le)(V(bit_xor)(v, sign), most)) & 0xffff;
+        for (; bits; bits &= bits - 1)
+            at[found++] = (uint16_t)(i + dvti_lowest_bit(bits));
+    }
+    return found;
+}
+/* ==== end src/3_cpu/simd/beyond.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 31 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
    results each is one chain. */
@@ -32477,7 +33049,7 @@ static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t 
 #undef DVTI_SQUARE_STEP
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/3_cpu/simd/tier.inl"
+#line 32 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};
@@ -32485,7 +33057,7 @@ static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64),
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
-    V(turn),           V(pool),          V(running),
+    V(turn),           V(pool),          V(running),   V(reached), V(beyond),
     V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -32547,7 +33119,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -32561,7 +33133,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -32630,7 +33202,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -32979,12 +33551,16 @@ typedef struct dvti_ksort {
 typedef struct dvti_korder {
     const void *in;
     void *out;
-    int64_t rows, n, descending;
+    int64_t rows, n, k, descending; /* k: results of a row */
     int64_t width,
         groups; /* places of a row in a block, a power of two; groups of rows that blocks take */
     uint64_t *keys; /* long rows */
     int64_t *values;
     int64_t above; /* the row stands above the key */
+    /* the first k by rounds: of m candidates a row, in `tiles` tiles, the first k of each go where `other_` says */
+    int64_t m, tiles, kept; /* kept: candidates of a row after it */
+    uint64_t *other_keys;
+    int64_t *other_values;
 } dvti_korder;
 
 /* random.cu */
@@ -33373,7 +33949,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -33592,7 +34168,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -33738,7 +34314,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -33803,7 +34379,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -34284,7 +34860,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -34447,7 +35023,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -34638,7 +35214,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -34673,7 +35249,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -34884,7 +35460,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -35160,7 +35736,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -35381,7 +35957,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -35600,7 +36176,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -35681,7 +36257,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -35995,7 +36571,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
@@ -36234,12 +36810,16 @@ static const char *const dvti_cuda_lines[] = {
 "typedef struct dvti_korder {\n",
 "    const void *in;\n",
 "    void *out;\n",
-"    int64_t rows, n, descending;\n",
+"    int64_t rows, n, k, descending;\n",
 "    int64_t width,\n",
 "        groups;\n",
 "    uint64_t *keys;\n",
 "    int64_t *values;\n",
 "    int64_t above;\n",
+"\n",
+"    int64_t m, tiles, kept;\n",
+"    uint64_t *other_keys;\n",
+"    int64_t *other_values;\n",
 "} dvti_korder;\n",
 "\n",
 "\n",
@@ -38805,6 +39385,8 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "\n",
+"\n",
+"\n",
 "#define PLACES 2048\n",
 "#define KEY_BITS (D == DVT_BOOL ? 1 : 8 * (int)sizeof(dvti_stored<D>::type))\n",
 "\n",
@@ -38849,6 +39431,26 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "\n",
+"__device__ inline void dvti_network(uint64_t *keys, unsigned short *places, int width) {\n",
+"    for (int size = 2; size <= width; size *= 2)\n",
+"        for (int step = size / 2; step > 0; step /= 2) {\n",
+"            for (int k = threadIdx.x; k < PLACES / 2; k += 256) {\n",
+"                const int a = 2 * k - (k & (step - 1)), b = a + step;\n",
+"                const bool up = size == width || (a & size) == 0;\n",
+"                const uint64_t x = keys[a], y = keys[b];\n",
+"                const unsigned short i = places[a], j = places[b];\n",
+"                if ((x > y || (x == y && i > j)) == up) {\n",
+"                    keys[a] = y;\n",
+"                    keys[b] = x;\n",
+"                    places[a] = j;\n",
+"                    places[b] = i;\n",
+"                }\n",
+"            }\n",
+"            __syncthreads();\n",
+"        }\n",
+"}\n",
+"\n",
+"\n",
 "extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_order_block(const dvti_korder p) {\n",
 "    __shared__ uint64_t keys[PLACES];\n",
 "    __shared__ unsigned short places[PLACES];\n",
@@ -38861,27 +39463,12 @@ static const char *const dvti_cuda_lines[] = {
 "            places[i] = (unsigned short)at;\n",
 "        }\n",
 "        __syncthreads();\n",
-"        for (int size = 2; size <= width; size *= 2)\n",
-"            for (int step = size / 2; step > 0; step /= 2) {\n",
-"                for (int k = threadIdx.x; k < PLACES / 2; k += 256) {\n",
-"                    const int a = 2 * k - (k & (step - 1)), b = a + step;\n",
-"                    const bool up = size == width || (a & size) == 0;\n",
-"                    const uint64_t x = keys[a], y = keys[b];\n",
-"                    const unsigned short i = places[a], j = places[b];\n",
-"                    if ((x > y || (x == y && i > j)) == up) {\n",
-"                        keys[a] = y;\n",
-"                        keys[b] = x;\n",
-"                        places[a] = j;\n",
-"                        places[b] = i;\n",
-"                    }\n",
-"                }\n",
-"                __syncthreads();\n",
-"            }\n",
+"        dvti_network(keys, places, width);\n",
 "        for (int i = threadIdx.x; i < PLACES; i += 256) {\n",
 "            const int64_t row = group * rows + i / width;\n",
 "            const int at = i % width;\n",
-"            if (row < p.rows && at < p.n)\n",
-"                dvti_result(p, row * p.n + at, row * p.n, places[i]);\n",
+"            if (row < p.rows && at < p.k)\n",
+"                dvti_result(p, row * p.k + at, row * p.n, places[i]);\n",
 "        }\n",
 "        __syncthreads();\n",
 "    }\n",
@@ -38902,9 +39489,31 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_order_finish(const dvti_korder p) {\n",
-"    for (int64_t i = dvti_thread(); i < p.rows * p.n; i += dvti_threads()) {\n",
-"        const int64_t first = dvti_quotient(i, p.n) * p.n;\n",
-"        dvti_result(p, i, first, p.values[i] - first);\n",
+"    for (int64_t i = dvti_thread(); i < p.rows * p.k; i += dvti_threads()) {\n",
+"        const int64_t row = dvti_quotient(i, p.k), first = row * p.n;\n",
+"        dvti_result(p, i, first, p.values[first + i - row * p.k] - first);\n",
+"    }\n",
+"}\n",
+"\n",
+"\n",
+"extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_order_first(const dvti_korder p) {\n",
+"    __shared__ uint64_t keys[PLACES];\n",
+"    __shared__ unsigned short places[PLACES];\n",
+"    for (int64_t tile = blockIdx.x; tile < p.rows * p.tiles; tile += gridDim.x) {\n",
+"        const int64_t row = dvti_quotient(tile, p.tiles);\n",
+"        const int64_t number = tile - row * p.tiles, begin = number * PLACES, left = p.m - begin;\n",
+"        const int64_t base = row * p.m + begin, kept = row * p.kept + number * p.k;\n",
+"        for (int i = threadIdx.x; i < PLACES; i += 256) {\n",
+"            keys[i] = i >= left ? ~0ULL : p.keys ? p.keys[base + i] : dvti_key(p, base + i);\n",
+"            places[i] = (unsigned short)i;\n",
+"        }\n",
+"        __syncthreads();\n",
+"        dvti_network(keys, places, PLACES);\n",
+"        for (int i = threadIdx.x; i < p.k && i < left; i += 256) {\n",
+"            p.other_keys[kept + i] = keys[i];\n",
+"            p.other_values[kept + i] = p.keys ? p.values[base + places[i]] : begin + places[i];\n",
+"        }\n",
+"        __syncthreads();\n",
 "    }\n",
 "}\n",
 "#line 1 \"pool.cu\"\n",
@@ -41272,7 +41881,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -41403,7 +42012,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -41636,7 +42245,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -41719,7 +42328,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -41792,7 +42401,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -41863,7 +42472,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -42186,7 +42795,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -42221,7 +42830,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -42595,7 +43204,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -42630,7 +43239,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -42803,7 +43412,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -43145,7 +43754,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -43199,7 +43808,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -43259,15 +43868,16 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
-/* Sorting of rows: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
+/* Sorting of rows, and the first k: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cuda/launch/cuda_order.c"
 #endif
 
-#define DVTI_CUDA_ORDER_PLACES 2048 /* of a block, as in order.cu */
+#define DVTI_CUDA_ORDER_PLACES 2048                      /* of a block, as in order.cu */
+#define DVTI_CUDA_ORDER_FEW (DVTI_CUDA_ORDER_PLACES / 4) /* each round leaves a quarter at most */
 
 DVTI_FN void dvti_cuda_describe_order(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define D %d\n#define INDICES %d\n", (int)(variant & 15),
@@ -43278,10 +43888,31 @@ static bool dvti_cuda_order_long(const dvti_launch *launch) {
     return launch->in[0].dim[1] > DVTI_CUDA_ORDER_PLACES;
 }
 
+static bool dvti_cuda_order_few(const dvti_launch *launch) {
+    return launch->op == DVTI_OP_topk && launch->out[0].dim[1] <= DVTI_CUDA_ORDER_FEW;
+}
+
+/* Of m candidates a row, how many stay after a round. */
+static int64_t dvti_cuda_order_kept(int64_t m, int64_t k) {
+    int64_t last = (m - 1) % DVTI_CUDA_ORDER_PLACES + 1;
+    return (m - 1) / DVTI_CUDA_ORDER_PLACES * k + DVTI_MIN(last, k);
+}
+
+/* Rounds take turns with two places: keys and numbers that the first leaves, and those that the second leaves. */
+static int64_t dvti_cuda_order_few_bytes(const dvti_launch *launch, int64_t *second) {
+    int64_t rows = launch->in[0].dim[0], k = launch->out[0].dim[1];
+    int64_t once = dvti_cuda_order_kept(launch->in[0].dim[1], k);
+    *second = rows * once * 16;
+    return *second + rows * dvti_cuda_order_kept(once, k) * 16;
+}
+
 DVTI_FN int64_t dvti_cuda_order_workspace(const dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    int64_t second;
     (void)gpu;
-    return dvti_cuda_order_long(launch) ? dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]))
-                                        : 0;
+    if (!dvti_cuda_order_long(launch))
+        return 0;
+    return dvti_cuda_order_few(launch) ? dvti_cuda_order_few_bytes(launch, &second)
+                                       : dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]));
 }
 
 static dvt_status dvti_cuda_order_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
@@ -43289,8 +43920,7 @@ static dvt_status dvti_cuda_order_start(dvti_cuda_gpu *gpu, const dvti_launch *l
                                         int64_t threads) {
     dvti_cuda_program program;
     program.family = DVTI_CUDA_FAMILY_order;
-    program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)(launch->op == DVTI_OP_argsort)
-                                                          << 4;
+    program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)(launch->op != DVTI_OP_sort) << 4;
     return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),
                            args, sizeof *args);
 }
@@ -43315,8 +43945,31 @@ static dvt_status dvti_cuda_order_rows(dvti_cuda_gpu *gpu, const dvti_launch *la
         if (status == DVT_OK)
             status = dvti_cuda_sort(gpu, launch, launch->workspace, total, row_bits);
     }
-    return status == DVT_OK ? dvti_cuda_order_start(gpu, launch, args, "dvti_order_finish", total)
-                            : status;
+    return status == DVT_OK
+               ? dvti_cuda_order_start(gpu, launch, args, "dvti_order_finish", args->rows * args->k)
+               : status;
+}
+
+/* The round that leaves k writes their numbers to the result. */
+static dvt_status dvti_cuda_order_rounds(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                         dvti_korder *args) {
+    int64_t second, turn = 0;
+    dvt_status status = DVT_OK;
+    dvti_cuda_order_few_bytes(launch, &second);
+    for (args->m = args->n; status == DVT_OK && turn >= 0; args->m = args->kept) {
+        args->tiles = (args->m - 1) / DVTI_CUDA_ORDER_PLACES + 1;
+        args->kept = dvti_cuda_order_kept(args->m, args->k);
+        args->other_keys = (uint64_t *)((char *)launch->workspace + (turn % 2 ? second : 0));
+        args->other_values = args->tiles == 1
+                                 ? (int64_t *)args->out
+                                 : (int64_t *)args->other_keys + args->rows * args->kept;
+        status = dvti_cuda_order_start(gpu, launch, args, "dvti_order_first",
+                                       args->rows * args->tiles * 256);
+        args->keys = args->other_keys;
+        args->values = args->other_values;
+        turn = args->tiles == 1 ? -1 : turn + 1;
+    }
+    return status;
 }
 
 DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
@@ -43326,18 +43979,21 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
     args.out = launch->out[0].data;
     args.rows = launch->in[0].dim[0];
     args.n = launch->in[0].dim[1];
+    args.k = launch->out[0].dim[1];
     args.descending = launch->i[0];
     if (dvti_cuda_order_long(launch))
-        return dvti_cuda_order_rows(gpu, launch, &args);
+        return dvti_cuda_order_few(launch) ? dvti_cuda_order_rounds(gpu, launch, &args)
+                                           : dvti_cuda_order_rows(gpu, launch, &args);
     args.width = dvti_cuda_power(args.n);
     args.groups = (args.rows - 1) / (DVTI_CUDA_ORDER_PLACES / args.width) + 1;
     return dvti_cuda_order_start(gpu, launch, &args, "dvti_order_block", args.groups * 256);
 }
 
 #undef DVTI_CUDA_ORDER_PLACES
+#undef DVTI_CUDA_ORDER_FEW
 /* ==== end src/3_cuda/launch/cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -43477,7 +44133,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -43651,7 +44307,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -43827,7 +44483,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: DVTI_K_SCAN (kernels/scan.cu). */
@@ -43893,7 +44549,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -44008,7 +44664,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -44068,7 +44724,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -44255,7 +44911,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -44355,7 +45011,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -44368,7 +45024,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -44619,7 +45275,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -44769,7 +45425,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -45059,7 +45715,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -45224,7 +45880,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -45462,7 +46118,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -45559,7 +46215,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -45765,7 +46421,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -46040,7 +46696,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -46491,7 +47147,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -46727,7 +47383,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -46974,7 +47630,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -47182,7 +47838,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -47363,7 +48019,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -47567,7 +48223,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -47807,7 +48463,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
@@ -47873,26 +48529,28 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_sort.c ==== */
-/* Sorting along an axis. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements taken by index, so it
-   has no gradient of its own. */
+/* Sorting along an axis, and the first k of that. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements
+   taken by index, so it has no gradient of its own. The first k always are: what they name is little. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/4_ops/op_sort.c"
 #endif
 
-/* Rows along the last axis, which is exchanged with the wanted one and back. Nothing is recorded. */
-static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int axis,
+/* Rows along the last axis, which is exchanged with the wanted one and back; k results of each. Nothing is recorded. */
+static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int64_t k, int axis,
                                  bool descending) {
     dvti_launch launch;
     int last = x->shape.ndim - 1;
+    dvt_shape shape;
     dvt_array *rows = dvt_contiguous(axis == last ? x : dvt_swapaxes(x, axis, last)), *out;
     if (!rows)
         return NULL;
     dvti_launch_begin(&launch, name, DVTI_K_SORT, op);
-    out = dvti_array_new(name, rows->shape, op == DVTI_OP_argsort ? DVT_I64 : x->dtype,
-                         x->storage->ctx);
+    shape = rows->shape;
+    shape.dim[last] = k;
+    out = dvti_array_new(name, shape, op == DVTI_OP_sort ? x->dtype : DVT_I64, x->storage->ctx);
     if (!out || dvt_size(out) == 0)
         return out && axis != last ? dvt_swapaxes(out, axis, last) : out;
     launch.in[0] = dvti_view_of(rows);
@@ -47902,8 +48560,9 @@ static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int
     launch.in[0].dim[0] = dvti_extents(rows->shape.dim, last);
     launch.in[0].stride[0] = launch.in[0].dim[1];
     launch.in[0].stride[1] = 1;
-    memcpy(launch.out[0].dim, launch.in[0].dim, sizeof launch.in[0].dim);
-    memcpy(launch.out[0].stride, launch.in[0].stride, sizeof launch.in[0].stride);
+    launch.out[0].dim[0] = launch.in[0].dim[0];
+    launch.out[0].dim[1] = launch.out[0].stride[0] = k;
+    launch.out[0].stride[1] = 1;
     launch.n_in = launch.n_out = 1;
     launch.i[0] = descending;
     launch.compute = dvti_class_of(x->dtype);
@@ -47912,12 +48571,12 @@ static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int
     return axis == last ? out : dvt_contiguous(dvt_swapaxes(out, axis, last));
 }
 
-static dvt_array *dvti_sorted(const char *name, dvti_op op, dvt_array *x, int axis,
+static dvt_array *dvti_sorted(const char *name, dvti_op op, dvt_array *x, int64_t k, int axis,
                               bool descending) {
     dvt_array *out = NULL;
     dvt_scope_guard scope = dvt_scope_begin();
     DVT_PAUSE {
-        out = dvti_sort_rows(name, op, x, axis, descending);
+        out = dvti_sort_rows(name, op, x, k, axis, descending);
     }
     dvt_keep(out);
     dvt_scope_end(&scope);
@@ -47928,7 +48587,7 @@ DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending) {
     static const char name[] = "dvt_argsort";
     if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
         return NULL;
-    return dvti_sorted(name, DVTI_OP_argsort, x, axis, descending);
+    return dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, descending);
 }
 
 DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending) {
@@ -47938,18 +48597,47 @@ DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, bool descending) {
     if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
         return NULL;
     if (!dvt_is_recording() || !dvt_has_history(x) || !dvt_dtype_is_float(x->dtype))
-        return dvti_sorted(name, DVTI_OP_sort, x, axis, descending);
+        return dvti_sorted(name, DVTI_OP_sort, x, x->shape.dim[axis], axis, descending);
     scope = dvt_scope_begin();
-    index = dvti_sorted(name, DVTI_OP_argsort, x, axis, descending);
+    index = dvti_sorted(name, DVTI_OP_argsort, x, x->shape.dim[axis], axis, descending);
     if (index)
         out = dvti_take_along_of(name, x, index, axis);
     dvt_keep(out);
     dvt_scope_end(&scope);
     return out;
 }
+
+DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt_array **indices) {
+    static const char name[] = "dvt_topk";
+    dvt_array *index, *out = NULL;
+    dvt_scope_guard scope;
+    if (indices)
+        *indices = NULL;
+    if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x->shape.ndim))
+        return NULL;
+    if (k < 0 || k > x->shape.dim[axis]) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: k is %lld for axis %d of x (%s); expected %s, the number of elements there: "
+                  "ask for fewer, or for another axis",
+                  name, (long long)k, axis, dvti_describe(x),
+                  dvti_range_text(0, x->shape.dim[axis]));
+        return NULL;
+    }
+    scope = dvt_scope_begin();
+    index = dvti_sorted(name, DVTI_OP_topk, x, k, axis, largest);
+    if (index)
+        out = dvti_take_along_of(name, x, index, axis);
+    dvt_keep(out);
+    if (out && indices) {
+        dvt_keep(index);
+        *indices = index;
+    }
+    dvt_scope_end(&scope);
+    return out;
+}
 /* ==== end src/4_ops/op_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -48310,7 +48998,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -48590,7 +49278,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -48966,7 +49654,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -49213,7 +49901,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -49277,7 +49965,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -49451,7 +50139,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -49488,7 +50176,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -49532,7 +50220,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -49571,7 +50259,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -49722,7 +50410,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_scan.c ==== */
 /* The gradient of cumulative sums: an element is in all sums from its own on, so it is their gradients' sum from the other end. */
@@ -49736,7 +50424,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -49788,7 +50476,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -49802,7 +50490,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -50090,7 +50778,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -50456,7 +51144,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -50793,7 +51481,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -50973,7 +51661,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -51134,7 +51822,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -51554,7 +52242,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -51906,7 +52594,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -52321,7 +53009,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -52789,7 +53477,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -53065,7 +53753,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -53603,7 +54291,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -53881,7 +54569,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -54082,7 +54770,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -54478,7 +55166,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -54723,7 +55411,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -54956,7 +55644,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -55208,7 +55896,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -55406,7 +56094,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -55806,7 +56494,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -55873,7 +56561,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -56277,7 +56965,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -56509,7 +57197,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -56678,7 +57366,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -56875,7 +57563,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -57063,7 +57751,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -57302,7 +57990,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -57432,7 +58120,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -57812,7 +58500,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -58074,7 +58762,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -58509,7 +59197,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -58698,7 +59386,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 176 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -58862,7 +59550,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -59110,7 +59798,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 178 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -59414,7 +60102,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 178 "src/devtensor_spine.h"
+#line 179 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -59552,7 +60240,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
+#line 180 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -59613,7 +60301,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
+#line 181 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -59889,7 +60577,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 181 "src/devtensor_spine.h"
+#line 182 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -60114,7 +60802,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 182 "src/devtensor_spine.h"
+#line 183 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -60127,7 +60815,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 184 "src/devtensor_spine.h"
+#line 185 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -60434,6 +61122,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_cumsum(...) dvt_note_site(dvt_cumsum(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_sort(...) dvt_note_site(dvt_sort(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_argsort(...) dvt_note_site(dvt_argsort(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_topk(...) dvt_note_site(dvt_topk(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_softmax(...) dvt_note_site(dvt_softmax(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_log_softmax(...) dvt_note_site(dvt_log_softmax(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_matmul(...) dvt_note_site(dvt_matmul(__VA_ARGS__), __FILE__, __LINE__)
@@ -60500,7 +61189,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 188 "src/devtensor_spine.h"
+#line 189 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

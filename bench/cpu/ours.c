@@ -105,8 +105,9 @@ static void call_add(runner_case *c) {
 /* ---- along axes ---- */
 enum { SUM, MEAN, VAR, MAX, ARGMAX, SOFTMAX, LAYERNORM, CUMSUM, SORT, ARGSORT, TOPK, TRANSPOSE };
 
-static const char *const along[] = {"sum",       "mean",   "var",  "max",     "argmax", "softmax",
-                                    "layernorm", "cumsum", "sort", "argsort", "topk",   "transpose"};
+static const char *const along[] = {"sum",    "mean",    "var",       "max",
+                                    "argmax", "softmax", "layernorm", "cumsum",
+                                    "sort",   "argsort", "topk",      "transpose"};
 
 static void call_along(runner_case *c) {
     state *s = (state *)c->user;

@@ -27,9 +27,11 @@ typedef struct dvti_topk_plan {
 /* The best of what was read so far. */
 typedef struct dvti_topk_best {
     dvti_sort_pair *pair, *other; /* two buffers */
+    void *picked;                 /* room for the elements of a chunk */
     int64_t count, k, room;
-    bool full;       /* there are k, and only a key below bound can be one of them */
-    uint64_t bound;  /* the k-th key when it was last looked for */
+    bool full; /* only a key below bound can be one of the first k */
+    uint64_t
+        bound; /* the k-th key when it was last looked for; before there are k, what `reached` said */
     int64_t example; /* where an element with that key is */
     int bits;
 } dvti_topk_best;
@@ -144,7 +146,7 @@ static void dvti_topk_pick(const void *from, int64_t size, const uint16_t *place
 static void dvti_topk_by_floats(const dvti_topk_plan *plan, const void *from, int64_t at, int64_t n,
                                 float bound, dvti_topk_best *best) {
     float block[DVTI_TOPK_CHUNK];
-    uint64_t picked[DVTI_TOPK_CHUNK], key[DVTI_TOPK_CHUNK];
+    uint64_t key[DVTI_TOPK_CHUNK];
     uint16_t place[DVTI_TOPK_CHUNK];
     const float *x = plan->dtype == DVT_F32 ? (const float *)from : block;
     int64_t i, found;
@@ -153,8 +155,8 @@ static void dvti_topk_by_floats(const dvti_topk_plan *plan, const void *from, in
     found = plan->simd->beyond(x, n, bound, !plan->flip, place);
     if (!found)
         return;
-    dvti_topk_pick(from, dvt_dtype_size(plan->dtype), place, found, picked);
-    dvti_keys_64(picked, plan->dtype, found, plan->flip, key);
+    dvti_topk_pick(from, dvt_dtype_size(plan->dtype), place, found, best->picked);
+    dvti_keys_64(best->picked, plan->dtype, found, plan->flip, key);
     for (i = 0; i < found; i++)
         dvti_topk_add(best, key[i], at + place[i]);
 }
@@ -169,16 +171,36 @@ static float dvti_topk_bound(const dvti_topk_plan *plan, const void *row, int64_
     return isinf(bound) ? NAN : nextafterf(bound, plan->flip ? -INFINITY : INFINITY);
 }
 
+/* A first bound, of the beginning of a row of floats: then all of it is passed over that is not better or equal. */
+static float dvti_topk_first(const dvti_topk_plan *plan, const float *x, int64_t n,
+                             dvti_topk_best *best) {
+    float bound = plan->simd->reached(x, n, best->k, !plan->flip);
+    uint64_t key;
+    if (bound != bound || isinf(bound))
+        return NAN;
+    dvti_keys_64(&bound, DVT_F32, 1, plan->flip, &key);
+    best->bound = key + 1;
+    best->full = true;
+    return nextafterf(bound, plan->flip ? -INFINITY : INFINITY);
+}
+
 /* Elements begin .. end - 1 of a row. The bound is looked at more often where it still moves much. */
 static void dvti_topk_read(const dvti_topk_plan *plan, const void *row, int64_t begin, int64_t end,
                            dvti_topk_best *best) {
+    float first = NAN;
     int64_t at, n;
+    if (plan->simd && plan->dtype == DVT_F32)
+        first = dvti_topk_first(plan, (const float *)row + begin,
+                                DVTI_MIN(end - begin, DVTI_TOPK_CHUNK), best);
     for (at = begin; at < end && !(best->full && best->bound == 0); at += n) {
         const void *from = (const char *)row + at * dvt_dtype_size(plan->dtype);
         float bound = NAN;
-        n = DVTI_MIN(end - at, DVTI_MIN(DVTI_MAX(at - begin, 64), DVTI_TOPK_CHUNK));
+        n = DVTI_MIN(DVTI_MAX(at - begin, 64), DVTI_TOPK_CHUNK);
+        if (first == first)
+            n = DVTI_TOPK_CHUNK;
+        n = DVTI_MIN(n, end - at);
         if (best->full && plan->simd)
-            bound = dvti_topk_bound(plan, row, best->example);
+            bound = best->count < best->k ? first : dvti_topk_bound(plan, row, best->example);
         if (bound == bound)
             dvti_topk_by_floats(plan, from, at, n, bound, best);
         else
@@ -191,6 +213,7 @@ static dvti_topk_best dvti_topk_begin(const dvti_topk_plan *plan, void *area) {
     dvti_topk_best best;
     best.pair = (dvti_sort_pair *)area;
     best.other = best.pair + plan->room;
+    best.picked = best.other + plan->room;
     best.count = best.example = 0;
     best.k = plan->k;
     best.room = plan->room;
@@ -252,7 +275,8 @@ static dvti_topk_plan dvti_topk_plan_of(const dvti_launch *launch) {
     plan.n = launch->in[0].dim[1];
     plan.k = launch->out[0].dim[1];
     plan.room = plan.k <= DVTI_TOPK_LIST ? plan.k : plan.k + DVTI_MAX(plan.k, 512);
-    plan.area_bytes = (plan.room * 2 * (int64_t)sizeof(dvti_sort_pair) + 63) / 64 * 64;
+    plan.area_bytes = plan.room * 2 * (int64_t)sizeof(dvti_sort_pair) + DVTI_TOPK_CHUNK * 8;
+    plan.area_bytes = (plan.area_bytes + 63) / 64 * 64;
     plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
     plan.flip = launch->i[0] ? ~(uint64_t)0 : 0;
     /* A piece has more elements than the row has results, by far. */

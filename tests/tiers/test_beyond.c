@@ -1,41 +1,84 @@
-/* The elements beyond a bound, by every tier: against a plain loop, for all tails, with elements that begin and end where memory does. */
+/* What finds the first k, by every tier: the elements beyond a bound, against a plain loop, and a bound that enough elements reach; for all
+   tails, with elements that begin and end where memory does. */
 #include "tiers.h"
 
 enum { MOST = 70 };
 
-static void check_beyond(int64_t n, float bound, bool below, int side) {
-    size_t bytes = (size_t)n * sizeof(float);
-    guard memory = guard_new(bytes);
-    FOR_EACH_TIER({
-        float *x = (float *)(side ? guard_end(memory, bytes) : guard_start(memory));
-        uint16_t at[MOST + 1];
-        int64_t i, found = 0, got;
-        bool good = true;
-        for (i = 0; i < n; i++)
-            x[i] = i % 7 == 3   ? NAN
-                   : i % 5 == 1 ? bound
-                   : i % 9 == 4 ? INFINITY
-                                : (float)dvt_test_random(-2, 2);
-        memset(at, 0xff, sizeof at);
-        got = tier->beyond(x, n, bound, below, at);
-        for (i = 0; i < n; i++)
-            if (below ? !(x[i] >= bound) : !(x[i] <= bound))
-                good = good && at[found++] == i;
-        dvt_test_check(good && got == found && at[found] == 0xffff, __FILE__, __LINE__,
-                       "%s: %d elements, %s %g", tier->name, (int)n, below ? "below" : "above",
-                       (double)bound);
-    });
-    guard_free(memory);
+static void check_beyond(const dvti_simd *tier, const float *x, int64_t n, float bound,
+                         bool below) {
+    uint16_t at[MOST + 1];
+    int64_t i, found = 0, got;
+    bool good = true;
+    memset(at, 0xff, sizeof at);
+    got = tier->beyond(x, n, bound, below, at);
+    for (i = 0; i < n; i++)
+        if (below ? !(x[i] >= bound) : !(x[i] <= bound))
+            good = good && at[found++] == i;
+    dvt_test_check(good && got == found && at[found] == 0xffff, __FILE__, __LINE__,
+                   "%s: %d elements, %s %g", tier->name, (int)n, below ? "below" : "above",
+                   (double)bound);
+}
+
+static float mixed(int64_t i, float bound) {
+    return i % 7 == 3   ? NAN
+           : i % 5 == 1 ? bound
+           : i % 9 == 4 ? INFINITY
+                        : (float)dvt_test_random(-2, 2);
 }
 
 DVT_TEST(tier_beyond_a_bound) {
     static const float bounds[] = {0, -0.f, 1.5f, -1, INFINITY, -INFINITY};
-    int64_t n;
-    int i;
+    int64_t n, i;
+    int b;
     for (n = 1; n <= MOST; n++)
-        for (i = 0; i < 6; i++) {
-            check_beyond(n, bounds[i], false, 1);
-            check_beyond(n, bounds[i], true, 1);
-            check_beyond(n, bounds[i], true, 0);
+        for (b = 0; b < 6; b++) {
+            size_t bytes = (size_t)n * sizeof(float);
+            guard memory = guard_new(bytes);
+            float *first = (float *)guard_start(memory), *last = (float *)guard_end(memory, bytes);
+            for (i = 0; i < n; i++)
+                last[i] = mixed(i, bounds[b]);
+            FOR_EACH_TIER(check_beyond(tier, last, n, bounds[b], false));
+            FOR_EACH_TIER(check_beyond(tier, last, n, bounds[b], true));
+            for (i = 0; i < n; i++)
+                first[i] = mixed(i, bounds[b]);
+            FOR_EACH_TIER(check_beyond(tier, first, n, bounds[b], true));
+            guard_free(memory);
+        }
+}
+
+/* At least k reach the bound, and where there is no NaN not many more; the same bound on every tier. */
+static void check_reached(const dvti_simd *tier, const float *x, int64_t n, int64_t k, bool below,
+                          bool some_nan, float *before) {
+    float bound = tier->reached(x, n, k, below);
+    int64_t i, better = 0;
+    for (i = 0; i < n; i++)
+        better += below ? x[i] <= bound : x[i] >= bound;
+    dvt_test_check(bound != bound ? n < 64 || some_nan
+                                  : better >= k && (some_nan || better <= 8 * k + 40),
+                   __FILE__, __LINE__, "%s: %d of %d: %d reach %g", tier->name, (int)k, (int)n,
+                   (int)better, (double)bound);
+    dvt_test_check(some_nan || *before == 0 || same_bits_f32(bound, *before), __FILE__, __LINE__,
+                   "%s: another bound for %d of %d", tier->name, (int)k, (int)n);
+    *before = bound;
+}
+
+DVT_TEST(tier_bound_reached) {
+    static const int64_t of[] = {63, 64, 65, 79, 80, 127, 130, 500, 1024};
+    int64_t i, k;
+    int at, some_nan;
+    for (at = 0; at < 9; at++)
+        for (some_nan = 0; some_nan < 2; some_nan++) {
+            size_t bytes = (size_t)of[at] * sizeof(float);
+            guard memory = guard_new(bytes);
+            float *x = (float *)guard_end(memory, bytes);
+            for (i = 0; i < of[at]; i++)
+                x[i] = some_nan && i % 3 == 0 ? NAN : ((float)(i * 7919 % 1009) - 500.5f) / 7;
+            for (k = 1; k <= 40; k++) {
+                float up = 0, down = 0;
+                FOR_EACH_TIER(check_reached(tier, x, of[at], k, false, some_nan != 0, &up));
+                FOR_EACH_TIER(check_reached(tier, x, of[at], k, true, some_nan != 0, &down));
+            }
+            FOR_EACH_TIER(CHECK(isnan(tier->reached(x, of[at], 41, false))));
+            guard_free(memory);
         }
 }

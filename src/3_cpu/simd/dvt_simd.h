@@ -99,6 +99,18 @@ static inline int dvti_lowest_bit(uint32_t bits) {
 #endif
 }
 
+/* How many of 16 bits are 1. */
+static inline int dvti_count_bits(uint32_t bits) {
+#if defined(__GNUC__) || defined(__clang__)
+    return __builtin_popcount(bits);
+#else
+    int n = 0;
+    for (; bits; bits &= bits - 1)
+        n++;
+    return n;
+#endif
+}
+
 #if defined(__GNUC__) || defined(__clang__)
 #define DVTI_PREFETCH(p) __builtin_prefetch(p)
 #else
@@ -152,6 +164,8 @@ typedef struct dvti_simd {
     void (*turn)(const float *from, int64_t from_step, float *to, int64_t to_step);
     dvti_pooling_fn (*pool)(dvti_op op);
     void (*running)(const dvti_running *rows);
+    /* A bound that at least k of n elements are not beyond, of those that fill vectors: not much more than k, mostly. NaN: not found. */
+    float (*reached)(const float *x, int64_t n, int64_t k, bool below);
     /* The numbers of those among n <= 65536 elements that are not <= bound (`below`: not >= it), in order, into `at`; how many there are.
        NaN is one of them; bound is none. */
     int64_t (*beyond)(const float *x, int64_t n, float bound, bool below, uint16_t *at);
