@@ -5111,8 +5111,7 @@ DVTI_FN void dvti_thread_join(dvti_thread thread) {
       x > 0    ? x                                                                                 \
       : x != x ? x                                                                                 \
                : C(0),                                                                             \
-      x > 0 ? x : 0, dvt_mul(g, dvti_as_dtype_of(dvt_greater_scalar(x, 0), g)), 0.2, 2,            \
-      "max(x, 0)")                                                                                 \
+      x > 0 ? x : 0, dvt_where(y, g, dvti_number_like(g, 0)), 0.2, 2, "max(x, 0)")                 \
     U(floor, SAME, F(floor)(x), x, dvti_no_gradient(g), 0.1, 0.9, "largest whole number <= x")     \
     U(ceil, SAME, F(ceil)(x), x, dvti_no_gradient(g), 0.1, 0.9, "smallest whole number >= x")      \
     U(round, SAME, F(rint)(x), x, dvti_no_gradient(g), 0.6, 0.9,                                   \
@@ -7795,14 +7794,14 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 /* Elements that may be touched behind what is asked for, where a kernel says so. */
 #define DVTI_CONV_SLACK 16
 
-/* One channel of a picture and of a result: rows times cols windows, from one to the next one element, and src_row elements in the next
-   row; y_row likewise. */
+/* Some pictures and one channel or more of their results: rows times cols windows, from one to the next one element, and src_row elements
+   in the next row; y_row likewise, without a gap in y's rows: y_row is cols. */
 typedef struct dvti_conv_plane {
     const float *src;
-    int64_t src_row;
+    int64_t src_row, src_image;
     const int64_t *at;
     int64_t taps;
-    int64_t rows, cols, y_row;
+    int64_t images, rows, cols, y_row, y_image, y_out;
 } dvti_conv_plane;
 
 /* Winograd's F(4 x 4, 3 x 3): each number of a tile's 36 has an array of its own, `_k` elements from one to the next. All work on whole
@@ -7829,8 +7828,14 @@ typedef struct dvti_simd_conv {
                     int64_t channels, int64_t count);
     /* y = start + the sum over k of w[k] * src[at[k] ..]: chains like a product's. */
     void (*filter)(const dvti_conv_plane *plane, float *y, const float *w, float start);
-    /* sums[k * 16 + lane] += the products of y and src at tap k, column j in lane j % 16, rows ascending. */
-    void (*correlate)(const dvti_conv_plane *plane, const float *y, float *sums);
+    /* sums[(o * taps + k) * 16 + lane] += the products of y's channel o and src at tap k, column j in lane j % 16, pictures and rows
+       ascending. */
+    void (*correlate)(const dvti_conv_plane *plane, const float *y, int64_t outs, float *sums);
+    /* to[i * step] = the sum of the 16 from sums[i * 16] on, for i < n. */
+    void (*fold)(float *to, int64_t step, const float *sums, int64_t n);
+    /* Rows of `count` elements: dst[r * dst_row + i] = src[r * src_row + i]. */
+    void (*put)(float *dst, int64_t dst_row, const float *src, int64_t src_row, int64_t rows,
+                int64_t count);
     const dvti_simd_winograd *winograd;
 } dvti_simd_conv;
 
@@ -8065,6 +8070,7 @@ typedef struct dvti_pooling {
     int64_t stride, step; /* from a window to the one below, to the next one: 1 or 2 */
     int64_t buffered;     /* elements of a row with all that windows touch, whole vectors of them */
     bool inside;          /* a mean counts only the elements of x */
+    bool pairs; /* windows of 2 x 2 side by side, all inside x: then no buffer is needed */
     const float *counted; /* by each window of a row, for a mean; whole vectors */
 } dvti_pooling;
 
@@ -8163,6 +8169,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void);
 #endif
 
 #define DVTI_CV_DEPTH 384 /* terms of a step */
+#define DVTI_CV_FLAT 256  /* columns of a flat piece */
 #define DVTI_CV_COLS                                                                               \
     64 /* columns of a panel: the widest tier's, and what data sums at once on every tier */
 
@@ -8181,8 +8188,10 @@ typedef struct dvti_cv {
     bool in_place;                        /* x is its own strip */
     bool pointwise;                       /* data: the product is the result */
     bool depthwise;                       /* one channel makes one: its own kernels */
+    bool lanes;                           /* weights: sums for each lane, without patches */
     bool turned;                          /* forward: x is dy, and w is turned */
     bool direct;                          /* forward: products read the strip itself */
+    bool flat;                            /* products do not stop at the ends of the strip's rows */
     bool winograd;                        /* forward: none of this; cpu_conv_winograd.c */
     int64_t tiles[2];                     /* of its picture */
     /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */
@@ -8193,6 +8202,8 @@ typedef struct dvti_cv {
     int64_t span, group_blocks, ins, in_blocks, outs, out_blocks, parts, tasks;
     /* Elements from one row of packed weights to the next, and of a packed panel. */
     int64_t weight_row, panel_row, result_row;
+    int64_t step,
+        flat_row; /* flat: columns from one row of windows to the next, and of a picture */
     /* In bytes: the shared part of the workspace, and inside a task's area. */
     int64_t weight_at, bias_at, partial_at, shared;
     int64_t panel_at, other_at, sums_at, result_at, area;
@@ -8324,6 +8335,35 @@ static void dvti_cv_forward_direct(const dvti_cv_tile *t) {
     }
 }
 
+/* As above, but the windows go on from one row of the strip to the next: what stands where a row has no window is left out. Vectors are full, and
+   calls few. */
+static void dvti_cv_forward_flat(const dvti_cv_tile *t) {
+    const dvti_cv *p = t->p;
+    const int64_t step = p->step, columns = (t->block->rows - 1) * step + p->ow;
+    float *y = (float *)p->launch->out[0].data, *sums = dvti_cv_floats(t->area, p->sums_at), *to;
+    dvti_product q = dvti_cv_weights_of(t);
+    int64_t image, column, at, row, count;
+    q.b_k = p->at;
+    q.c = sums;
+    q.c_row = DVTI_CV_FLAT;
+    for (image = 0; image < t->block->images; image++) {
+        to = y + dvti_cv_pixel(p, t->block, t->o, image * t->block->rows * p->ow);
+        for (column = 0; column < columns; column += DVTI_CV_FLAT) {
+            q.cols = DVTI_MIN(DVTI_CV_FLAT, columns - column);
+            q.b = t->block->strip + image * t->block->image_step + column;
+            p->by->multiply(&q);
+            for (at = column; at < column + q.cols; at += count) {
+                row = at / step;
+                count = DVTI_MIN((row + 1) * step, column + q.cols) - at;
+                if (at - row * step < p->ow)
+                    p->kernels->put(to + row * p->ow + at - row * step, p->pixels,
+                                    sums + at - column, DVTI_CV_FLAT, t->outs,
+                                    DVTI_MIN(count, row * step + p->ow - at));
+            }
+        }
+    }
+}
+
 DVTI_FN void dvti_cv_put_row(const dvti_cv *p, char *y, int64_t count, const float *sums) {
     if (p->dtype == DVT_F32)
         memcpy(y, sums, (size_t)count * sizeof *sums);
@@ -8375,9 +8415,13 @@ static dvti_conv_plane dvti_cv_plane(const dvti_cv *p, const dvti_cv_block *bloc
     plane.src = NULL;
     plane.src_row = p->row_step * p->pitch;
     plane.at = p->at;
+    plane.src_image = block->image_step;
     plane.taps = p->taps;
+    plane.images = block->images;
     plane.rows = block->rows;
     plane.cols = plane.y_row = p->ow;
+    plane.y_image = p->o * p->pixels;
+    plane.y_out = p->pixels;
     return plane;
 }
 
@@ -8412,6 +8456,8 @@ static void dvti_cv_forward(void *user, int64_t task, void *area) {
         dvti_cv_enter(p, &block, group * p->cg, p->cg, (float *)area);
         if (p->depthwise)
             dvti_cv_forward_depthwise(p, &block, t.o);
+        else if (p->flat)
+            dvti_cv_forward_flat(&t);
         else if (p->direct)
             dvti_cv_forward_direct(&t);
         else
@@ -8466,6 +8512,36 @@ static void dvti_cv_data_panel(const dvti_cv *p, const dvti_cv_block *block, int
     }
 }
 
+/* dy with zeros where rows of the strip have no window; then each tap adds a product to the strip itself, which needs no sums elsewhere. */
+static void dvti_cv_data_flat(const dvti_cv *p, const dvti_cv_block *block, int64_t group,
+                              int64_t channel, int64_t channels, void *area) {
+    const float *y =
+        (const float *)p->launch->in[0].data + (block->image * p->o + group * p->og) * p->pixels;
+    float *dy = dvti_cv_floats(area, p->panel_at);
+    int64_t terms[DVTI_CV_DEPTH], row, tap, k;
+    dvti_product q;
+    memset(&q, 0, sizeof q);
+    for (row = 0; row < p->oh; row++)
+        p->kernels->put(dy + row * p->step, p->flat_row, y + row * p->ow, p->pixels, p->og, p->ow);
+    for (k = 0; k < DVTI_MIN(p->og, DVTI_CV_DEPTH); k++)
+        terms[k] = k * p->flat_row;
+    q.rows = channels;
+    q.cols = (p->oh - 1) * p->step + p->ow;
+    q.a_row = p->kernel * p->weight_row;
+    q.a_k = 1;
+    q.b_k = terms;
+    q.b_panel = p->by->width;
+    q.c_row = p->plane;
+    for (tap = 0; tap < p->kernel; tap++)
+        for (k = 0; k < p->og; k += DVTI_CV_DEPTH) {
+            q.depth = DVTI_MIN(DVTI_CV_DEPTH, p->og - k);
+            q.a = p->weight + (group * p->taps + channel * p->kernel + tap) * p->weight_row + k;
+            q.b = dy + k * p->flat_row;
+            q.c = block->strip + p->at[tap];
+            p->by->multiply(&q);
+        }
+}
+
 static void dvti_cv_data(void *user, int64_t task, void *area) {
     const dvti_cv *p = (const dvti_cv *)user;
     int64_t group, end, column, channel, channels;
@@ -8475,13 +8551,21 @@ static void dvti_cv_data(void *user, int64_t task, void *area) {
     block.strip = (float *)area;
     channel = task % p->in_blocks * p->ins;
     channels = DVTI_MIN(p->ins, p->cg - channel);
+    if (p->flat)
+        memset(dvti_cv_floats(area, p->panel_at), 0, (size_t)(p->og * p->flat_row) * sizeof(float));
     for (; group < end; group++) {
+        if (p->in_place)
+            block.strip = (float *)p->launch->out[0].data +
+                          (block.image * p->c + group * p->cg + channel) * p->plane;
         if (!p->pointwise)
             memset(block.strip, 0,
-                   (size_t)(channels * p->plane + DVTI_CONV_SLACK) * sizeof *block.strip);
-        for (column = 0; column < p->pixels; column += DVTI_CV_COLS)
+                   (size_t)(channels * p->plane + (p->in_place ? 0 : DVTI_CONV_SLACK)) *
+                       sizeof *block.strip);
+        if (p->flat)
+            dvti_cv_data_flat(p, &block, group, channel, channels, area);
+        for (column = 0; !p->flat && column < p->pixels; column += DVTI_CV_COLS)
             dvti_cv_data_panel(p, &block, group, channel, channels, column, area);
-        if (!p->pointwise)
+        if (!p->pointwise && !p->in_place)
             dvti_cv_leave(p, &block, group * p->cg + channel, channels);
     }
 }
@@ -8533,50 +8617,38 @@ static void dvti_cv_weights_step(dvti_cv_sums *s, const dvti_cv_block *block, in
     s->first = false;
 }
 
-static void dvti_cv_weights_depthwise(dvti_cv_sums *s, const dvti_cv_block *block) {
+/* Without patches: each lane sums columns of its own, in an order that no cut changes. */
+static void dvti_cv_weights_lanes(dvti_cv_sums *s, const dvti_cv_block *block) {
     const dvti_cv *p = s->p;
     dvti_conv_plane plane = dvti_cv_plane(p, block);
-    int64_t image;
-    for (image = 0; image < block->images; image++) {
-        plane.src = block->strip + image * block->image_step;
-        p->kernels->correlate(&plane,
-                              (const float *)p->launch->in[1].data +
-                                  dvti_cv_pixel(p, block, s->group, image * block->rows * p->ow),
-                              dvti_cv_floats(s->area, p->sums_at));
-    }
-}
-
-/* The lanes of each tap in halves: an order of its own, which no cut changes. */
-static void dvti_cv_fold(const dvti_cv_sums *s) {
-    float *lane = dvti_cv_floats(s->area, s->p->sums_at);
-    int64_t k;
-    int half, i;
-    for (k = 0; k < s->p->taps; k++, lane += 16) {
-        for (half = 8; half; half /= 2)
-            for (i = 0; i < half; i++)
-                lane[i] += lane[i + half];
-        s->to[k] = lane[0];
-    }
+    plane.src = block->strip;
+    plane.taps = s->channels * p->kernel;
+    p->kernels->correlate(&plane,
+                          (const float *)p->launch->in[1].data +
+                              dvti_cv_pixel(p, block, s->group * p->og + s->o, 0),
+                          s->outs, dvti_cv_floats(s->area, p->sums_at));
 }
 
 static void dvti_cv_weights_part(dvti_cv_sums *s, int64_t first, int64_t end) {
     const dvti_cv *p = s->p;
     int64_t blocks = (end - first + p->images - 1) / p->images * p->row_blocks, i, column;
+    float *sums = dvti_cv_floats(s->area, p->sums_at);
+    int64_t taps = s->channels * p->kernel, o;
     s->first = true;
-    if (p->depthwise)
-        memset(dvti_cv_floats(s->area, p->sums_at), 0, (size_t)(p->taps * 16) * sizeof(float));
+    if (p->lanes)
+        memset(sums, 0, (size_t)(s->outs * taps * 16) * sizeof *sums);
     for (i = 0; i < blocks; i++) {
         dvti_cv_block block = dvti_cv_block_of(p, first, end, i);
         dvti_cv_enter(p, &block, s->group * p->cg + s->channel, s->channels, (float *)s->area);
-        if (p->depthwise)
-            dvti_cv_weights_depthwise(s, &block);
+        if (p->lanes)
+            dvti_cv_weights_lanes(s, &block);
         else
             for (column = 0; column < block.columns; column += DVTI_CV_DEPTH)
                 dvti_cv_weights_step(s, &block, column,
                                      DVTI_MIN(DVTI_CV_DEPTH, block.columns - column));
     }
-    if (p->depthwise)
-        dvti_cv_fold(s);
+    for (o = 0; p->lanes && o < s->outs; o++)
+        p->kernels->fold(s->to + o, p->og, sums + o * taps * 16, taps);
 }
 
 static void dvti_cv_weights(void *user, int64_t task, void *area) {
@@ -8776,6 +8848,26 @@ static int64_t dvti_cv_tall(const dvti_cv *p, int64_t rows) {
     return ((rows - 1) * p->stride[0] + (p->kh - 1) * p->dilation[0]) / p->hop + 1;
 }
 
+/* Sums by lanes, or products with patches: the vectors that each multiplies for 16 windows and a tap, and what else it does (measured on a Zen 4:
+   loads for the lanes; patches, and dy turned, as much as 11 channels out). Lanes take six channels at once. */
+static bool dvti_cv_by_lanes(const dvti_cv *p) {
+    double lanes = 1.45 * (double)dvti_cv_up(p->ow) / (double)p->ow;
+    return p->og == 1 ||
+           lanes * (double)(dvti_cv_cuts(p->og, 6) * 6) < (double)dvti_cv_up(p->og) + 11;
+}
+
+/* Few windows may be in vain, and fewer than there are lanes at the ends of rows. With many channels out a panel of patches pays; dy as the gradient
+   to data spreads it must stay near, and products of few rows are slow. */
+static bool dvti_cv_is_flat(const dvti_cv *p) {
+    if (p->dtype != DVT_F32 || p->depthwise || p->pointwise ||
+        (double)p->ow < 0.7 * (double)p->step)
+        return false;
+    if (p->op == DVTI_OP_conv2d)
+        return p->og <= 40 && (!p->direct || (double)dvti_cv_up(p->ow) > 1.03 * (double)p->step);
+    return p->op == DVTI_OP_conv2d_data && p->cg >= 4 &&
+           (double)p->og * (double)p->flat_row <= DVTI_CV_NEAR / 2;
+}
+
 /* A kernel that looks at every stride-th column only, from the first one on, needs one phase of them. */
 static void dvti_cv_strip_shape(dvti_cv *p) {
     bool forth = p->op != DVTI_OP_conv2d_data;
@@ -8783,8 +8875,9 @@ static void dvti_cv_strip_shape(dvti_cv *p) {
     p->kernel = p->kh * p->kw;
     p->taps = p->cg * p->kernel;
     p->pixels = p->oh * p->ow;
-    p->in_place = forth && p->dtype == DVT_F32 && !p->padding[0] && !p->padding[1] &&
-                  (p->stride[1] == 1 || p->ow == 1);
+    p->in_place =
+        p->dtype == DVT_F32 && !p->padding[0] && !p->padding[1] &&
+        (forth ? p->stride[1] == 1 || p->ow == 1 : p->stride[0] == 1 && p->stride[1] == 1);
     p->pointwise = !forth && p->dtype == DVT_F32 && p->kernel == 1 && !p->padding[0] &&
                    !p->padding[1] && p->stride[0] == 1 && p->stride[1] == 1;
     p->depthwise = forth && p->dtype == DVT_F32 && p->cg == 1 && p->og == 1;
@@ -8792,11 +8885,16 @@ static void dvti_cv_strip_shape(dvti_cv *p) {
        first layer gains a sixth, with 6 channels a third. */
     p->direct = p->op == DVTI_OP_conv2d && p->dtype == DVT_F32 && p->og <= 40 && p->ow >= 16 &&
                 (p->ow % 16 == 0 || p->ow % 16 >= 8);
+    p->lanes = p->op == DVTI_OP_conv2d_weight && p->dtype == DVT_F32 && dvti_cv_by_lanes(p);
     p->phases = p->kw == 1 || p->dilation[1] % p->stride[1] == 0 ? 1 : p->stride[1];
     p->wide = dvti_cv_cuts(reach, p->stride[1]);
     p->pitch = p->in_place ? p->w : p->phases * p->wide;
     p->hop = (p->kh == 1 || p->dilation[0] % p->stride[0] == 0) && !p->in_place ? p->stride[0] : 1;
     p->row_step = p->stride[0] / p->hop;
+    p->step = p->row_step * p->pitch;
+    p->flat_row = dvti_cv_up((p->oh - 1) * p->step + p->ow);
+    p->flat = dvti_cv_is_flat(p);
+    p->in_place = p->in_place && (forth || p->flat);
 }
 
 /* ---- cuts ---- */
@@ -8920,20 +9018,22 @@ static void dvti_cv_layout(dvti_cv *p) {
     if (!p->in_place && !p->pointwise)
         dvti_cv_take(&p->area, strip + DVTI_CONV_SLACK, f);
     p->panel_at = p->area;
-    if (op == DVTI_OP_conv2d && !p->direct) {
+    if (op == DVTI_OP_conv2d && p->flat) {
+        p->sums_at = dvti_cv_take(&p->area, p->outs * DVTI_CV_FLAT, f);
+    } else if (op == DVTI_OP_conv2d && !p->direct) {
         dvti_cv_take(&p->area, deep * (cols + DVTI_CONV_SLACK), f);
         p->sums_at = dvti_cv_take(&p->area, p->outs * cols, f);
     } else if (op == DVTI_OP_conv2d_data) {
         int64_t tile = DVTI_MAX(1, DVTI_CV_TILE / p->kernel) * p->kernel;
-        dvti_cv_take(&p->area, p->og * cols, f);
-        p->sums_at = dvti_cv_take(&p->area, p->pointwise ? 0 : tile * cols, f);
+        dvti_cv_take(&p->area, p->og * (p->flat ? p->flat_row : cols), f);
+        p->sums_at = dvti_cv_take(&p->area, p->pointwise || p->flat ? 0 : tile * cols, f);
     } else if (op == DVTI_OP_conv2d_weight) {
         deep = DVTI_MIN(DVTI_CV_DEPTH, p->images * p->rows * p->ow);
         dvti_cv_take(&p->area, deep * dvti_cv_cuts(p->outs, cols) * cols, f);
         p->panel_row = dvti_cv_up(deep) + 16;
         p->other_at =
             dvti_cv_take(&p->area, p->ins * p->kernel * p->panel_row + DVTI_CONV_SLACK, f);
-        p->sums_at = dvti_cv_take(&p->area, p->depthwise ? p->taps * 16 : 0, f);
+        p->sums_at = dvti_cv_take(&p->area, p->lanes ? p->outs * p->ins * p->kernel * 16 : 0, f);
     }
 }
 
@@ -10146,11 +10246,22 @@ static void dvti_pooling_count(dvti_pooling_work *work) {
     }
 }
 
+static bool dvti_pooling_is_pairs(const dvti_launch *launch, const dvti_pooling *p) {
+    int k;
+    for (k = 0; k < 4; k++)
+        if (launch->i[k] != 2)
+            return false;
+    return !p->padding[0] && !p->padding[1] && 2 * p->windows[0] <= p->height &&
+           2 * p->windows[1] <= p->width;
+}
+
 /* Windows of a row that begin further apart than 2 are left to the reference; a single one begins nowhere else. */
 static bool dvti_pooling_forward(const dvti_launch *launch, dvti_pooling_work *work) {
     dvti_pooling *p = &work->pool;
     p->x = (const float *)launch->in[0].data;
     p->y = (float *)launch->out[0].data;
+    if (p->pairs)
+        return true;
     p->step = p->windows[1] == 1 ? 1 : launch->i[3];
     p->buffered =
         DVTI_MAX(p->width + p->padding[1], (p->windows[1] + 15) / 16 * 16 * p->step + p->size[1]) +
@@ -10163,15 +10274,10 @@ static bool dvti_pooling_forward(const dvti_launch *launch, dvti_pooling_work *w
 
 static bool dvti_pooling_backward(const dvti_launch *launch, dvti_pooling_work *work) {
     dvti_pooling *p = &work->pool;
-    int k;
-    for (k = 0; k < 4; k++)
-        if (launch->i[k] != 2)
-            return false;
     p->x = launch->op == DVTI_OP_max_pool2d_data ? (const float *)launch->in[1].data : NULL;
     p->g = (const float *)launch->in[0].data;
     p->y = (float *)launch->out[0].data;
-    return !p->padding[0] && !p->padding[1] && 2 * p->windows[0] <= p->height &&
-           2 * p->windows[1] <= p->width;
+    return p->pairs;
 }
 
 DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) {
@@ -10194,6 +10300,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
     p->stride = launch->i[2];
     p->inside = launch->i[6] == 1;
     p->counted = work.counted;
+    p->pairs = dvti_pooling_is_pairs(launch, p);
     if (!(forward ? dvti_pooling_forward(launch, &work) : dvti_pooling_backward(launch, &work)))
         return false;
     dvti_parallel_for(x->dim[0] * x->dim[1],
@@ -20912,39 +21019,98 @@ static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, f
     }
 }
 
-/* Some taps, whose sums stay in registers. */
-DVTI_INLINE void V(conv_correlate_taps)(const int taps, const dvti_conv_plane *p,
-                                        const int64_t *at, const float *y, float *sums) {
-    V(f) sum[4], factor;
-    int64_t r, j;
-    int k;
-    DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] = V(load)(sums + 16 * k);
-    for (r = 0; r < p->rows; r++) {
-        const float *src = p->src + r * p->src_row, *row = y + r * p->y_row;
-        for (j = 0; p->cols - j >= 16; j += 16) {
-            factor = V(load)(row + j);
-            DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] =
-                V(fma)(factor, V(load)(src + at[k] + j), sum[k]);
+#if DVTI_PARTS == 1 || defined(DVTI_NEON)
+#define DVTI_OUTS 6
+#else
+#define DVTI_OUTS 3
+#endif
+#define DVTI_TAPS 4
+
+/* Sums of some channels out and some taps, in registers; where there are fewer, the last one is computed again. One part of the lanes
+   after the other: a register is a part. */
+DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p, int64_t tap,
+                                        const float *y, int64_t outs, float *sums) {
+    V(pf) sum[DVTI_OUTS][DVTI_TAPS], row[DVTI_OUTS], x;
+    const int64_t *at = p->at + tap, taps = p->taps - tap - 1;
+    int64_t lane, image, r, j;
+    int i, k;
+    for (lane = 0; lane < 16; lane += DVTI_PART_F) {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            DVTI_UNROLL
+            for (k = 0; k < DVTI_TAPS; k++)
+                sum[i][k] = V(p_load)(sums + (DVTI_MIN(i, outs - 1) * p->taps + tap +
+                                              DVTI_MIN(k, taps)) *
+                                                 16 +
+                                      lane);
         }
-        if (j < p->cols) {
-            factor = V(load_n)(row + j, p->cols - j);
-            DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] =
-                V(fma)(factor, V(load_n)(src + at[k] + j, p->cols - j), sum[k]);
+        for (image = 0; image < p->images; image++)
+            for (r = 0; r < p->rows; r++) {
+                const float *src = p->src + image * p->src_image + r * p->src_row;
+                const float *from = y + image * p->y_image + r * p->y_row;
+                for (j = lane; j < p->cols + lane; j += 16) {
+                    const V(p_first_type) there = V(p_first)(p->cols - j);
+                    DVTI_UNROLL
+                    for (i = 0; i < most; i++)
+                        row[i] = V(p_load_first)(from + DVTI_MIN(i, outs - 1) * p->y_out + j, there);
+                    DVTI_UNROLL
+                    for (k = 0; k < DVTI_TAPS; k++) {
+                        x = V(p_load_first)(src + at[DVTI_MIN(k, taps)] + j, there);
+                        DVTI_UNROLL
+                        for (i = 0; i < most; i++)
+                            sum[i][k] = V(p_fma)(row[i], x, sum[i][k]);
+                    }
+                }
+            }
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            DVTI_UNROLL
+            for (k = 0; k < DVTI_TAPS; k++)
+                V(p_store)
+            (sums + (DVTI_MIN(i, outs - 1) * p->taps + tap + DVTI_MIN(k, taps)) * 16 + lane,
+             sum[i][k]);
         }
     }
-    DVTI_UNROLL for (k = 0; k < taps; k++) V(store)(sums + 16 * k, sum[k]);
 }
 
-static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, float *sums) {
-    int64_t k = 0;
-    for (; p->taps - k >= 4; k += 4)
-        V(conv_correlate_taps)(4, p, p->at + k, y, sums + 16 * k);
-    for (; k < p->taps; k++)
-        V(conv_correlate_taps)(1, p, p->at + k, y, sums + 16 * k);
+static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, int64_t outs,
+                              float *sums) {
+    int64_t k, o, mine;
+    for (o = 0; o < outs; o += mine) {
+        const int64_t groups = (outs - o + DVTI_OUTS - 1) / DVTI_OUTS;
+        mine = (outs - o + groups - 1) / groups;
+        for (k = 0; k < p->taps; k += DVTI_TAPS)
+            if (mine == 1)
+                V(conv_correlate_tile)(1, p, k, y + o * p->y_out, 1, sums + o * p->taps * 16);
+            else
+                V(conv_correlate_tile)
+        (DVTI_OUTS, p, k, y + o * p->y_out, mine, sums + o * p->taps * 16);
+    }
+}
+#undef DVTI_OUTS
+#undef DVTI_TAPS
+
+static void V(conv_fold)(float *to, int64_t step, const float *sums, int64_t n) {
+    int64_t i;
+    for (i = 0; i < n; i++)
+        to[i * step] = V(fold_add)(V(load)(sums + 16 * i));
 }
 
-static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), V(conv_filter),
-                                               V(conv_correlate), &V(wg_table)};
+static void V(conv_put)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
+                        int64_t rows, int64_t count) {
+    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const V(p_first_type) first = V(p_first)(count - whole);
+    int64_t r, i;
+    for (r = 0; r < rows; r++, dst += dst_row, src += src_row) {
+        for (i = 0; i < whole; i += DVTI_PART_F)
+            V(p_store)(dst + i, V(p_load)(src + i));
+        V(p_store_first)(dst + whole, first, V(p_load_first)(src + whole, first));
+    }
+}
+
+static const dvti_simd_conv V(conv_kernels) = {
+    V(conv_gather), V(conv_scatter), V(conv_filter), V(conv_correlate), V(conv_fold), V(conv_put),
+    &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 22 "src/3_cpu/simd/tier.inl"
@@ -21969,11 +22135,33 @@ DVTI_INLINE void V(pool_columns)(const dvti_pooling *p, bool mean, const float *
     }
 }
 
+/* Windows of 2 x 2 side by side need no buffer. */
+DVTI_INLINE void V(pool_row_of_pairs)(const dvti_pooling *p, bool mean, const float *x, float *y) {
+    int64_t j, n;
+    for (j = 0; j < p->windows[1]; j += 16, x += 32) {
+        n = 2 * (p->windows[1] - j);
+        V(f) a = V(pool_two)(mean, V(load_upto)(x, n), V(load_upto)(x + p->width, n)), b = a, v;
+        if (n > 16)
+            b = V(pool_two)(mean, V(load_upto)(x + 16, n - 16),
+                            V(load_upto)(x + p->width + 16, n - 16));
+        v = V(pool_two)(mean, V(even)(a, b), V(odd)(a, b));
+        if (mean)
+            v = V(mul)(v, V(set)(0.25f));
+        V(store_upto)(y + j, p->windows[1] - j, v);
+    }
+}
+
 /* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
 DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
     float buffer[DVTI_POOL_BUFFER];
     const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
     int64_t plane, i, row;
+    for (plane = first; p->pairs && plane < last; plane++)
+        for (i = 0; i < p->windows[0]; i++)
+            V(pool_row_of_pairs)(p, mean, p->x + (plane * p->height + 2 * i) * p->width,
+                                 p->y + (plane * p->windows[0] + i) * p->windows[1]);
+    if (p->pairs)
+        return;
     for (i = 0; i < DVTI_POOL_BUFFER; i++)
         buffer[i] = mean ? 0 : -INFINITY;
     for (plane = first; plane < last; plane++) {
@@ -26185,39 +26373,98 @@ static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, f
     }
 }
 
-/* Some taps, whose sums stay in registers. */
-DVTI_INLINE void V(conv_correlate_taps)(const int taps, const dvti_conv_plane *p,
-                                        const int64_t *at, const float *y, float *sums) {
-    V(f) sum[4], factor;
-    int64_t r, j;
-    int k;
-    DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] = V(load)(sums + 16 * k);
-    for (r = 0; r < p->rows; r++) {
-        const float *src = p->src + r * p->src_row, *row = y + r * p->y_row;
-        for (j = 0; p->cols - j >= 16; j += 16) {
-            factor = V(load)(row + j);
-            DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] =
-                V(fma)(factor, V(load)(src + at[k] + j), sum[k]);
+#if DVTI_PARTS == 1 || defined(DVTI_NEON)
+#define DVTI_OUTS 6
+#else
+#define DVTI_OUTS 3
+#endif
+#define DVTI_TAPS 4
+
+/* Sums of some channels out and some taps, in registers; where there are fewer, the last one is computed again. One part of the lanes
+   after the other: a register is a part. */
+DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p, int64_t tap,
+                                        const float *y, int64_t outs, float *sums) {
+    V(pf) sum[DVTI_OUTS][DVTI_TAPS], row[DVTI_OUTS], x;
+    const int64_t *at = p->at + tap, taps = p->taps - tap - 1;
+    int64_t lane, image, r, j;
+    int i, k;
+    for (lane = 0; lane < 16; lane += DVTI_PART_F) {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            DVTI_UNROLL
+            for (k = 0; k < DVTI_TAPS; k++)
+                sum[i][k] = V(p_load)(sums + (DVTI_MIN(i, outs - 1) * p->taps + tap +
+                                              DVTI_MIN(k, taps)) *
+                                                 16 +
+                                      lane);
         }
-        if (j < p->cols) {
-            factor = V(load_n)(row + j, p->cols - j);
-            DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] =
-                V(fma)(factor, V(load_n)(src + at[k] + j, p->cols - j), sum[k]);
+        for (image = 0; image < p->images; image++)
+            for (r = 0; r < p->rows; r++) {
+                const float *src = p->src + image * p->src_image + r * p->src_row;
+                const float *from = y + image * p->y_image + r * p->y_row;
+                for (j = lane; j < p->cols + lane; j += 16) {
+                    const V(p_first_type) there = V(p_first)(p->cols - j);
+                    DVTI_UNROLL
+                    for (i = 0; i < most; i++)
+                        row[i] = V(p_load_first)(from + DVTI_MIN(i, outs - 1) * p->y_out + j, there);
+                    DVTI_UNROLL
+                    for (k = 0; k < DVTI_TAPS; k++) {
+                        x = V(p_load_first)(src + at[DVTI_MIN(k, taps)] + j, there);
+                        DVTI_UNROLL
+                        for (i = 0; i < most; i++)
+                            sum[i][k] = V(p_fma)(row[i], x, sum[i][k]);
+                    }
+                }
+            }
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            DVTI_UNROLL
+            for (k = 0; k < DVTI_TAPS; k++)
+                V(p_store)
+            (sums + (DVTI_MIN(i, outs - 1) * p->taps + tap + DVTI_MIN(k, taps)) * 16 + lane,
+             sum[i][k]);
         }
     }
-    DVTI_UNROLL for (k = 0; k < taps; k++) V(store)(sums + 16 * k, sum[k]);
 }
 
-static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, float *sums) {
-    int64_t k = 0;
-    for (; p->taps - k >= 4; k += 4)
-        V(conv_correlate_taps)(4, p, p->at + k, y, sums + 16 * k);
-    for (; k < p->taps; k++)
-        V(conv_correlate_taps)(1, p, p->at + k, y, sums + 16 * k);
+static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, int64_t outs,
+                              float *sums) {
+    int64_t k, o, mine;
+    for (o = 0; o < outs; o += mine) {
+        const int64_t groups = (outs - o + DVTI_OUTS - 1) / DVTI_OUTS;
+        mine = (outs - o + groups - 1) / groups;
+        for (k = 0; k < p->taps; k += DVTI_TAPS)
+            if (mine == 1)
+                V(conv_correlate_tile)(1, p, k, y + o * p->y_out, 1, sums + o * p->taps * 16);
+            else
+                V(conv_correlate_tile)
+        (DVTI_OUTS, p, k, y + o * p->y_out, mine, sums + o * p->taps * 16);
+    }
+}
+#undef DVTI_OUTS
+#undef DVTI_TAPS
+
+static void V(conv_fold)(float *to, int64_t step, const float *sums, int64_t n) {
+    int64_t i;
+    for (i = 0; i < n; i++)
+        to[i * step] = V(fold_add)(V(load)(sums + 16 * i));
 }
 
-static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), V(conv_filter),
-                                               V(conv_correlate), &V(wg_table)};
+static void V(conv_put)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
+                        int64_t rows, int64_t count) {
+    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const V(p_first_type) first = V(p_first)(count - whole);
+    int64_t r, i;
+    for (r = 0; r < rows; r++, dst += dst_row, src += src_row) {
+        for (i = 0; i < whole; i += DVTI_PART_F)
+            V(p_store)(dst + i, V(p_load)(src + i));
+        V(p_store_first)(dst + whole, first, V(p_load_first)(src + whole, first));
+    }
+}
+
+static const dvti_simd_conv V(conv_kernels) = {
+    V(conv_gather), V(conv_scatter), V(conv_filter), V(conv_correlate), V(conv_fold), V(conv_put),
+    &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 22 "src/3_cpu/simd/tier.inl"
@@ -27242,11 +27489,33 @@ DVTI_INLINE void V(pool_columns)(const dvti_pooling *p, bool mean, const float *
     }
 }
 
+/* Windows of 2 x 2 side by side need no buffer. */
+DVTI_INLINE void V(pool_row_of_pairs)(const dvti_pooling *p, bool mean, const float *x, float *y) {
+    int64_t j, n;
+    for (j = 0; j < p->windows[1]; j += 16, x += 32) {
+        n = 2 * (p->windows[1] - j);
+        V(f) a = V(pool_two)(mean, V(load_upto)(x, n), V(load_upto)(x + p->width, n)), b = a, v;
+        if (n > 16)
+            b = V(pool_two)(mean, V(load_upto)(x + 16, n - 16),
+                            V(load_upto)(x + p->width + 16, n - 16));
+        v = V(pool_two)(mean, V(even)(a, b), V(odd)(a, b));
+        if (mean)
+            v = V(mul)(v, V(set)(0.25f));
+        V(store_upto)(y + j, p->windows[1] - j, v);
+    }
+}
+
 /* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
 DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
     float buffer[DVTI_POOL_BUFFER];
     const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
     int64_t plane, i, row;
+    for (plane = first; p->pairs && plane < last; plane++)
+        for (i = 0; i < p->windows[0]; i++)
+            V(pool_row_of_pairs)(p, mean, p->x + (plane * p->height + 2 * i) * p->width,
+                                 p->y + (plane * p->windows[0] + i) * p->windows[1]);
+    if (p->pairs)
+        return;
     for (i = 0; i < DVTI_POOL_BUFFER; i++)
         buffer[i] = mean ? 0 : -INFINITY;
     for (plane = first; plane < last; plane++) {
@@ -31628,39 +31897,98 @@ static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, f
     }
 }
 
-/* Some taps, whose sums stay in registers. */
-DVTI_INLINE void V(conv_correlate_taps)(const int taps, const dvti_conv_plane *p,
-                                        const int64_t *at, const float *y, float *sums) {
-    V(f) sum[4], factor;
-    int64_t r, j;
-    int k;
-    DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] = V(load)(sums + 16 * k);
-    for (r = 0; r < p->rows; r++) {
-        const float *src = p->src + r * p->src_row, *row = y + r * p->y_row;
-        for (j = 0; p->cols - j >= 16; j += 16) {
-            factor = V(load)(row + j);
-            DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] =
-                V(fma)(factor, V(load)(src + at[k] + j), sum[k]);
+#if DVTI_PARTS == 1 || defined(DVTI_NEON)
+#define DVTI_OUTS 6
+#else
+#define DVTI_OUTS 3
+#endif
+#define DVTI_TAPS 4
+
+/* Sums of some channels out and some taps, in registers; where there are fewer, the last one is computed again. One part of the lanes
+   after the other: a register is a part. */
+DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p, int64_t tap,
+                                        const float *y, int64_t outs, float *sums) {
+    V(pf) sum[DVTI_OUTS][DVTI_TAPS], row[DVTI_OUTS], x;
+    const int64_t *at = p->at + tap, taps = p->taps - tap - 1;
+    int64_t lane, image, r, j;
+    int i, k;
+    for (lane = 0; lane < 16; lane += DVTI_PART_F) {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            DVTI_UNROLL
+            for (k = 0; k < DVTI_TAPS; k++)
+                sum[i][k] = V(p_load)(sums + (DVTI_MIN(i, outs - 1) * p->taps + tap +
+                                              DVTI_MIN(k, taps)) *
+                                                 16 +
+                                      lane);
         }
-        if (j < p->cols) {
-            factor = V(load_n)(row + j, p->cols - j);
-            DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] =
-                V(fma)(factor, V(load_n)(src + at[k] + j, p->cols - j), sum[k]);
+        for (image = 0; image < p->images; image++)
+            for (r = 0; r < p->rows; r++) {
+                const float *src = p->src + image * p->src_image + r * p->src_row;
+                const float *from = y + image * p->y_image + r * p->y_row;
+                for (j = lane; j < p->cols + lane; j += 16) {
+                    const V(p_first_type) there = V(p_first)(p->cols - j);
+                    DVTI_UNROLL
+                    for (i = 0; i < most; i++)
+                        row[i] = V(p_load_first)(from + DVTI_MIN(i, outs - 1) * p->y_out + j, there);
+                    DVTI_UNROLL
+                    for (k = 0; k < DVTI_TAPS; k++) {
+                        x = V(p_load_first)(src + at[DVTI_MIN(k, taps)] + j, there);
+                        DVTI_UNROLL
+                        for (i = 0; i < most; i++)
+                            sum[i][k] = V(p_fma)(row[i], x, sum[i][k]);
+                    }
+                }
+            }
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            DVTI_UNROLL
+            for (k = 0; k < DVTI_TAPS; k++)
+                V(p_store)
+            (sums + (DVTI_MIN(i, outs - 1) * p->taps + tap + DVTI_MIN(k, taps)) * 16 + lane,
+             sum[i][k]);
         }
     }
-    DVTI_UNROLL for (k = 0; k < taps; k++) V(store)(sums + 16 * k, sum[k]);
 }
 
-static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, float *sums) {
-    int64_t k = 0;
-    for (; p->taps - k >= 4; k += 4)
-        V(conv_correlate_taps)(4, p, p->at + k, y, sums + 16 * k);
-    for (; k < p->taps; k++)
-        V(conv_correlate_taps)(1, p, p->at + k, y, sums + 16 * k);
+static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, int64_t outs,
+                              float *sums) {
+    int64_t k, o, mine;
+    for (o = 0; o < outs; o += mine) {
+        const int64_t groups = (outs - o + DVTI_OUTS - 1) / DVTI_OUTS;
+        mine = (outs - o + groups - 1) / groups;
+        for (k = 0; k < p->taps; k += DVTI_TAPS)
+            if (mine == 1)
+                V(conv_correlate_tile)(1, p, k, y + o * p->y_out, 1, sums + o * p->taps * 16);
+            else
+                V(conv_correlate_tile)
+        (DVTI_OUTS, p, k, y + o * p->y_out, mine, sums + o * p->taps * 16);
+    }
+}
+#undef DVTI_OUTS
+#undef DVTI_TAPS
+
+static void V(conv_fold)(float *to, int64_t step, const float *sums, int64_t n) {
+    int64_t i;
+    for (i = 0; i < n; i++)
+        to[i * step] = V(fold_add)(V(load)(sums + 16 * i));
 }
 
-static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), V(conv_filter),
-                                               V(conv_correlate), &V(wg_table)};
+static void V(conv_put)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
+                        int64_t rows, int64_t count) {
+    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const V(p_first_type) first = V(p_first)(count - whole);
+    int64_t r, i;
+    for (r = 0; r < rows; r++, dst += dst_row, src += src_row) {
+        for (i = 0; i < whole; i += DVTI_PART_F)
+            V(p_store)(dst + i, V(p_load)(src + i));
+        V(p_store_first)(dst + whole, first, V(p_load_first)(src + whole, first));
+    }
+}
+
+static const dvti_simd_conv V(conv_kernels) = {
+    V(conv_gather), V(conv_scatter), V(conv_filter), V(conv_correlate), V(conv_fold), V(conv_put),
+    &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 22 "src/3_cpu/simd/tier.inl"
@@ -32685,11 +33013,33 @@ DVTI_INLINE void V(pool_columns)(const dvti_pooling *p, bool mean, const float *
     }
 }
 
+/* Windows of 2 x 2 side by side need no buffer. */
+DVTI_INLINE void V(pool_row_of_pairs)(const dvti_pooling *p, bool mean, const float *x, float *y) {
+    int64_t j, n;
+    for (j = 0; j < p->windows[1]; j += 16, x += 32) {
+        n = 2 * (p->windows[1] - j);
+        V(f) a = V(pool_two)(mean, V(load_upto)(x, n), V(load_upto)(x + p->width, n)), b = a, v;
+        if (n > 16)
+            b = V(pool_two)(mean, V(load_upto)(x + 16, n - 16),
+                            V(load_upto)(x + p->width + 16, n - 16));
+        v = V(pool_two)(mean, V(even)(a, b), V(odd)(a, b));
+        if (mean)
+            v = V(mul)(v, V(set)(0.25f));
+        V(store_upto)(y + j, p->windows[1] - j, v);
+    }
+}
+
 /* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
 DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
     float buffer[DVTI_POOL_BUFFER];
     const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
     int64_t plane, i, row;
+    for (plane = first; p->pairs && plane < last; plane++)
+        for (i = 0; i < p->windows[0]; i++)
+            V(pool_row_of_pairs)(p, mean, p->x + (plane * p->height + 2 * i) * p->width,
+                                 p->y + (plane * p->windows[0] + i) * p->windows[1]);
+    if (p->pairs)
+        return;
     for (i = 0; i < DVTI_POOL_BUFFER; i++)
         buffer[i] = mean ? 0 : -INFINITY;
     for (plane = first; plane < last; plane++) {
@@ -45299,6 +45649,7 @@ static unsigned dvti_reads_unary(dvti_op op) {
     case DVTI_OP_round:
     case DVTI_OP_trunc:
         return 0;
+    case DVTI_OP_relu:
     case DVTI_OP_reciprocal:
     case DVTI_OP_sqrt:
     case DVTI_OP_rsqrt:
@@ -45311,7 +45662,6 @@ static unsigned dvti_reads_unary(dvti_op op) {
         return DVTI_READS_RESULT;
     case DVTI_OP_abs:
     case DVTI_OP_square:
-    case DVTI_OP_relu:
     case DVTI_OP_log:
     case DVTI_OP_log2:
     case DVTI_OP_log10:
@@ -45935,16 +46285,21 @@ static int64_t dvti_conv2d_extent(const char *name, const char *axis, int64_t x,
     return (padded - reach) / stride + 1;
 }
 
-/* The result's shape; false with the error set. The texts describe x and w. */
-static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const char *x_text,
-                              const char *w_text, const dvti_attr *attr, dvt_shape *y) {
+/* What an error says of an operand: all about the array, or its shape where there is none. */
+static const char *dvti_conv2d_text(const dvt_array *array, dvt_shape shape) {
+    return array ? dvti_describe(array) : dvti_shape_text(shape);
+}
+
+/* The result's shape; false with the error set. The arrays are for its text, and may be NULL. */
+static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const dvt_array *of_x,
+                              const dvt_array *of_w, const dvti_attr *attr, dvt_shape *y) {
     int64_t groups = attr->i[6];
     if (x.ndim != 4 || w.ndim != 4) {
         dvti_fail(DVT_ERR_SHAPE,
                   "%s: x is %s and w is %s; expected x (batch, channels, height, width) and w "
                   "(channels out, channels "
                   "in / groups, height, width); reshape them",
-                  name, x_text, w_text);
+                  name, dvti_conv2d_text(of_x, x), dvti_conv2d_text(of_w, w));
         return false;
     }
     if (x.dim[1] % groups || w.dim[0] % groups) {
@@ -45952,18 +46307,20 @@ static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const 
                   "%s: %lld groups do not divide the %lld channels of x and the %lld of the result "
                   "(x is %s and w is "
                   "%s); choose a common divisor",
-                  name, (long long)groups, (long long)x.dim[1], (long long)w.dim[0], x_text,
-                  w_text);
+                  name, (long long)groups, (long long)x.dim[1], (long long)w.dim[0],
+                  dvti_conv2d_text(of_x, x), dvti_conv2d_text(of_w, w));
         return false;
     }
     if (x.dim[1] / groups != w.dim[1]) {
         dvti_fail(DVT_ERR_SHAPE,
                   "%s: x is %s and w is %s; with %lld groups w's second extent must be %lld", name,
-                  x_text, w_text, (long long)groups, (long long)(x.dim[1] / groups));
+                  dvti_conv2d_text(of_x, x), dvti_conv2d_text(of_w, w), (long long)groups,
+                  (long long)(x.dim[1] / groups));
         return false;
     }
     if (w.dim[2] < 1 || w.dim[3] < 1) {
-        dvti_fail(DVT_ERR_SHAPE, "%s: w is %s; expected a kernel of at least 1 x 1", name, w_text);
+        dvti_fail(DVT_ERR_SHAPE, "%s: w is %s; expected a kernel of at least 1 x 1", name,
+                  dvti_conv2d_text(of_w, w));
         return false;
     }
     *y = x;
@@ -46026,8 +46383,7 @@ DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, cons
     in[1] = w;
     in[2] = bias;
     if (!dvti_check_named("dvt_conv2d", in, bias ? 3 : 2, dvti_conv2d_names) ||
-        !dvti_conv2d_shape("dvt_conv2d", x->shape, w->shape, dvti_describe(x), dvti_describe(w),
-                           attr, &shape))
+        !dvti_conv2d_shape("dvt_conv2d", x->shape, w->shape, x, w, attr, &shape))
         return NULL;
     return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d, in, bias ? 3 : 2, shape, attr);
 }
@@ -46049,7 +46405,7 @@ DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
     dvti_attr attr;
     dvt_shape y;
     return dvti_conv2d_resolve(name, p, &attr) && dvti_conv2d_floats(&x, 1) &&
-           dvti_conv2d_shape(name, x->shape, w, dvti_describe(x), dvti_shape_text(w), &attr, &y);
+           dvti_conv2d_shape(name, x->shape, w, x, NULL, &attr, &y);
 }
 
 DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
@@ -46085,7 +46441,7 @@ DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
 static bool dvti_conv2d_agree(const char *name, dvt_shape x, dvt_shape w, dvt_shape g,
                               const dvti_attr *attr) {
     dvt_shape y;
-    if (!dvti_conv2d_shape(name, x, w, dvti_shape_text(x), dvti_shape_text(w), attr, &y))
+    if (!dvti_conv2d_shape(name, x, w, NULL, NULL, attr, &y))
         return false;
     if (!dvt_shape_equal(y, g)) {
         dvti_fail(DVT_ERR_SHAPE, "%s: the gradient has shape %s; expected %s, that of the result",

@@ -29,8 +29,7 @@
       x > 0    ? x                                                                                 \
       : x != x ? x                                                                                 \
                : C(0),                                                                             \
-      x > 0 ? x : 0, dvt_mul(g, dvti_as_dtype_of(dvt_greater_scalar(x, 0), g)), 0.2, 2,            \
-      "max(x, 0)")                                                                                 \
+      x > 0 ? x : 0, dvt_where(y, g, dvti_number_like(g, 0)), 0.2, 2, "max(x, 0)")                 \
     U(floor, SAME, F(floor)(x), x, dvti_no_gradient(g), 0.1, 0.9, "largest whole number <= x")     \
     U(ceil, SAME, F(ceil)(x), x, dvti_no_gradient(g), 0.1, 0.9, "smallest whole number >= x")      \
     U(round, SAME, F(rint)(x), x, dvti_no_gradient(g), 0.6, 0.9,                                   \

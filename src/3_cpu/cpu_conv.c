@@ -71,6 +71,35 @@ static void dvti_cv_forward_direct(const dvti_cv_tile *t) {
     }
 }
 
+/* As above, but the windows go on from one row of the strip to the next: what stands where a row has no window is left out. Vectors are full, and
+   calls few. */
+static void dvti_cv_forward_flat(const dvti_cv_tile *t) {
+    const dvti_cv *p = t->p;
+    const int64_t step = p->step, columns = (t->block->rows - 1) * step + p->ow;
+    float *y = (float *)p->launch->out[0].data, *sums = dvti_cv_floats(t->area, p->sums_at), *to;
+    dvti_product q = dvti_cv_weights_of(t);
+    int64_t image, column, at, row, count;
+    q.b_k = p->at;
+    q.c = sums;
+    q.c_row = DVTI_CV_FLAT;
+    for (image = 0; image < t->block->images; image++) {
+        to = y + dvti_cv_pixel(p, t->block, t->o, image * t->block->rows * p->ow);
+        for (column = 0; column < columns; column += DVTI_CV_FLAT) {
+            q.cols = DVTI_MIN(DVTI_CV_FLAT, columns - column);
+            q.b = t->block->strip + image * t->block->image_step + column;
+            p->by->multiply(&q);
+            for (at = column; at < column + q.cols; at += count) {
+                row = at / step;
+                count = DVTI_MIN((row + 1) * step, column + q.cols) - at;
+                if (at - row * step < p->ow)
+                    p->kernels->put(to + row * p->ow + at - row * step, p->pixels,
+                                    sums + at - column, DVTI_CV_FLAT, t->outs,
+                                    DVTI_MIN(count, row * step + p->ow - at));
+            }
+        }
+    }
+}
+
 DVTI_FN void dvti_cv_put_row(const dvti_cv *p, char *y, int64_t count, const float *sums) {
     if (p->dtype == DVT_F32)
         memcpy(y, sums, (size_t)count * sizeof *sums);
@@ -122,9 +151,13 @@ static dvti_conv_plane dvti_cv_plane(const dvti_cv *p, const dvti_cv_block *bloc
     plane.src = NULL;
     plane.src_row = p->row_step * p->pitch;
     plane.at = p->at;
+    plane.src_image = block->image_step;
     plane.taps = p->taps;
+    plane.images = block->images;
     plane.rows = block->rows;
     plane.cols = plane.y_row = p->ow;
+    plane.y_image = p->o * p->pixels;
+    plane.y_out = p->pixels;
     return plane;
 }
 
@@ -159,6 +192,8 @@ static void dvti_cv_forward(void *user, int64_t task, void *area) {
         dvti_cv_enter(p, &block, group * p->cg, p->cg, (float *)area);
         if (p->depthwise)
             dvti_cv_forward_depthwise(p, &block, t.o);
+        else if (p->flat)
+            dvti_cv_forward_flat(&t);
         else if (p->direct)
             dvti_cv_forward_direct(&t);
         else
@@ -213,6 +248,36 @@ static void dvti_cv_data_panel(const dvti_cv *p, const dvti_cv_block *block, int
     }
 }
 
+/* dy with zeros where rows of the strip have no window; then each tap adds a product to the strip itself, which needs no sums elsewhere. */
+static void dvti_cv_data_flat(const dvti_cv *p, const dvti_cv_block *block, int64_t group,
+                              int64_t channel, int64_t channels, void *area) {
+    const float *y =
+        (const float *)p->launch->in[0].data + (block->image * p->o + group * p->og) * p->pixels;
+    float *dy = dvti_cv_floats(area, p->panel_at);
+    int64_t terms[DVTI_CV_DEPTH], row, tap, k;
+    dvti_product q;
+    memset(&q, 0, sizeof q);
+    for (row = 0; row < p->oh; row++)
+        p->kernels->put(dy + row * p->step, p->flat_row, y + row * p->ow, p->pixels, p->og, p->ow);
+    for (k = 0; k < DVTI_MIN(p->og, DVTI_CV_DEPTH); k++)
+        terms[k] = k * p->flat_row;
+    q.rows = channels;
+    q.cols = (p->oh - 1) * p->step + p->ow;
+    q.a_row = p->kernel * p->weight_row;
+    q.a_k = 1;
+    q.b_k = terms;
+    q.b_panel = p->by->width;
+    q.c_row = p->plane;
+    for (tap = 0; tap < p->kernel; tap++)
+        for (k = 0; k < p->og; k += DVTI_CV_DEPTH) {
+            q.depth = DVTI_MIN(DVTI_CV_DEPTH, p->og - k);
+            q.a = p->weight + (group * p->taps + channel * p->kernel + tap) * p->weight_row + k;
+            q.b = dy + k * p->flat_row;
+            q.c = block->strip + p->at[tap];
+            p->by->multiply(&q);
+        }
+}
+
 static void dvti_cv_data(void *user, int64_t task, void *area) {
     const dvti_cv *p = (const dvti_cv *)user;
     int64_t group, end, column, channel, channels;
@@ -222,13 +287,21 @@ static void dvti_cv_data(void *user, int64_t task, void *area) {
     block.strip = (float *)area;
     channel = task % p->in_blocks * p->ins;
     channels = DVTI_MIN(p->ins, p->cg - channel);
+    if (p->flat)
+        memset(dvti_cv_floats(area, p->panel_at), 0, (size_t)(p->og * p->flat_row) * sizeof(float));
     for (; group < end; group++) {
+        if (p->in_place)
+            block.strip = (float *)p->launch->out[0].data +
+                          (block.image * p->c + group * p->cg + channel) * p->plane;
         if (!p->pointwise)
             memset(block.strip, 0,
-                   (size_t)(channels * p->plane + DVTI_CONV_SLACK) * sizeof *block.strip);
-        for (column = 0; column < p->pixels; column += DVTI_CV_COLS)
+                   (size_t)(channels * p->plane + (p->in_place ? 0 : DVTI_CONV_SLACK)) *
+                       sizeof *block.strip);
+        if (p->flat)
+            dvti_cv_data_flat(p, &block, group, channel, channels, area);
+        for (column = 0; !p->flat && column < p->pixels; column += DVTI_CV_COLS)
             dvti_cv_data_panel(p, &block, group, channel, channels, column, area);
-        if (!p->pointwise)
+        if (!p->pointwise && !p->in_place)
             dvti_cv_leave(p, &block, group * p->cg + channel, channels);
     }
 }
@@ -280,50 +353,38 @@ static void dvti_cv_weights_step(dvti_cv_sums *s, const dvti_cv_block *block, in
     s->first = false;
 }
 
-static void dvti_cv_weights_depthwise(dvti_cv_sums *s, const dvti_cv_block *block) {
+/* Without patches: each lane sums columns of its own, in an order that no cut changes. */
+static void dvti_cv_weights_lanes(dvti_cv_sums *s, const dvti_cv_block *block) {
     const dvti_cv *p = s->p;
     dvti_conv_plane plane = dvti_cv_plane(p, block);
-    int64_t image;
-    for (image = 0; image < block->images; image++) {
-        plane.src = block->strip + image * block->image_step;
-        p->kernels->correlate(&plane,
-                              (const float *)p->launch->in[1].data +
-                                  dvti_cv_pixel(p, block, s->group, image * block->rows * p->ow),
-                              dvti_cv_floats(s->area, p->sums_at));
-    }
-}
-
-/* The lanes of each tap in halves: an order of its own, which no cut changes. */
-static void dvti_cv_fold(const dvti_cv_sums *s) {
-    float *lane = dvti_cv_floats(s->area, s->p->sums_at);
-    int64_t k;
-    int half, i;
-    for (k = 0; k < s->p->taps; k++, lane += 16) {
-        for (half = 8; half; half /= 2)
-            for (i = 0; i < half; i++)
-                lane[i] += lane[i + half];
-        s->to[k] = lane[0];
-    }
+    plane.src = block->strip;
+    plane.taps = s->channels * p->kernel;
+    p->kernels->correlate(&plane,
+                          (const float *)p->launch->in[1].data +
+                              dvti_cv_pixel(p, block, s->group * p->og + s->o, 0),
+                          s->outs, dvti_cv_floats(s->area, p->sums_at));
 }
 
 static void dvti_cv_weights_part(dvti_cv_sums *s, int64_t first, int64_t end) {
     const dvti_cv *p = s->p;
     int64_t blocks = (end - first + p->images - 1) / p->images * p->row_blocks, i, column;
+    float *sums = dvti_cv_floats(s->area, p->sums_at);
+    int64_t taps = s->channels * p->kernel, o;
     s->first = true;
-    if (p->depthwise)
-        memset(dvti_cv_floats(s->area, p->sums_at), 0, (size_t)(p->taps * 16) * sizeof(float));
+    if (p->lanes)
+        memset(sums, 0, (size_t)(s->outs * taps * 16) * sizeof *sums);
     for (i = 0; i < blocks; i++) {
         dvti_cv_block block = dvti_cv_block_of(p, first, end, i);
         dvti_cv_enter(p, &block, s->group * p->cg + s->channel, s->channels, (float *)s->area);
-        if (p->depthwise)
-            dvti_cv_weights_depthwise(s, &block);
+        if (p->lanes)
+            dvti_cv_weights_lanes(s, &block);
         else
             for (column = 0; column < block.columns; column += DVTI_CV_DEPTH)
                 dvti_cv_weights_step(s, &block, column,
                                      DVTI_MIN(DVTI_CV_DEPTH, block.columns - column));
     }
-    if (p->depthwise)
-        dvti_cv_fold(s);
+    for (o = 0; p->lanes && o < s->outs; o++)
+        p->kernels->fold(s->to + o, p->og, sums + o * taps * 16, taps);
 }
 
 static void dvti_cv_weights(void *user, int64_t task, void *area) {

@@ -16,6 +16,7 @@
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_CV_DEPTH 384 /* terms of a step */
+#define DVTI_CV_FLAT 256  /* columns of a flat piece */
 #define DVTI_CV_COLS                                                                               \
     64 /* columns of a panel: the widest tier's, and what data sums at once on every tier */
 
@@ -34,8 +35,10 @@ typedef struct dvti_cv {
     bool in_place;                        /* x is its own strip */
     bool pointwise;                       /* data: the product is the result */
     bool depthwise;                       /* one channel makes one: its own kernels */
+    bool lanes;                           /* weights: sums for each lane, without patches */
     bool turned;                          /* forward: x is dy, and w is turned */
     bool direct;                          /* forward: products read the strip itself */
+    bool flat;                            /* products do not stop at the ends of the strip's rows */
     bool winograd;                        /* forward: none of this; cpu_conv_winograd.c */
     int64_t tiles[2];                     /* of its picture */
     /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */
@@ -46,6 +49,8 @@ typedef struct dvti_cv {
     int64_t span, group_blocks, ins, in_blocks, outs, out_blocks, parts, tasks;
     /* Elements from one row of packed weights to the next, and of a packed panel. */
     int64_t weight_row, panel_row, result_row;
+    int64_t step,
+        flat_row; /* flat: columns from one row of windows to the next, and of a picture */
     /* In bytes: the shared part of the workspace, and inside a task's area. */
     int64_t weight_at, bias_at, partial_at, shared;
     int64_t panel_at, other_at, sums_at, result_at, area;

@@ -28,11 +28,22 @@ static void dvti_pooling_count(dvti_pooling_work *work) {
     }
 }
 
+static bool dvti_pooling_is_pairs(const dvti_launch *launch, const dvti_pooling *p) {
+    int k;
+    for (k = 0; k < 4; k++)
+        if (launch->i[k] != 2)
+            return false;
+    return !p->padding[0] && !p->padding[1] && 2 * p->windows[0] <= p->height &&
+           2 * p->windows[1] <= p->width;
+}
+
 /* Windows of a row that begin further apart than 2 are left to the reference; a single one begins nowhere else. */
 static bool dvti_pooling_forward(const dvti_launch *launch, dvti_pooling_work *work) {
     dvti_pooling *p = &work->pool;
     p->x = (const float *)launch->in[0].data;
     p->y = (float *)launch->out[0].data;
+    if (p->pairs)
+        return true;
     p->step = p->windows[1] == 1 ? 1 : launch->i[3];
     p->buffered =
         DVTI_MAX(p->width + p->padding[1], (p->windows[1] + 15) / 16 * 16 * p->step + p->size[1]) +
@@ -45,15 +56,10 @@ static bool dvti_pooling_forward(const dvti_launch *launch, dvti_pooling_work *w
 
 static bool dvti_pooling_backward(const dvti_launch *launch, dvti_pooling_work *work) {
     dvti_pooling *p = &work->pool;
-    int k;
-    for (k = 0; k < 4; k++)
-        if (launch->i[k] != 2)
-            return false;
     p->x = launch->op == DVTI_OP_max_pool2d_data ? (const float *)launch->in[1].data : NULL;
     p->g = (const float *)launch->in[0].data;
     p->y = (float *)launch->out[0].data;
-    return !p->padding[0] && !p->padding[1] && 2 * p->windows[0] <= p->height &&
-           2 * p->windows[1] <= p->width;
+    return p->pairs;
 }
 
 DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) {
@@ -76,6 +82,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
     p->stride = launch->i[2];
     p->inside = launch->i[6] == 1;
     p->counted = work.counted;
+    p->pairs = dvti_pooling_is_pairs(launch, p);
     if (!(forward ? dvti_pooling_forward(launch, &work) : dvti_pooling_backward(launch, &work)))
         return false;
     dvti_parallel_for(x->dim[0] * x->dim[1],

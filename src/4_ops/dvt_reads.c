@@ -17,6 +17,7 @@ static unsigned dvti_reads_unary(dvti_op op) {
     case DVTI_OP_round:
     case DVTI_OP_trunc:
         return 0;
+    case DVTI_OP_relu:
     case DVTI_OP_reciprocal:
     case DVTI_OP_sqrt:
     case DVTI_OP_rsqrt:
@@ -29,7 +30,6 @@ static unsigned dvti_reads_unary(dvti_op op) {
         return DVTI_READS_RESULT;
     case DVTI_OP_abs:
     case DVTI_OP_square:
-    case DVTI_OP_relu:
     case DVTI_OP_log:
     case DVTI_OP_log2:
     case DVTI_OP_log10:

@@ -48,16 +48,21 @@ static int64_t dvti_conv2d_extent(const char *name, const char *axis, int64_t x,
     return (padded - reach) / stride + 1;
 }
 
-/* The result's shape; false with the error set. The texts describe x and w. */
-static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const char *x_text,
-                              const char *w_text, const dvti_attr *attr, dvt_shape *y) {
+/* What an error says of an operand: all about the array, or its shape where there is none. */
+static const char *dvti_conv2d_text(const dvt_array *array, dvt_shape shape) {
+    return array ? dvti_describe(array) : dvti_shape_text(shape);
+}
+
+/* The result's shape; false with the error set. The arrays are for its text, and may be NULL. */
+static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const dvt_array *of_x,
+                              const dvt_array *of_w, const dvti_attr *attr, dvt_shape *y) {
     int64_t groups = attr->i[6];
     if (x.ndim != 4 || w.ndim != 4) {
         dvti_fail(DVT_ERR_SHAPE,
                   "%s: x is %s and w is %s; expected x (batch, channels, height, width) and w "
                   "(channels out, channels "
                   "in / groups, height, width); reshape them",
-                  name, x_text, w_text);
+                  name, dvti_conv2d_text(of_x, x), dvti_conv2d_text(of_w, w));
         return false;
     }
     if (x.dim[1] % groups || w.dim[0] % groups) {
@@ -65,18 +70,20 @@ static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const 
                   "%s: %lld groups do not divide the %lld channels of x and the %lld of the result "
                   "(x is %s and w is "
                   "%s); choose a common divisor",
-                  name, (long long)groups, (long long)x.dim[1], (long long)w.dim[0], x_text,
-                  w_text);
+                  name, (long long)groups, (long long)x.dim[1], (long long)w.dim[0],
+                  dvti_conv2d_text(of_x, x), dvti_conv2d_text(of_w, w));
         return false;
     }
     if (x.dim[1] / groups != w.dim[1]) {
         dvti_fail(DVT_ERR_SHAPE,
                   "%s: x is %s and w is %s; with %lld groups w's second extent must be %lld", name,
-                  x_text, w_text, (long long)groups, (long long)(x.dim[1] / groups));
+                  dvti_conv2d_text(of_x, x), dvti_conv2d_text(of_w, w), (long long)groups,
+                  (long long)(x.dim[1] / groups));
         return false;
     }
     if (w.dim[2] < 1 || w.dim[3] < 1) {
-        dvti_fail(DVT_ERR_SHAPE, "%s: w is %s; expected a kernel of at least 1 x 1", name, w_text);
+        dvti_fail(DVT_ERR_SHAPE, "%s: w is %s; expected a kernel of at least 1 x 1", name,
+                  dvti_conv2d_text(of_w, w));
         return false;
     }
     *y = x;
@@ -139,8 +146,7 @@ DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, cons
     in[1] = w;
     in[2] = bias;
     if (!dvti_check_named("dvt_conv2d", in, bias ? 3 : 2, dvti_conv2d_names) ||
-        !dvti_conv2d_shape("dvt_conv2d", x->shape, w->shape, dvti_describe(x), dvti_describe(w),
-                           attr, &shape))
+        !dvti_conv2d_shape("dvt_conv2d", x->shape, w->shape, x, w, attr, &shape))
         return NULL;
     return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d, in, bias ? 3 : 2, shape, attr);
 }
@@ -162,7 +168,7 @@ DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
     dvti_attr attr;
     dvt_shape y;
     return dvti_conv2d_resolve(name, p, &attr) && dvti_conv2d_floats(&x, 1) &&
-           dvti_conv2d_shape(name, x->shape, w, dvti_describe(x), dvti_shape_text(w), &attr, &y);
+           dvti_conv2d_shape(name, x->shape, w, x, NULL, &attr, &y);
 }
 
 DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
@@ -198,7 +204,7 @@ DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
 static bool dvti_conv2d_agree(const char *name, dvt_shape x, dvt_shape w, dvt_shape g,
                               const dvti_attr *attr) {
     dvt_shape y;
-    if (!dvti_conv2d_shape(name, x, w, dvti_shape_text(x), dvti_shape_text(w), attr, &y))
+    if (!dvti_conv2d_shape(name, x, w, NULL, NULL, attr, &y))
         return false;
     if (!dvt_shape_equal(y, g)) {
         dvti_fail(DVT_ERR_SHAPE, "%s: the gradient has shape %s; expected %s, that of the result",

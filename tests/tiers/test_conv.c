@@ -188,8 +188,8 @@ DVT_TEST(convolutions_at_random) {
         shape s;
         s.groups = 1 + (i % 4 == 3) * (1 + draw(3));
         s.n = 1 + draw(4);
-        s.c = s.groups * (1 + draw(3));
-        s.o = s.groups * (1 + draw(5));
+        s.c = s.groups * (1 + draw(6));
+        s.o = s.groups * (1 + draw(9));
         s.kh = 1 + draw(4);
         s.kw = 1 + draw(4);
         for (axis = 0; axis < 2; axis++) {
@@ -210,6 +210,10 @@ DVT_TEST(convolutions_at_random) {
 DVT_TEST(convolutions_that_are_cut) {
     static const shape shapes[] = {
         {9, 1, 28, 28, 20, 5, 5, {1, 1}, {0, 0}, {1, 1}, 1},   /* LeNet */
+        {9, 1, 28, 28, 6, 5, 5, {1, 1}, {0, 0}, {1, 1}, 1},    /* flat, and weights by lanes */
+        {9, 6, 12, 12, 16, 3, 3, {1, 1}, {0, 0}, {1, 1}, 1},   /* flat there and back */
+        {2, 5, 5, 9, 400, 2, 2, {1, 1}, {0, 0}, {1, 1}, 1},    /* flat back, in steps of k */
+        {2, 8, 30, 37, 14, 2, 3, {1, 1}, {0, 1}, {2, 3}, 2},   /* flat pieces that end in a row */
         {9, 20, 12, 12, 50, 5, 5, {1, 1}, {0, 0}, {1, 1}, 1},  /* a picture is a panel */
         {5, 64, 7, 7, 70, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},    /* pictures share a panel */
         {1, 130, 9, 9, 65, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},   /* steps of k, few tasks */

@@ -61,36 +61,95 @@ static void V(conv_filter)(const dvti_conv_plane *p, float *y, const float *w, f
     }
 }
 
-/* Some taps, whose sums stay in registers. */
-DVTI_INLINE void V(conv_correlate_taps)(const int taps, const dvti_conv_plane *p,
-                                        const int64_t *at, const float *y, float *sums) {
-    V(f) sum[4], factor;
-    int64_t r, j;
-    int k;
-    DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] = V(load)(sums + 16 * k);
-    for (r = 0; r < p->rows; r++) {
-        const float *src = p->src + r * p->src_row, *row = y + r * p->y_row;
-        for (j = 0; p->cols - j >= 16; j += 16) {
-            factor = V(load)(row + j);
-            DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] =
-                V(fma)(factor, V(load)(src + at[k] + j), sum[k]);
+#if DVTI_PARTS == 1 || defined(DVTI_NEON)
+#define DVTI_OUTS 6
+#else
+#define DVTI_OUTS 3
+#endif
+#define DVTI_TAPS 4
+
+/* Sums of some channels out and some taps, in registers; where there are fewer, the last one is computed again. One part of the lanes
+   after the other: a register is a part. */
+DVTI_INLINE void V(conv_correlate_tile)(const int most, const dvti_conv_plane *p, int64_t tap,
+                                        const float *y, int64_t outs, float *sums) {
+    V(pf) sum[DVTI_OUTS][DVTI_TAPS], row[DVTI_OUTS], x;
+    const int64_t *at = p->at + tap, taps = p->taps - tap - 1;
+    int64_t lane, image, r, j;
+    int i, k;
+    for (lane = 0; lane < 16; lane += DVTI_PART_F) {
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            DVTI_UNROLL
+            for (k = 0; k < DVTI_TAPS; k++)
+                sum[i][k] = V(p_load)(sums + (DVTI_MIN(i, outs - 1) * p->taps + tap +
+                                              DVTI_MIN(k, taps)) *
+                                                 16 +
+                                      lane);
         }
-        if (j < p->cols) {
-            factor = V(load_n)(row + j, p->cols - j);
-            DVTI_UNROLL for (k = 0; k < taps; k++) sum[k] =
-                V(fma)(factor, V(load_n)(src + at[k] + j, p->cols - j), sum[k]);
+        for (image = 0; image < p->images; image++)
+            for (r = 0; r < p->rows; r++) {
+                const float *src = p->src + image * p->src_image + r * p->src_row;
+                const float *from = y + image * p->y_image + r * p->y_row;
+                for (j = lane; j < p->cols + lane; j += 16) {
+                    const V(p_first_type) there = V(p_first)(p->cols - j);
+                    DVTI_UNROLL
+                    for (i = 0; i < most; i++)
+                        row[i] = V(p_load_first)(from + DVTI_MIN(i, outs - 1) * p->y_out + j, there);
+                    DVTI_UNROLL
+                    for (k = 0; k < DVTI_TAPS; k++) {
+                        x = V(p_load_first)(src + at[DVTI_MIN(k, taps)] + j, there);
+                        DVTI_UNROLL
+                        for (i = 0; i < most; i++)
+                            sum[i][k] = V(p_fma)(row[i], x, sum[i][k]);
+                    }
+                }
+            }
+        DVTI_UNROLL
+        for (i = 0; i < most; i++) {
+            DVTI_UNROLL
+            for (k = 0; k < DVTI_TAPS; k++)
+                V(p_store)
+            (sums + (DVTI_MIN(i, outs - 1) * p->taps + tap + DVTI_MIN(k, taps)) * 16 + lane,
+             sum[i][k]);
         }
     }
-    DVTI_UNROLL for (k = 0; k < taps; k++) V(store)(sums + 16 * k, sum[k]);
 }
 
-static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, float *sums) {
-    int64_t k = 0;
-    for (; p->taps - k >= 4; k += 4)
-        V(conv_correlate_taps)(4, p, p->at + k, y, sums + 16 * k);
-    for (; k < p->taps; k++)
-        V(conv_correlate_taps)(1, p, p->at + k, y, sums + 16 * k);
+static void V(conv_correlate)(const dvti_conv_plane *p, const float *y, int64_t outs,
+                              float *sums) {
+    int64_t k, o, mine;
+    for (o = 0; o < outs; o += mine) {
+        const int64_t groups = (outs - o + DVTI_OUTS - 1) / DVTI_OUTS;
+        mine = (outs - o + groups - 1) / groups;
+        for (k = 0; k < p->taps; k += DVTI_TAPS)
+            if (mine == 1)
+                V(conv_correlate_tile)(1, p, k, y + o * p->y_out, 1, sums + o * p->taps * 16);
+            else
+                V(conv_correlate_tile)
+        (DVTI_OUTS, p, k, y + o * p->y_out, mine, sums + o * p->taps * 16);
+    }
+}
+#undef DVTI_OUTS
+#undef DVTI_TAPS
+
+static void V(conv_fold)(float *to, int64_t step, const float *sums, int64_t n) {
+    int64_t i;
+    for (i = 0; i < n; i++)
+        to[i * step] = V(fold_add)(V(load)(sums + 16 * i));
 }
 
-static const dvti_simd_conv V(conv_kernels) = {V(conv_gather), V(conv_scatter), V(conv_filter),
-                                               V(conv_correlate), &V(wg_table)};
+static void V(conv_put)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
+                        int64_t rows, int64_t count) {
+    const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
+    const V(p_first_type) first = V(p_first)(count - whole);
+    int64_t r, i;
+    for (r = 0; r < rows; r++, dst += dst_row, src += src_row) {
+        for (i = 0; i < whole; i += DVTI_PART_F)
+            V(p_store)(dst + i, V(p_load)(src + i));
+        V(p_store_first)(dst + whole, first, V(p_load_first)(src + whole, first));
+    }
+}
+
+static const dvti_simd_conv V(conv_kernels) = {
+    V(conv_gather), V(conv_scatter), V(conv_filter), V(conv_correlate), V(conv_fold), V(conv_put),
+    &V(wg_table)};

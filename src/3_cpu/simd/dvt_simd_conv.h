@@ -7,14 +7,14 @@
 /* Elements that may be touched behind what is asked for, where a kernel says so. */
 #define DVTI_CONV_SLACK 16
 
-/* One channel of a picture and of a result: rows times cols windows, from one to the next one element, and src_row elements in the next
-   row; y_row likewise. */
+/* Some pictures and one channel or more of their results: rows times cols windows, from one to the next one element, and src_row elements
+   in the next row; y_row likewise, without a gap in y's rows: y_row is cols. */
 typedef struct dvti_conv_plane {
     const float *src;
-    int64_t src_row;
+    int64_t src_row, src_image;
     const int64_t *at;
     int64_t taps;
-    int64_t rows, cols, y_row;
+    int64_t images, rows, cols, y_row, y_image, y_out;
 } dvti_conv_plane;
 
 /* Winograd's F(4 x 4, 3 x 3): each number of a tile's 36 has an array of its own, `_k` elements from one to the next. All work on whole
@@ -41,8 +41,14 @@ typedef struct dvti_simd_conv {
                     int64_t channels, int64_t count);
     /* y = start + the sum over k of w[k] * src[at[k] ..]: chains like a product's. */
     void (*filter)(const dvti_conv_plane *plane, float *y, const float *w, float start);
-    /* sums[k * 16 + lane] += the products of y and src at tap k, column j in lane j % 16, rows ascending. */
-    void (*correlate)(const dvti_conv_plane *plane, const float *y, float *sums);
+    /* sums[(o * taps + k) * 16 + lane] += the products of y's channel o and src at tap k, column j in lane j % 16, pictures and rows
+       ascending. */
+    void (*correlate)(const dvti_conv_plane *plane, const float *y, int64_t outs, float *sums);
+    /* to[i * step] = the sum of the 16 from sums[i * 16] on, for i < n. */
+    void (*fold)(float *to, int64_t step, const float *sums, int64_t n);
+    /* Rows of `count` elements: dst[r * dst_row + i] = src[r * src_row + i]. */
+    void (*put)(float *dst, int64_t dst_row, const float *src, int64_t src_row, int64_t rows,
+                int64_t count);
     const dvti_simd_winograd *winograd;
 } dvti_simd_conv;
 

@@ -51,11 +51,33 @@ DVTI_INLINE void V(pool_columns)(const dvti_pooling *p, bool mean, const float *
     }
 }
 
+/* Windows of 2 x 2 side by side need no buffer. */
+DVTI_INLINE void V(pool_row_of_pairs)(const dvti_pooling *p, bool mean, const float *x, float *y) {
+    int64_t j, n;
+    for (j = 0; j < p->windows[1]; j += 16, x += 32) {
+        n = 2 * (p->windows[1] - j);
+        V(f) a = V(pool_two)(mean, V(load_upto)(x, n), V(load_upto)(x + p->width, n)), b = a, v;
+        if (n > 16)
+            b = V(pool_two)(mean, V(load_upto)(x + 16, n - 16),
+                            V(load_upto)(x + p->width + 16, n - 16));
+        v = V(pool_two)(mean, V(even)(a, b), V(odd)(a, b));
+        if (mean)
+            v = V(mul)(v, V(set)(0.25f));
+        V(store_upto)(y + j, p->windows[1] - j, v);
+    }
+}
+
 /* Some rows are buffered before any is read again, so that no load waits for the stores before it. */
 DVTI_INLINE void V(pool_planes)(const dvti_pooling *p, bool mean, int64_t first, int64_t last) {
     float buffer[DVTI_POOL_BUFFER];
     const int64_t area = p->buffered, together = DVTI_MIN(DVTI_POOL_BUFFER / area, 16);
     int64_t plane, i, row;
+    for (plane = first; p->pairs && plane < last; plane++)
+        for (i = 0; i < p->windows[0]; i++)
+            V(pool_row_of_pairs)(p, mean, p->x + (plane * p->height + 2 * i) * p->width,
+                                 p->y + (plane * p->windows[0] + i) * p->windows[1]);
+    if (p->pairs)
+        return;
     for (i = 0; i < DVTI_POOL_BUFFER; i++)
         buffer[i] = mean ? 0 : -INFINITY;
     for (plane = first; plane < last; plane++) {
