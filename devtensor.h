@@ -2367,6 +2367,9 @@ DVTI_FN void *dvti_alloc(size_t bytes);
 DVTI_FN void *dvti_alloc_zero(size_t bytes);
 /* memset to 0, for what every operation clears. */
 DVTI_FN void dvti_clear(void *at, size_t bytes);
+/* Zeros for 4 or 8 numbers, one store after the other: of a loop, as of a memset, GCC makes `rep stos`. */
+#define DVTI_ZERO_4(at) ((at)[0] = (at)[1] = (at)[2] = (at)[3] = 0)
+#define DVTI_ZERO_8(at) (DVTI_ZERO_4(at), DVTI_ZERO_4((at) + 4))
 /* For small objects of a fixed size, which come and go with every operation: a thread between dvti_small_begin and dvti_small_end keeps some
    that were freed. Not set to zero; freed with the size that was asked for, by any thread. */
 DVTI_FN void *dvti_small_alloc(size_t bytes);
@@ -5537,6 +5540,7 @@ DVTI_FN bool dvti_has_elements(const dvt_shape *shape);
 /* The product of n extents: 0 when one of them is 0; INT64_MAX when it does not fit, which the extents of an array that has
    elements never do. */
 DVTI_FN int64_t dvti_extents(const int64_t *dim, int n);
+DVTI_FN bool dvti_same_shape(const dvt_shape *a, const dvt_shape *b);
 /* The common shape; false with SHAPE set, naming both. */
 DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
                             dvt_shape *out);
@@ -5587,6 +5591,9 @@ struct dvt_array {
 /* New memory of that shape, values not set, owned by the innermost scope. NULL with the error set. */
 DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dtype dtype,
                                   dvt_ctx ctx);
+/* The same for a shape that lies somewhere; only the extents that it has are read. */
+DVTI_FN dvt_array *dvti_array_shaped(const char *function, const dvt_shape *shape, dvt_dtype dtype,
+                                     dvt_ctx ctx);
 /* Another window on x's memory. */
 DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
                                  const int64_t *stride, int64_t offset);
@@ -5747,11 +5754,11 @@ static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, con
     x->storage = storage;
     x->offset = offset;
     x->shape.ndim = shape->ndim;
-    for (i = 0; i < DVT_MAX_DIMS; i++) {
-        x->shape.dim[i] = i < shape->ndim ? shape->dim[i] : 0;
-        x->stride[i] = i < shape->ndim ? stride[i] : 0;
-    }
+    DVTI_ZERO_8(x->shape.dim);
+    DVTI_ZERO_8(x->stride);
     for (i = 0; i < shape->ndim; i++) {
+        x->shape.dim[i] = shape->dim[i];
+        x->stride[i] = stride[i];
         shared = shared || (stride[i] == 0 && shape->dim[i] > 1);
         empty = empty || shape->dim[i] == 0;
     }
@@ -5784,19 +5791,24 @@ static bool dvti_layout_c(const dvt_shape *shape, dvt_dtype dtype, int64_t *stri
     return dvti_mul(step, dvt_dtype_size(dtype), bytes);
 }
 
-DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dtype dtype,
-                                  dvt_ctx ctx) {
+DVTI_FN dvt_array *dvti_array_shaped(const char *function, const dvt_shape *shape, dvt_dtype dtype,
+                                     dvt_ctx ctx) {
     int64_t bytes, stride[DVT_MAX_DIMS];
     dvti_storage *storage;
-    if (!dvti_layout_c(&shape, dtype, stride, &bytes)) {
-        if (!dvti_nbytes(function, shape, dtype, &bytes))
+    if (!dvti_layout_c(shape, dtype, stride, &bytes)) {
+        if (!dvti_nbytes(function, *shape, dtype, &bytes))
             return NULL;
-        dvti_strides_c(shape, stride); /* empty, with extents that overflow */
+        dvti_strides_c(*shape, stride); /* empty, with extents that overflow */
     }
     storage = dvti_storage_new(function, dvti_ctx(ctx), bytes);
     if (!storage)
         return NULL;
-    return dvti_array_on(function, storage, &shape, stride, 0, dtype);
+    return dvti_array_on(function, storage, shape, stride, 0, dtype);
+}
+
+DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dtype dtype,
+                                  dvt_ctx ctx) {
+    return dvti_array_shaped(function, &shape, dtype, ctx);
 }
 
 DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
@@ -5819,16 +5831,19 @@ DVTI_FN dvti_view dvti_view_of(const dvt_array *x) {
     return view;
 }
 
+/* Axis by axis: extents that were stored one by one a moment ago would be waited for by a load of several. */
 DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape) {
     int lead = shape->ndim - x->shape.ndim, i;
     view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
     view->dtype = x->dtype;
     view->ndim = shape->ndim;
-    memcpy(view->dim, shape->dim, sizeof view->dim);
-    for (i = 0; i < lead; i++)
+    for (i = 0; i < lead; i++) {
+        view->dim[i] = shape->dim[i];
         view->stride[i] = 0;
+    }
     for (; i < shape->ndim; i++) {
         bool repeats = x->shape.dim[i - lead] == 1 && shape->dim[i] != 1;
+        view->dim[i] = shape->dim[i];
         view->stride[i] = repeats ? 0 : x->stride[i - lead];
     }
 }
@@ -6435,9 +6450,14 @@ DVT_API dvt_status dvt_wait_all(void) {
 
 DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, dvti_kernel kernel,
                                dvti_op op) {
-    dvti_clear(launch, offsetof(dvti_launch, in));
     launch->kernel = kernel;
     launch->op = op;
+    launch->compute = DVTI_F32;
+    launch->n_in = launch->n_out = 0;
+    DVTI_ZERO_8(launch->f);
+    DVTI_ZERO_8(launch->i);
+    launch->workspace = NULL;
+    launch->workspace_bytes = 0;
     launch->name = name;
 }
 
@@ -7412,7 +7432,7 @@ DVT_API dvt_axes dvt_axes_make(int n, int a0, int a1, int a2, int a3, int a4, in
     return axes;
 }
 
-static bool dvti_same_shape(const dvt_shape *a, const dvt_shape *b) {
+DVTI_FN bool dvti_same_shape(const dvt_shape *a, const dvt_shape *b) {
     int i;
     if (a->ndim != b->ndim)
         return false;
@@ -7631,6 +7651,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
 
 /* By the best tier's kernels, or by the reference. */
 DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch);
+/* threads: 0 asks dvti_parallel_width, which a small product need not. */
 DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads);
@@ -9721,9 +9742,13 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
 /* Fewer rows, or fewer terms, do not pay for packing: measured on a Zen 4 with leading dimensions up to 4096. */
 #define DVTI_MM_FEW_ROWS 256
 #define DVTI_MM_FEW_TERMS 64
-#define DVTI_MM_ONE_CALL 131072.0 /* terms of a product that is not worth planning */
-#define DVTI_MM_TASK 65536.0      /* terms that are worth a task: about a microsecond */
-#define DVTI_MM_PIECE 4096        /* elements of a vector result that one task forms */
+/* Up to so many rows, packing B again for each tile of rows would cost a twentieth and more. */
+#define DVTI_MM_REPEATED 128
+#define DVTI_MM_ONE_CALL 131072 /* terms of a product that is not worth planning */
+#define DVTI_MM_ALONE 1048576   /* and where one thread computes */
+#define DVTI_MM_NEAR 32768      /* bytes of B, turned or in line, beside it */
+#define DVTI_MM_TASK 65536.0    /* terms that are worth a task: about a microsecond */
+#define DVTI_MM_PIECE 4096      /* elements of a vector result that one task forms */
 
 typedef enum dvti_mm_kind { DVTI_MM_TILES, DVTI_MM_COMBINE, DVTI_MM_DOTS } dvti_mm_kind;
 
@@ -9781,6 +9806,12 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
     p->whole = !dvt_dtype_is_float(out->dtype);
 }
 
+/* Rows of B that are short and lie across cache lines are read by each group of A's rows: in line, that costs half. */
+static bool dvti_mm_in_line(const dvti_mm *p) {
+    return p->b_col != 1 ||
+           (p->n >= 64 && p->m * p->size <= 64 && p->b_k * p->size % 64 != 0 && p->k > 1);
+}
+
 /* With one row or column the other factor is read once: it is a question of memory alone. */
 static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     bool row = p->n == 1;
@@ -9794,19 +9825,22 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
 }
 
 /* Halves tiles until there are two for each thread, along whole panels where that leaves equal halves: then nothing is
-   packed twice. */
+   packed twice. Nor where rows are few and columns are packed: then there is one tile for each thread, of less than a panel if need be. */
 static void dvti_mm_cut_tiles(dvti_mm *p, int threads) {
-    const int64_t panel = 64, most_rows = p->half ? DVTI_MM_HALF_ROWS : p->n;
+    const int64_t panel = 64, most_rows = p->half ? DVTI_MM_HALF_ROWS : p->n, lanes = 64 / p->size;
     p->rows = DVTI_MIN(p->n, most_rows);
     p->cols = DVTI_MIN(p->m, p->half ? DVTI_MM_HALF_COLS : DVTI_MM_COLS);
     while (threads > 1) {
         int64_t panels = dvti_mm_cuts(p->cols, panel);
         int64_t tiles = p->batch * dvti_mm_cuts(p->n, p->rows) * dvti_mm_cuts(p->m, p->cols);
-        if (tiles >= 2 * threads ||
+        bool few = p->pack_b && p->rows <= DVTI_MM_REPEATED;
+        if (tiles >= (few ? 1 : 2) * threads ||
             (double)p->rows * (double)p->cols * (double)p->k < 2 * DVTI_MM_TASK)
             break;
         if (panels > 1 && (panels % 2 == 0 || panels > 6 || p->rows < 12))
             p->cols = (panels + 1) / 2 * panel;
+        else if (few && panels == 1 && p->cols > lanes)
+            p->cols = dvti_mm_up((p->cols + 1) / 2, lanes);
         else if (p->rows >= 12)
             p->rows = dvti_mm_up((p->rows + 1) / 2, 2);
         else
@@ -9837,9 +9871,6 @@ static void dvti_mm_layout(dvti_mm *p) {
                                                                : DVTI_MM_SIGNED_DEPTH;
     p->depth = p->k ? dvti_mm_cuts(p->k, dvti_mm_cuts(p->k, deepest)) : 1;
     p->a_ld = dvti_mm_up(p->depth, 16) + 16;
-    p->pack_b = p->half || p->b_col != 1 ||
-                (p->n > DVTI_MM_FEW_ROWS && (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
-    p->pack_a = p->half || (p->a_k != 1 && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
     p->a_at = p->pack_b ? p->depth * cols * p->size : 0;
     p->c_at =
         p->a_at + (p->pack_a ? DVTI_MIN(dvti_mm_up(p->n, 2), DVTI_MM_ROWS) * p->a_ld * p->size : 0);
@@ -9852,6 +9883,9 @@ static void dvti_mm_plan(dvti_mm *p, int threads) {
     double each;
     p->kind = dvti_mm_choose(p);
     if (p->kind == DVTI_MM_TILES) {
+        p->pack_b = p->half || dvti_mm_in_line(p) ||
+                    (p->n > DVTI_MM_FEW_ROWS && (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
+        p->pack_a = p->half || (p->a_k != 1 && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
         dvti_mm_cut_tiles(p, threads);
         dvti_mm_layout(p);
     } else {
@@ -10049,32 +10083,54 @@ static void dvti_mm_task(void *user, int64_t task, void *area) {
 }
 
 /* ---- small products: one call of the kernel, since planning would take as long ---- */
-static bool dvti_mm_is_one_call(const dvti_mm *p) {
-    return p->batch == 1 && !p->half && p->b_col == 1 && p->n > 1 && p->m > 1 &&
-           p->k <= DVTI_MM_DEPTH && (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
-           dvti_mm_terms(p) < DVTI_MM_ONE_CALL;
+/* terms: so many at most. */
+static bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
+    const int64_t most = DVTI_MM_ALONE;
+    return p->batch == 1 && !p->half && p->n > 1 && p->m > 1 && p->n <= most && p->m <= most &&
+           p->k <= DVTI_MM_DEPTH && p->n * p->m <= terms && p->n * p->m * p->k < terms &&
+           (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
+           (!dvti_mm_in_line(p) || ((p->b_col == 1 || p->b_k == 1) &&
+                                    dvti_mm_up(p->m * p->size, 64) * p->k <= DVTI_MM_NEAR));
 }
 
-static void dvti_mm_one_call(const dvti_mm *p, const dvti_simd_gemm *by) {
+static void dvti_mm_one_call_of(const dvti_mm *p, const void *b, int64_t b_k) {
     static const double zero = 0;
     int64_t terms[DVTI_MM_DEPTH], k;
     dvti_product q;
     for (k = 0; k < p->k; k++)
-        terms[k] = k * p->b_k;
+        terms[k] = k * b_k;
     q.rows = p->n;
     q.cols = p->m;
     q.depth = p->k;
     q.a = p->launch->in[0].data;
     q.a_row = p->a_row;
     q.a_k = p->a_k;
-    q.b = p->launch->in[1].data;
+    q.b = b;
     q.b_k = terms;
-    q.b_panel = by->width;
+    q.b_panel = p->by->width;
     q.c = p->launch->out[0].data;
     q.c_row = p->m;
     q.start = &zero;
     q.start_row = 0;
-    by->multiply(&q);
+    p->by->multiply(&q);
+}
+
+static void dvti_mm_one_call_in_line(const dvti_mm *p) {
+    DVTI_LINE_ALIGNED double near[DVTI_MM_NEAR / sizeof(double)];
+    const dvti_view *b = &p->launch->in[1];
+    const int64_t row = dvti_mm_up(p->m * p->size, 64) / p->size;
+    if (p->b_col == 1)
+        p->by->copy(near, row, b->data, b->dtype, p->b_k, p->k, p->m);
+    else
+        p->by->turn(near, row, b->data, b->dtype, p->b_col, p->k, p->m);
+    dvti_mm_one_call_of(p, near, row);
+}
+
+static void dvti_mm_one_call(const dvti_mm *p) {
+    if (dvti_mm_in_line(p))
+        dvti_mm_one_call_in_line(p);
+    else
+        dvti_mm_one_call_of(p, p->launch->in[1].data, p->b_k);
 }
 
 /* ---- the family ---- */
@@ -10094,7 +10150,11 @@ DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads
     if (!dvti_mm_takes(launch) || !dvti_simd_now())
         return dvti_ref_matmul_workspace(launch, threads);
     dvti_mm_shape(&p, launch);
-    if (dvti_mm_is_one_call(&p))
+    if (dvti_mm_is_one_call(&p, DVTI_MM_ONE_CALL))
+        return 0;
+    if (!threads)
+        threads = dvti_parallel_width();
+    if (threads == 1 && dvti_mm_is_one_call(&p, DVTI_MM_ALONE))
         return 0;
     dvti_mm_plan(&p, threads);
     return p.area ? p.area * dvti_task_areas(p.tasks, dvti_mm_terms(&p), threads) : 0;
@@ -10104,15 +10164,23 @@ DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads
 static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
     dvti_mm p;
     int threads;
+    bool alone;
     dvti_mm_shape(&p, launch);
     p.simd = simd;
     p.by = p.size == 8 ? simd->gemm_f64 : simd->gemm_f32;
-    if (dvti_mm_is_one_call(&p)) {
-        dvti_mm_one_call(&p, p.by);
+    if (dvti_mm_is_one_call(&p, DVTI_MM_ONE_CALL)) {
+        dvti_mm_one_call(&p);
         return true;
     }
     threads = dvti_parallel_width();
-    dvti_mm_plan(&p, threads);
+    alone = dvti_mm_is_one_call(&p, DVTI_MM_ALONE);
+    if (!alone || threads > 1)
+        dvti_mm_plan(&p, threads);
+    /* Without the plan's workspace, others compute now than were there when it was asked for. */
+    if (alone && (threads == 1 || p.area > launch->workspace_bytes)) {
+        dvti_mm_one_call(&p);
+        return true;
+    }
     if (p.area > launch->workspace_bytes)
         return false;
     dvti_run_tasks(p.tasks, dvti_mm_terms(&p), launch->workspace,
@@ -10144,7 +10212,10 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_HALF_COLS
 #undef DVTI_MM_FEW_ROWS
 #undef DVTI_MM_FEW_TERMS
+#undef DVTI_MM_REPEATED
 #undef DVTI_MM_ONE_CALL
+#undef DVTI_MM_ALONE
+#undef DVTI_MM_NEAR
 #undef DVTI_MM_TASK
 #undef DVTI_MM_PIECE
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
@@ -11916,7 +11987,7 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
     case DVTI_K_REDUCE:
         return DVTI_MAX(dvti_ref_reduce_workspace(launch), dvti_fast_reduce_workspace(launch));
     case DVTI_K_MATMUL:
-        return dvti_cpu_matmul_workspace(launch, dvti_cpu_threads(device));
+        return dvti_cpu_matmul_workspace(launch, device->ctx.type == DVT_DEVICE_GPU ? 1 : 0);
     case DVTI_K_SCAN:
         return dvti_scan_workspace(launch);
     case DVTI_K_SORT:
@@ -20083,6 +20154,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define P(word) V(p_##word)
 #define W(word) V(word)
 #define DVTI_PART V(pf)
+#define DVTI_HALF V(phf)
 #define DVTI_VECTOR V(f)
 #define DVTI_LANES DVTI_PART_F
 /* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
@@ -20098,6 +20170,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
 #define DVTI_STRIP 64
 #define DVTI_DOTS 4
+#define DVTI_SLIM 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
@@ -20254,9 +20327,59 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 }
 #endif
 
+#if DVTI_MASKED
+/* Half a part of columns, or less, of DVTI_SLIM rows: at that width two instructions take the time of one. */
+static void G(slim)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                    const DVTI_E *start, int64_t cols) {
+    const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
+    const int64_t *b_k = p->b_k;
+    const P(half_first_type) first = P(half_first)(cols);
+    DVTI_HALF sum[DVTI_SLIM], row;
+    int64_t k;
+    int i, j;
+    if (start) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_SLIM; i++)
+            sum[i] = P(half_set)(start[i * p->start_row]);
+    } else {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_SLIM; i++)
+            sum[i] = P(half_load_first)(c + i * c_row, first);
+    }
+    for (k = 0; k < depth; k++) {
+        row = P(half_load_first)(b + b_k[k], first);
+        DVTI_UNROLL
+        for (j = 0; j < DVTI_SLIM; j += 4) {
+            const DVTI_E *at = a + j * a_row;
+            DVTI_UNROLL
+            for (i = 0; i < 4; i++)
+                sum[i + j] = P(half_fma)(P(half_set)(at[i * a_row]), row, sum[i + j]);
+        }
+        a += a_k;
+    }
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_SLIM; i++)
+        P(half_store_first)(c + i * c_row, first, sum[i]);
+}
+
+static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+    const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
+    dvti_product rest = *p;
+    int64_t i;
+    for (i = 0; i + DVTI_SLIM <= p->rows; i += DVTI_SLIM)
+        G(slim)
+    (p, a + i * p->a_row, b, c + i * p->c_row, start ? start + i * p->start_row : NULL, cols);
+    rest.rows -= i;
+    rest.a = a + i * p->a_row;
+    rest.start = start ? start + i * p->start_row : NULL;
+    if (rest.rows)
+        G(column)(&rest, b, c + i * p->c_row, 1, cols);
+}
+#endif
+
 static void G(multiply)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
-    int64_t j, parts, cols;
+    int64_t j, parts, cols, tail;
     if (p->rows <= 0)
         return;
     for (j = 0; j < p->cols; j += cols) {
@@ -20264,13 +20387,21 @@ static void G(multiply)(const dvti_product *p) {
         DVTI_E *c = (DVTI_E *)p->c + j;
         cols = DVTI_MIN(p->cols - j, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-#if !DVTI_MASKED
-        if (cols % DVTI_LANES) {
+        tail = cols - (parts - 1) * DVTI_LANES;
+#if DVTI_MASKED
+        if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
+            if (--parts)
+                G(column)(p, b, c, parts, DVTI_LANES);
+            G(slim_column)(p, b + parts * DVTI_LANES, c + parts * DVTI_LANES, tail);
+            continue;
+        }
+#else
+        if (tail < DVTI_LANES) {
             G(edge)(p, b, c, cols);
             continue;
         }
 #endif
-        G(column)(p, b, c, parts, cols - (parts - 1) * DVTI_LANES);
+        G(column)(p, b, c, parts, tail);
     }
 }
 
@@ -20301,26 +20432,31 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
+/* One square, or what an edge leaves of it. By itself, so that its addresses are formed where they are needed: inside the loops
+   they would be kept on the stack. */
+DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
+                                         int64_t src_col, int64_t rows, int64_t cols) {
+    const P(first_type) first = P(first)(rows);
+    DVTI_PART v[DVTI_LANES];
+    int i;
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
+    G(flip)(v);
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        if (i < rows)
+            P(store)(dst + i * dst_row, v[i]);
+}
+
 static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
                         int64_t rows, int64_t cols) {
     const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
-    DVTI_PART v[DVTI_LANES];
     int64_t r, c;
-    int i;
     for (c = 0; c < filled; c += DVTI_LANES)
-        for (r = 0; r < rows; r += DVTI_LANES) {
-            const DVTI_E *from = src + c * src_col + r;
-            DVTI_E *to = dst + r * dst_row + c;
-            const P(first_type) first = P(first)(rows - r);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_LANES; i++)
-                v[i] = c + i < cols ? P(load_first)(from + i * src_col, first) : P(set)(0);
-            G(flip)(v);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_LANES; i++)
-                if (r + i < rows)
-                    P(store)(to + i * dst_row, v[i]);
-        }
+        for (r = 0; r < rows; r += DVTI_LANES)
+            G(turn_square)
+    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c);
 }
 
 static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
@@ -20426,9 +20562,10 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_EDGE
 #undef DVTI_STRIP
 #undef DVTI_DOTS
+#undef DVTI_SLIM
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/3_cpu/simd/gemm.inl"
+#line 51 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -20436,6 +20573,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef P
 #undef W
 #undef DVTI_PART
+#undef DVTI_HALF
 #undef DVTI_VECTOR
 #undef DVTI_LANES
 
@@ -20445,6 +20583,7 @@ static const dvti_simd_gemm G(kernels) = {
 #define P(word) V(p_d##word)
 #define W(word) V(d##word)
 #define DVTI_PART V(pd)
+#define DVTI_HALF V(phd)
 #define DVTI_VECTOR V(d)
 #define DVTI_LANES DVTI_PART_D
 /* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
@@ -20460,6 +20599,7 @@ static const dvti_simd_gemm G(kernels) = {
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
 #define DVTI_STRIP 64
 #define DVTI_DOTS 4
+#define DVTI_SLIM 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
@@ -20616,9 +20756,59 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 }
 #endif
 
+#if DVTI_MASKED
+/* Half a part of columns, or less, of DVTI_SLIM rows: at that width two instructions take the time of one. */
+static void G(slim)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                    const DVTI_E *start, int64_t cols) {
+    const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
+    const int64_t *b_k = p->b_k;
+    const P(half_first_type) first = P(half_first)(cols);
+    DVTI_HALF sum[DVTI_SLIM], row;
+    int64_t k;
+    int i, j;
+    if (start) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_SLIM; i++)
+            sum[i] = P(half_set)(start[i * p->start_row]);
+    } else {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_SLIM; i++)
+            sum[i] = P(half_load_first)(c + i * c_row, first);
+    }
+    for (k = 0; k < depth; k++) {
+        row = P(half_load_first)(b + b_k[k], first);
+        DVTI_UNROLL
+        for (j = 0; j < DVTI_SLIM; j += 4) {
+            const DVTI_E *at = a + j * a_row;
+            DVTI_UNROLL
+            for (i = 0; i < 4; i++)
+                sum[i + j] = P(half_fma)(P(half_set)(at[i * a_row]), row, sum[i + j]);
+        }
+        a += a_k;
+    }
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_SLIM; i++)
+        P(half_store_first)(c + i * c_row, first, sum[i]);
+}
+
+static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+    const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
+    dvti_product rest = *p;
+    int64_t i;
+    for (i = 0; i + DVTI_SLIM <= p->rows; i += DVTI_SLIM)
+        G(slim)
+    (p, a + i * p->a_row, b, c + i * p->c_row, start ? start + i * p->start_row : NULL, cols);
+    rest.rows -= i;
+    rest.a = a + i * p->a_row;
+    rest.start = start ? start + i * p->start_row : NULL;
+    if (rest.rows)
+        G(column)(&rest, b, c + i * p->c_row, 1, cols);
+}
+#endif
+
 static void G(multiply)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
-    int64_t j, parts, cols;
+    int64_t j, parts, cols, tail;
     if (p->rows <= 0)
         return;
     for (j = 0; j < p->cols; j += cols) {
@@ -20626,13 +20816,21 @@ static void G(multiply)(const dvti_product *p) {
         DVTI_E *c = (DVTI_E *)p->c + j;
         cols = DVTI_MIN(p->cols - j, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-#if !DVTI_MASKED
-        if (cols % DVTI_LANES) {
+        tail = cols - (parts - 1) * DVTI_LANES;
+#if DVTI_MASKED
+        if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
+            if (--parts)
+                G(column)(p, b, c, parts, DVTI_LANES);
+            G(slim_column)(p, b + parts * DVTI_LANES, c + parts * DVTI_LANES, tail);
+            continue;
+        }
+#else
+        if (tail < DVTI_LANES) {
             G(edge)(p, b, c, cols);
             continue;
         }
 #endif
-        G(column)(p, b, c, parts, cols - (parts - 1) * DVTI_LANES);
+        G(column)(p, b, c, parts, tail);
     }
 }
 
@@ -20663,26 +20861,31 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
+/* One square, or what an edge leaves of it. By itself, so that its addresses are formed where they are needed: inside the loops
+   they would be kept on the stack. */
+DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
+                                         int64_t src_col, int64_t rows, int64_t cols) {
+    const P(first_type) first = P(first)(rows);
+    DVTI_PART v[DVTI_LANES];
+    int i;
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
+    G(flip)(v);
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        if (i < rows)
+            P(store)(dst + i * dst_row, v[i]);
+}
+
 static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
                         int64_t rows, int64_t cols) {
     const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
-    DVTI_PART v[DVTI_LANES];
     int64_t r, c;
-    int i;
     for (c = 0; c < filled; c += DVTI_LANES)
-        for (r = 0; r < rows; r += DVTI_LANES) {
-            const DVTI_E *from = src + c * src_col + r;
-            DVTI_E *to = dst + r * dst_row + c;
-            const P(first_type) first = P(first)(rows - r);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_LANES; i++)
-                v[i] = c + i < cols ? P(load_first)(from + i * src_col, first) : P(set)(0);
-            G(flip)(v);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_LANES; i++)
-                if (r + i < rows)
-                    P(store)(to + i * dst_row, v[i]);
-        }
+        for (r = 0; r < rows; r += DVTI_LANES)
+            G(turn_square)
+    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c);
 }
 
 static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
@@ -20788,9 +20991,10 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_EDGE
 #undef DVTI_STRIP
 #undef DVTI_DOTS
+#undef DVTI_SLIM
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/3_cpu/simd/gemm.inl"
+#line 71 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -20798,6 +21002,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef P
 #undef W
 #undef DVTI_PART
+#undef DVTI_HALF
 #undef DVTI_VECTOR
 #undef DVTI_LANES
 
@@ -22710,6 +22915,23 @@ DVTI_INLINE void V(p_store_first)(float *p, V(p_first_type) first, V(pf) a) {
     _mm512_mask_storeu_ps(p, first, a);
 }
 
+/* Half a part; p_half_first(n) for n up to 8 */
+typedef __m256 V(phf);
+typedef __mmask8 V(p_half_first_type);
+DVTI_PART_SET(phf, p_half_set, float, _mm256_set1_ps(x))
+DVTI_PART3(phf, p_half_fma, phf, phf, phf, _mm256_fmadd_ps(a, b, c))
+DVTI_INLINE V(p_half_first_type) V(p_half_first)(int64_t n) {
+    return DVTI_MASK8(n);
+}
+
+DVTI_INLINE V(phf) V(p_half_load_first)(const float *p, V(p_half_first_type) first) {
+    return _mm256_maskz_loadu_ps(first, p);
+}
+
+DVTI_INLINE void V(p_half_store_first)(float *p, V(p_half_first_type) first, V(phf) a) {
+    _mm256_mask_storeu_ps(p, first, a);
+}
+
 DVTI_PART2(pf, p_add, pf, pf, _mm512_add_ps(a, b))
 DVTI_PART2(pf, p_sub, pf, pf, _mm512_sub_ps(a, b))
 DVTI_PART2(pf, p_mul, pf, pf, _mm512_mul_ps(a, b))
@@ -22820,6 +23042,23 @@ DVTI_INLINE V(pd) V(p_dload_first)(const double *p, V(p_dfirst_type) first) {
 
 DVTI_INLINE void V(p_dstore_first)(double *p, V(p_dfirst_type) first, V(pd) a) {
     _mm512_mask_storeu_pd(p, first, a);
+}
+
+/* Half a part; p_dhalf_first(n) for n up to 4 */
+typedef __m256d V(phd);
+typedef __mmask8 V(p_dhalf_first_type);
+DVTI_PART_SET(phd, p_dhalf_set, double, _mm256_set1_pd(x))
+DVTI_PART3(phd, p_dhalf_fma, phd, phd, phd, _mm256_fmadd_pd(a, b, c))
+DVTI_INLINE V(p_dhalf_first_type) V(p_dhalf_first)(int64_t n) {
+    return DVTI_MASK8(n);
+}
+
+DVTI_INLINE V(phd) V(p_dhalf_load_first)(const double *p, V(p_dhalf_first_type) first) {
+    return _mm256_maskz_loadu_pd(first, p);
+}
+
+DVTI_INLINE void V(p_dhalf_store_first)(double *p, V(p_dhalf_first_type) first, V(phd) a) {
+    _mm256_mask_storeu_pd(p, first, a);
 }
 
 DVTI_PART2(pd, p_dadd, pd, pd, _mm512_add_pd(a, b))
@@ -25437,6 +25676,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define P(word) V(p_##word)
 #define W(word) V(word)
 #define DVTI_PART V(pf)
+#define DVTI_HALF V(phf)
 #define DVTI_VECTOR V(f)
 #define DVTI_LANES DVTI_PART_F
 /* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
@@ -25452,6 +25692,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
 #define DVTI_STRIP 64
 #define DVTI_DOTS 4
+#define DVTI_SLIM 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
@@ -25608,9 +25849,59 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 }
 #endif
 
+#if DVTI_MASKED
+/* Half a part of columns, or less, of DVTI_SLIM rows: at that width two instructions take the time of one. */
+static void G(slim)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                    const DVTI_E *start, int64_t cols) {
+    const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
+    const int64_t *b_k = p->b_k;
+    const P(half_first_type) first = P(half_first)(cols);
+    DVTI_HALF sum[DVTI_SLIM], row;
+    int64_t k;
+    int i, j;
+    if (start) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_SLIM; i++)
+            sum[i] = P(half_set)(start[i * p->start_row]);
+    } else {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_SLIM; i++)
+            sum[i] = P(half_load_first)(c + i * c_row, first);
+    }
+    for (k = 0; k < depth; k++) {
+        row = P(half_load_first)(b + b_k[k], first);
+        DVTI_UNROLL
+        for (j = 0; j < DVTI_SLIM; j += 4) {
+            const DVTI_E *at = a + j * a_row;
+            DVTI_UNROLL
+            for (i = 0; i < 4; i++)
+                sum[i + j] = P(half_fma)(P(half_set)(at[i * a_row]), row, sum[i + j]);
+        }
+        a += a_k;
+    }
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_SLIM; i++)
+        P(half_store_first)(c + i * c_row, first, sum[i]);
+}
+
+static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+    const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
+    dvti_product rest = *p;
+    int64_t i;
+    for (i = 0; i + DVTI_SLIM <= p->rows; i += DVTI_SLIM)
+        G(slim)
+    (p, a + i * p->a_row, b, c + i * p->c_row, start ? start + i * p->start_row : NULL, cols);
+    rest.rows -= i;
+    rest.a = a + i * p->a_row;
+    rest.start = start ? start + i * p->start_row : NULL;
+    if (rest.rows)
+        G(column)(&rest, b, c + i * p->c_row, 1, cols);
+}
+#endif
+
 static void G(multiply)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
-    int64_t j, parts, cols;
+    int64_t j, parts, cols, tail;
     if (p->rows <= 0)
         return;
     for (j = 0; j < p->cols; j += cols) {
@@ -25618,13 +25909,21 @@ static void G(multiply)(const dvti_product *p) {
         DVTI_E *c = (DVTI_E *)p->c + j;
         cols = DVTI_MIN(p->cols - j, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-#if !DVTI_MASKED
-        if (cols % DVTI_LANES) {
+        tail = cols - (parts - 1) * DVTI_LANES;
+#if DVTI_MASKED
+        if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
+            if (--parts)
+                G(column)(p, b, c, parts, DVTI_LANES);
+            G(slim_column)(p, b + parts * DVTI_LANES, c + parts * DVTI_LANES, tail);
+            continue;
+        }
+#else
+        if (tail < DVTI_LANES) {
             G(edge)(p, b, c, cols);
             continue;
         }
 #endif
-        G(column)(p, b, c, parts, cols - (parts - 1) * DVTI_LANES);
+        G(column)(p, b, c, parts, tail);
     }
 }
 
@@ -25655,26 +25954,31 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
+/* One square, or what an edge leaves of it. By itself, so that its addresses are formed where they are needed: inside the loops
+   they would be kept on the stack. */
+DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
+                                         int64_t src_col, int64_t rows, int64_t cols) {
+    const P(first_type) first = P(first)(rows);
+    DVTI_PART v[DVTI_LANES];
+    int i;
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
+    G(flip)(v);
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        if (i < rows)
+            P(store)(dst + i * dst_row, v[i]);
+}
+
 static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
                         int64_t rows, int64_t cols) {
     const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
-    DVTI_PART v[DVTI_LANES];
     int64_t r, c;
-    int i;
     for (c = 0; c < filled; c += DVTI_LANES)
-        for (r = 0; r < rows; r += DVTI_LANES) {
-            const DVTI_E *from = src + c * src_col + r;
-            DVTI_E *to = dst + r * dst_row + c;
-            const P(first_type) first = P(first)(rows - r);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_LANES; i++)
-                v[i] = c + i < cols ? P(load_first)(from + i * src_col, first) : P(set)(0);
-            G(flip)(v);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_LANES; i++)
-                if (r + i < rows)
-                    P(store)(to + i * dst_row, v[i]);
-        }
+        for (r = 0; r < rows; r += DVTI_LANES)
+            G(turn_square)
+    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c);
 }
 
 static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
@@ -25780,9 +26084,10 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_EDGE
 #undef DVTI_STRIP
 #undef DVTI_DOTS
+#undef DVTI_SLIM
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/3_cpu/simd/gemm.inl"
+#line 51 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -25790,6 +26095,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef P
 #undef W
 #undef DVTI_PART
+#undef DVTI_HALF
 #undef DVTI_VECTOR
 #undef DVTI_LANES
 
@@ -25799,6 +26105,7 @@ static const dvti_simd_gemm G(kernels) = {
 #define P(word) V(p_d##word)
 #define W(word) V(d##word)
 #define DVTI_PART V(pd)
+#define DVTI_HALF V(phd)
 #define DVTI_VECTOR V(d)
 #define DVTI_LANES DVTI_PART_D
 /* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
@@ -25814,6 +26121,7 @@ static const dvti_simd_gemm G(kernels) = {
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
 #define DVTI_STRIP 64
 #define DVTI_DOTS 4
+#define DVTI_SLIM 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
@@ -25970,9 +26278,59 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 }
 #endif
 
+#if DVTI_MASKED
+/* Half a part of columns, or less, of DVTI_SLIM rows: at that width two instructions take the time of one. */
+static void G(slim)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                    const DVTI_E *start, int64_t cols) {
+    const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
+    const int64_t *b_k = p->b_k;
+    const P(half_first_type) first = P(half_first)(cols);
+    DVTI_HALF sum[DVTI_SLIM], row;
+    int64_t k;
+    int i, j;
+    if (start) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_SLIM; i++)
+            sum[i] = P(half_set)(start[i * p->start_row]);
+    } else {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_SLIM; i++)
+            sum[i] = P(half_load_first)(c + i * c_row, first);
+    }
+    for (k = 0; k < depth; k++) {
+        row = P(half_load_first)(b + b_k[k], first);
+        DVTI_UNROLL
+        for (j = 0; j < DVTI_SLIM; j += 4) {
+            const DVTI_E *at = a + j * a_row;
+            DVTI_UNROLL
+            for (i = 0; i < 4; i++)
+                sum[i + j] = P(half_fma)(P(half_set)(at[i * a_row]), row, sum[i + j]);
+        }
+        a += a_k;
+    }
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_SLIM; i++)
+        P(half_store_first)(c + i * c_row, first, sum[i]);
+}
+
+static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+    const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
+    dvti_product rest = *p;
+    int64_t i;
+    for (i = 0; i + DVTI_SLIM <= p->rows; i += DVTI_SLIM)
+        G(slim)
+    (p, a + i * p->a_row, b, c + i * p->c_row, start ? start + i * p->start_row : NULL, cols);
+    rest.rows -= i;
+    rest.a = a + i * p->a_row;
+    rest.start = start ? start + i * p->start_row : NULL;
+    if (rest.rows)
+        G(column)(&rest, b, c + i * p->c_row, 1, cols);
+}
+#endif
+
 static void G(multiply)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
-    int64_t j, parts, cols;
+    int64_t j, parts, cols, tail;
     if (p->rows <= 0)
         return;
     for (j = 0; j < p->cols; j += cols) {
@@ -25980,13 +26338,21 @@ static void G(multiply)(const dvti_product *p) {
         DVTI_E *c = (DVTI_E *)p->c + j;
         cols = DVTI_MIN(p->cols - j, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-#if !DVTI_MASKED
-        if (cols % DVTI_LANES) {
+        tail = cols - (parts - 1) * DVTI_LANES;
+#if DVTI_MASKED
+        if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
+            if (--parts)
+                G(column)(p, b, c, parts, DVTI_LANES);
+            G(slim_column)(p, b + parts * DVTI_LANES, c + parts * DVTI_LANES, tail);
+            continue;
+        }
+#else
+        if (tail < DVTI_LANES) {
             G(edge)(p, b, c, cols);
             continue;
         }
 #endif
-        G(column)(p, b, c, parts, cols - (parts - 1) * DVTI_LANES);
+        G(column)(p, b, c, parts, tail);
     }
 }
 
@@ -26017,26 +26383,31 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
+/* One square, or what an edge leaves of it. By itself, so that its addresses are formed where they are needed: inside the loops
+   they would be kept on the stack. */
+DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
+                                         int64_t src_col, int64_t rows, int64_t cols) {
+    const P(first_type) first = P(first)(rows);
+    DVTI_PART v[DVTI_LANES];
+    int i;
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
+    G(flip)(v);
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        if (i < rows)
+            P(store)(dst + i * dst_row, v[i]);
+}
+
 static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
                         int64_t rows, int64_t cols) {
     const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
-    DVTI_PART v[DVTI_LANES];
     int64_t r, c;
-    int i;
     for (c = 0; c < filled; c += DVTI_LANES)
-        for (r = 0; r < rows; r += DVTI_LANES) {
-            const DVTI_E *from = src + c * src_col + r;
-            DVTI_E *to = dst + r * dst_row + c;
-            const P(first_type) first = P(first)(rows - r);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_LANES; i++)
-                v[i] = c + i < cols ? P(load_first)(from + i * src_col, first) : P(set)(0);
-            G(flip)(v);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_LANES; i++)
-                if (r + i < rows)
-                    P(store)(to + i * dst_row, v[i]);
-        }
+        for (r = 0; r < rows; r += DVTI_LANES)
+            G(turn_square)
+    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c);
 }
 
 static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
@@ -26142,9 +26513,10 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_EDGE
 #undef DVTI_STRIP
 #undef DVTI_DOTS
+#undef DVTI_SLIM
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/3_cpu/simd/gemm.inl"
+#line 71 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -26152,6 +26524,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef P
 #undef W
 #undef DVTI_PART
+#undef DVTI_HALF
 #undef DVTI_VECTOR
 #undef DVTI_LANES
 
@@ -30961,6 +31334,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define P(word) V(p_##word)
 #define W(word) V(word)
 #define DVTI_PART V(pf)
+#define DVTI_HALF V(phf)
 #define DVTI_VECTOR V(f)
 #define DVTI_LANES DVTI_PART_F
 /* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
@@ -30976,6 +31350,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
 #define DVTI_STRIP 64
 #define DVTI_DOTS 4
+#define DVTI_SLIM 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
@@ -31132,9 +31507,59 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 }
 #endif
 
+#if DVTI_MASKED
+/* Half a part of columns, or less, of DVTI_SLIM rows: at that width two instructions take the time of one. */
+static void G(slim)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                    const DVTI_E *start, int64_t cols) {
+    const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
+    const int64_t *b_k = p->b_k;
+    const P(half_first_type) first = P(half_first)(cols);
+    DVTI_HALF sum[DVTI_SLIM], row;
+    int64_t k;
+    int i, j;
+    if (start) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_SLIM; i++)
+            sum[i] = P(half_set)(start[i * p->start_row]);
+    } else {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_SLIM; i++)
+            sum[i] = P(half_load_first)(c + i * c_row, first);
+    }
+    for (k = 0; k < depth; k++) {
+        row = P(half_load_first)(b + b_k[k], first);
+        DVTI_UNROLL
+        for (j = 0; j < DVTI_SLIM; j += 4) {
+            const DVTI_E *at = a + j * a_row;
+            DVTI_UNROLL
+            for (i = 0; i < 4; i++)
+                sum[i + j] = P(half_fma)(P(half_set)(at[i * a_row]), row, sum[i + j]);
+        }
+        a += a_k;
+    }
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_SLIM; i++)
+        P(half_store_first)(c + i * c_row, first, sum[i]);
+}
+
+static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+    const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
+    dvti_product rest = *p;
+    int64_t i;
+    for (i = 0; i + DVTI_SLIM <= p->rows; i += DVTI_SLIM)
+        G(slim)
+    (p, a + i * p->a_row, b, c + i * p->c_row, start ? start + i * p->start_row : NULL, cols);
+    rest.rows -= i;
+    rest.a = a + i * p->a_row;
+    rest.start = start ? start + i * p->start_row : NULL;
+    if (rest.rows)
+        G(column)(&rest, b, c + i * p->c_row, 1, cols);
+}
+#endif
+
 static void G(multiply)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
-    int64_t j, parts, cols;
+    int64_t j, parts, cols, tail;
     if (p->rows <= 0)
         return;
     for (j = 0; j < p->cols; j += cols) {
@@ -31142,13 +31567,21 @@ static void G(multiply)(const dvti_product *p) {
         DVTI_E *c = (DVTI_E *)p->c + j;
         cols = DVTI_MIN(p->cols - j, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-#if !DVTI_MASKED
-        if (cols % DVTI_LANES) {
+        tail = cols - (parts - 1) * DVTI_LANES;
+#if DVTI_MASKED
+        if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
+            if (--parts)
+                G(column)(p, b, c, parts, DVTI_LANES);
+            G(slim_column)(p, b + parts * DVTI_LANES, c + parts * DVTI_LANES, tail);
+            continue;
+        }
+#else
+        if (tail < DVTI_LANES) {
             G(edge)(p, b, c, cols);
             continue;
         }
 #endif
-        G(column)(p, b, c, parts, cols - (parts - 1) * DVTI_LANES);
+        G(column)(p, b, c, parts, tail);
     }
 }
 
@@ -31179,26 +31612,31 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
+/* One square, or what an edge leaves of it. By itself, so that its addresses are formed where they are needed: inside the loops
+   they would be kept on the stack. */
+DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
+                                         int64_t src_col, int64_t rows, int64_t cols) {
+    const P(first_type) first = P(first)(rows);
+    DVTI_PART v[DVTI_LANES];
+    int i;
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
+    G(flip)(v);
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        if (i < rows)
+            P(store)(dst + i * dst_row, v[i]);
+}
+
 static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
                         int64_t rows, int64_t cols) {
     const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
-    DVTI_PART v[DVTI_LANES];
     int64_t r, c;
-    int i;
     for (c = 0; c < filled; c += DVTI_LANES)
-        for (r = 0; r < rows; r += DVTI_LANES) {
-            const DVTI_E *from = src + c * src_col + r;
-            DVTI_E *to = dst + r * dst_row + c;
-            const P(first_type) first = P(first)(rows - r);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_LANES; i++)
-                v[i] = c + i < cols ? P(load_first)(from + i * src_col, first) : P(set)(0);
-            G(flip)(v);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_LANES; i++)
-                if (r + i < rows)
-                    P(store)(to + i * dst_row, v[i]);
-        }
+        for (r = 0; r < rows; r += DVTI_LANES)
+            G(turn_square)
+    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c);
 }
 
 static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
@@ -31304,9 +31742,10 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_EDGE
 #undef DVTI_STRIP
 #undef DVTI_DOTS
+#undef DVTI_SLIM
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/3_cpu/simd/gemm.inl"
+#line 51 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -31314,6 +31753,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef P
 #undef W
 #undef DVTI_PART
+#undef DVTI_HALF
 #undef DVTI_VECTOR
 #undef DVTI_LANES
 
@@ -31323,6 +31763,7 @@ static const dvti_simd_gemm G(kernels) = {
 #define P(word) V(p_d##word)
 #define W(word) V(d##word)
 #define DVTI_PART V(pd)
+#define DVTI_HALF V(phd)
 #define DVTI_VECTOR V(d)
 #define DVTI_LANES DVTI_PART_D
 /* ==== begin src/3_cpu/simd/gemm_type.inl ==== */
@@ -31338,6 +31779,7 @@ static const dvti_simd_gemm G(kernels) = {
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
 #define DVTI_STRIP 64
 #define DVTI_DOTS 4
+#define DVTI_SLIM 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
@@ -31494,9 +31936,59 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 }
 #endif
 
+#if DVTI_MASKED
+/* Half a part of columns, or less, of DVTI_SLIM rows: at that width two instructions take the time of one. */
+static void G(slim)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                    const DVTI_E *start, int64_t cols) {
+    const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
+    const int64_t *b_k = p->b_k;
+    const P(half_first_type) first = P(half_first)(cols);
+    DVTI_HALF sum[DVTI_SLIM], row;
+    int64_t k;
+    int i, j;
+    if (start) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_SLIM; i++)
+            sum[i] = P(half_set)(start[i * p->start_row]);
+    } else {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_SLIM; i++)
+            sum[i] = P(half_load_first)(c + i * c_row, first);
+    }
+    for (k = 0; k < depth; k++) {
+        row = P(half_load_first)(b + b_k[k], first);
+        DVTI_UNROLL
+        for (j = 0; j < DVTI_SLIM; j += 4) {
+            const DVTI_E *at = a + j * a_row;
+            DVTI_UNROLL
+            for (i = 0; i < 4; i++)
+                sum[i + j] = P(half_fma)(P(half_set)(at[i * a_row]), row, sum[i + j]);
+        }
+        a += a_k;
+    }
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_SLIM; i++)
+        P(half_store_first)(c + i * c_row, first, sum[i]);
+}
+
+static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+    const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
+    dvti_product rest = *p;
+    int64_t i;
+    for (i = 0; i + DVTI_SLIM <= p->rows; i += DVTI_SLIM)
+        G(slim)
+    (p, a + i * p->a_row, b, c + i * p->c_row, start ? start + i * p->start_row : NULL, cols);
+    rest.rows -= i;
+    rest.a = a + i * p->a_row;
+    rest.start = start ? start + i * p->start_row : NULL;
+    if (rest.rows)
+        G(column)(&rest, b, c + i * p->c_row, 1, cols);
+}
+#endif
+
 static void G(multiply)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
-    int64_t j, parts, cols;
+    int64_t j, parts, cols, tail;
     if (p->rows <= 0)
         return;
     for (j = 0; j < p->cols; j += cols) {
@@ -31504,13 +31996,21 @@ static void G(multiply)(const dvti_product *p) {
         DVTI_E *c = (DVTI_E *)p->c + j;
         cols = DVTI_MIN(p->cols - j, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-#if !DVTI_MASKED
-        if (cols % DVTI_LANES) {
+        tail = cols - (parts - 1) * DVTI_LANES;
+#if DVTI_MASKED
+        if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
+            if (--parts)
+                G(column)(p, b, c, parts, DVTI_LANES);
+            G(slim_column)(p, b + parts * DVTI_LANES, c + parts * DVTI_LANES, tail);
+            continue;
+        }
+#else
+        if (tail < DVTI_LANES) {
             G(edge)(p, b, c, cols);
             continue;
         }
 #endif
-        G(column)(p, b, c, parts, cols - (parts - 1) * DVTI_LANES);
+        G(column)(p, b, c, parts, tail);
     }
 }
 
@@ -31541,26 +32041,31 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
+/* One square, or what an edge leaves of it. By itself, so that its addresses are formed where they are needed: inside the loops
+   they would be kept on the stack. */
+DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
+                                         int64_t src_col, int64_t rows, int64_t cols) {
+    const P(first_type) first = P(first)(rows);
+    DVTI_PART v[DVTI_LANES];
+    int i;
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
+    G(flip)(v);
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        if (i < rows)
+            P(store)(dst + i * dst_row, v[i]);
+}
+
 static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
                         int64_t rows, int64_t cols) {
     const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
-    DVTI_PART v[DVTI_LANES];
     int64_t r, c;
-    int i;
     for (c = 0; c < filled; c += DVTI_LANES)
-        for (r = 0; r < rows; r += DVTI_LANES) {
-            const DVTI_E *from = src + c * src_col + r;
-            DVTI_E *to = dst + r * dst_row + c;
-            const P(first_type) first = P(first)(rows - r);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_LANES; i++)
-                v[i] = c + i < cols ? P(load_first)(from + i * src_col, first) : P(set)(0);
-            G(flip)(v);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_LANES; i++)
-                if (r + i < rows)
-                    P(store)(to + i * dst_row, v[i]);
-        }
+        for (r = 0; r < rows; r += DVTI_LANES)
+            G(turn_square)
+    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c);
 }
 
 static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
@@ -31666,9 +32171,10 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_EDGE
 #undef DVTI_STRIP
 #undef DVTI_DOTS
+#undef DVTI_SLIM
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/3_cpu/simd/gemm.inl"
+#line 71 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -31676,6 +32182,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef P
 #undef W
 #undef DVTI_PART
+#undef DVTI_HALF
 #undef DVTI_VECTOR
 #undef DVTI_LANES
 
@@ -46107,7 +46614,9 @@ DVT_API bool dvt_has_history(const dvt_array *x) {
 
 DVTI_FN dvti_attr dvti_attr_none(void) {
     dvti_attr attr;
-    dvti_clear(&attr, sizeof attr);
+    DVTI_ZERO_4(attr.f);
+    DVTI_ZERO_8(attr.i);
+    DVTI_ZERO_4(attr.i + 8);
     return attr;
 }
 
@@ -46878,7 +47387,7 @@ static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int 
     for (k = 0; into && k < n; k++)
         if (dvti_overlaps(in[k], into) && !(in[k] = dvt_copy(in[k])))
             return NULL;
-    if (!out && !(out = dvti_array_new(launch->name, *shape, dtype, in[0]->storage->ctx)))
+    if (!out && !(out = dvti_array_shaped(launch->name, shape, dtype, in[0]->storage->ctx)))
         return NULL;
     for (k = 0; k < n; k++)
         dvti_view_broadcast_into(&launch->in[first + k], in[k], shape);
@@ -46897,19 +47406,23 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
     dvti_rule rule = dvti_rule_of(op);
     dvti_attr attr;
     dvt_array *operand[3], *out = NULL;
-    dvt_shape shape;
+    const dvt_shape *shape;
+    dvt_shape common;
     dvt_dtype dtype, result;
     int k;
     dvti_launch_begin(&launch, name, DVTI_K_ELEMENTWISE, op);
     if (!dvti_check(name, in, n))
         return NULL;
-    shape = in[0]->shape;
+    shape = &in[0]->shape;
     dtype = in[0]->dtype;
     for (k = 0; k < n; k++) {
         operand[k] = in[k];
         dtype = dvt_promote(dtype, in[k]->dtype);
-        if (k && !dvti_broadcast(name, &shape, &in[k]->shape, &shape))
+        if (k == 0 || dvti_same_shape(shape, &in[k]->shape))
+            continue;
+        if (!dvti_broadcast(name, shape, &in[k]->shape, &common))
             return NULL;
+        shape = &common;
     }
     if (scalar_at)
         dtype = dvti_with_scalar(dtype, scalar);
@@ -46923,7 +47436,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
         return NULL;
     }
     result = rule == DVTI_RULE_BOOL ? DVT_BOOL : dtype;
-    if (into && (!dvti_into_ok(name, into, shape, result) || !dvti_keeps_history(name, in, n)))
+    if (into && (!dvti_into_ok(name, into, *shape, result) || !dvti_keeps_history(name, in, n)))
         return NULL;
     launch.compute = dvti_class_of(dtype);
     launch.n_in = n + (scalar_at ? 1 : 0);
@@ -46935,11 +47448,11 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
     }
     if (into) {
         dvt_scope_guard scope = dvt_scope_begin(); /* of what must be copied first */
-        out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1, &shape, result, into);
+        out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1, shape, result, into);
         dvt_scope_end(&scope);
         return out;
     }
-    out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1, &shape, result, NULL);
+    out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1, shape, result, NULL);
     if (!scalar_at)
         return dvti_finish(out, op, name, in, n, NULL);
     attr = dvti_attr_none();
@@ -47768,25 +48281,33 @@ static dvt_shape dvti_batch_shape(const dvt_array *x) {
 }
 
 /* Rows and columns of x behind the batch axes of the product, exchanged when asked. */
-static void dvti_factor_view(dvti_view *view, const dvt_array *x, dvt_shape product,
+static void dvti_factor_view(dvti_view *view, const dvt_array *x, const dvt_shape *product,
                              bool transpose) {
-    int n = x->shape.ndim, last = product.ndim - 1;
-    product.dim[last - 1] = x->shape.dim[n - 2];
-    product.dim[last] = x->shape.dim[n - 1];
-    dvti_view_broadcast_into(view, x, &product);
-    if (transpose) {
-        int64_t dim = view->dim[last], stride = view->stride[last];
-        view->dim[last] = view->dim[last - 1];
-        view->stride[last] = view->stride[last - 1];
-        view->dim[last - 1] = dim;
-        view->stride[last - 1] = stride;
+    int n = x->shape.ndim, last = product->ndim - 1, lead = product->ndim - n, i;
+    int row = transpose ? n - 1 : n - 2, column = transpose ? n - 2 : n - 1;
+    view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
+    view->dtype = x->dtype;
+    view->ndim = product->ndim;
+    for (i = 0; i < last - 1; i++) {
+        bool repeats = i < lead || (x->shape.dim[i - lead] == 1 && product->dim[i] != 1);
+        view->dim[i] = product->dim[i];
+        view->stride[i] = repeats ? 0 : x->stride[i - lead];
     }
+    view->dim[last - 1] = x->shape.dim[row];
+    view->stride[last - 1] = x->stride[row];
+    view->dim[last] = x->shape.dim[column];
+    view->stride[last] = x->stride[column];
 }
 
 static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_array *b,
                               dvt_shape *batch) {
-    dvt_shape x = dvti_batch_shape(a), y = dvti_batch_shape(b);
+    dvt_shape x, y;
     int i;
+    batch->ndim = 0;
+    if (a->shape.ndim == 2 && b->shape.ndim == 2)
+        return true;
+    x = dvti_batch_shape(a);
+    y = dvti_batch_shape(b);
     for (i = 1; i <= DVTI_MIN(x.ndim, y.ndim); i++) {
         int64_t p = x.dim[x.ndim - i], q = y.dim[y.ndim - i];
         if (p != q && p != 1 && q != 1) {
@@ -47805,26 +48326,28 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
                                        bool transpose_a, bool transpose_b, dvt_dtype dtype) {
     dvti_launch launch;
     dvti_factor fa = dvti_factor_of(a, transpose_a), fb = dvti_factor_of(b, transpose_b);
-    dvti_attr attr = dvti_attr_none();
+    dvti_attr attr;
     dvt_array *out, *in[2];
-    dvt_shape batch, shape;
+    dvt_shape shape;
     dvti_launch_begin(&launch, name, DVTI_K_MATMUL, DVTI_OP_matmul);
-    if (!dvti_matmul_batch(name, a, b, &batch))
+    if (!dvti_matmul_batch(name, a, b, &shape))
         return NULL;
-    shape = batch;
     shape.dim[shape.ndim++] = fa.rows;
     shape.dim[shape.ndim++] = fb.columns;
-    out = dvti_array_new(name, shape, dtype, a->storage->ctx);
+    out = dvti_array_shaped(name, &shape, dtype, a->storage->ctx);
     if (!out)
         return NULL;
-    dvti_factor_view(&launch.in[0], a, shape, transpose_a);
-    dvti_factor_view(&launch.in[1], b, shape, transpose_b);
+    dvti_factor_view(&launch.in[0], a, &shape, transpose_a);
+    dvti_factor_view(&launch.in[1], b, &shape, transpose_b);
     launch.n_in = 2;
-    launch.out[0] = dvti_view_of(out);
+    dvti_view_broadcast_into(&launch.out[0], out, &shape);
     launch.n_out = 1;
     launch.i[0] = dvti_tf32_allowed();
-    if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+    if (dvti_has_elements(&shape) && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
+    if (!dvt_is_recording())
+        return out;
+    attr = dvti_attr_none();
     attr.i[0] = transpose_a;
     attr.i[1] = transpose_b;
     in[0] = a;
@@ -47899,6 +48422,8 @@ static dvt_array *dvti_matmul_typed(const char *name, dvt_array *a, dvt_array *b
                   name, dvti_describe(a), dvti_describe(b));
         return NULL;
     }
+    if (a->shape.ndim > 1 && b->shape.ndim > 1 && a->dtype == dtype && b->dtype == dtype)
+        return dvti_matmul_any(name, a, b, transpose_a, transpose_b, dtype);
     scope = dvt_scope_begin();
     out = (dvt_array *)dvt_keep(dvti_matmul_any(name, a, b, transpose_a, transpose_b, dtype));
     dvt_scope_end(&scope);

@@ -17,6 +17,9 @@ DVTI_FN void *dvti_alloc(size_t bytes);
 DVTI_FN void *dvti_alloc_zero(size_t bytes);
 /* memset to 0, for what every operation clears. */
 DVTI_FN void dvti_clear(void *at, size_t bytes);
+/* Zeros for 4 or 8 numbers, one store after the other: of a loop, as of a memset, GCC makes `rep stos`. */
+#define DVTI_ZERO_4(at) ((at)[0] = (at)[1] = (at)[2] = (at)[3] = 0)
+#define DVTI_ZERO_8(at) (DVTI_ZERO_4(at), DVTI_ZERO_4((at) + 4))
 /* For small objects of a fixed size, which come and go with every operation: a thread between dvti_small_begin and dvti_small_end keeps some
    that were freed. Not set to zero; freed with the size that was asked for, by any thread. */
 DVTI_FN void *dvti_small_alloc(size_t bytes);

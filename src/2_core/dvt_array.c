@@ -68,11 +68,11 @@ static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, con
     x->storage = storage;
     x->offset = offset;
     x->shape.ndim = shape->ndim;
-    for (i = 0; i < DVT_MAX_DIMS; i++) {
-        x->shape.dim[i] = i < shape->ndim ? shape->dim[i] : 0;
-        x->stride[i] = i < shape->ndim ? stride[i] : 0;
-    }
+    DVTI_ZERO_8(x->shape.dim);
+    DVTI_ZERO_8(x->stride);
     for (i = 0; i < shape->ndim; i++) {
+        x->shape.dim[i] = shape->dim[i];
+        x->stride[i] = stride[i];
         shared = shared || (stride[i] == 0 && shape->dim[i] > 1);
         empty = empty || shape->dim[i] == 0;
     }
@@ -105,19 +105,24 @@ static bool dvti_layout_c(const dvt_shape *shape, dvt_dtype dtype, int64_t *stri
     return dvti_mul(step, dvt_dtype_size(dtype), bytes);
 }
 
-DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dtype dtype,
-                                  dvt_ctx ctx) {
+DVTI_FN dvt_array *dvti_array_shaped(const char *function, const dvt_shape *shape, dvt_dtype dtype,
+                                     dvt_ctx ctx) {
     int64_t bytes, stride[DVT_MAX_DIMS];
     dvti_storage *storage;
-    if (!dvti_layout_c(&shape, dtype, stride, &bytes)) {
-        if (!dvti_nbytes(function, shape, dtype, &bytes))
+    if (!dvti_layout_c(shape, dtype, stride, &bytes)) {
+        if (!dvti_nbytes(function, *shape, dtype, &bytes))
             return NULL;
-        dvti_strides_c(shape, stride); /* empty, with extents that overflow */
+        dvti_strides_c(*shape, stride); /* empty, with extents that overflow */
     }
     storage = dvti_storage_new(function, dvti_ctx(ctx), bytes);
     if (!storage)
         return NULL;
-    return dvti_array_on(function, storage, &shape, stride, 0, dtype);
+    return dvti_array_on(function, storage, shape, stride, 0, dtype);
+}
+
+DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dtype dtype,
+                                  dvt_ctx ctx) {
+    return dvti_array_shaped(function, &shape, dtype, ctx);
 }
 
 DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
@@ -140,16 +145,19 @@ DVTI_FN dvti_view dvti_view_of(const dvt_array *x) {
     return view;
 }
 
+/* Axis by axis: extents that were stored one by one a moment ago would be waited for by a load of several. */
 DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape) {
     int lead = shape->ndim - x->shape.ndim, i;
     view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
     view->dtype = x->dtype;
     view->ndim = shape->ndim;
-    memcpy(view->dim, shape->dim, sizeof view->dim);
-    for (i = 0; i < lead; i++)
+    for (i = 0; i < lead; i++) {
+        view->dim[i] = shape->dim[i];
         view->stride[i] = 0;
+    }
     for (; i < shape->ndim; i++) {
         bool repeats = x->shape.dim[i - lead] == 1 && shape->dim[i] != 1;
+        view->dim[i] = shape->dim[i];
         view->stride[i] = repeats ? 0 : x->stride[i - lead];
     }
 }

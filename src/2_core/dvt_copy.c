@@ -3,9 +3,14 @@
 
 DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, dvti_kernel kernel,
                                dvti_op op) {
-    dvti_clear(launch, offsetof(dvti_launch, in));
     launch->kernel = kernel;
     launch->op = op;
+    launch->compute = DVTI_F32;
+    launch->n_in = launch->n_out = 0;
+    DVTI_ZERO_8(launch->f);
+    DVTI_ZERO_8(launch->i);
+    launch->workspace = NULL;
+    launch->workspace_bytes = 0;
     launch->name = name;
 }
 

@@ -52,6 +52,7 @@ DVTI_FN bool dvti_has_elements(const dvt_shape *shape);
 /* The product of n extents: 0 when one of them is 0; INT64_MAX when it does not fit, which the extents of an array that has
    elements never do. */
 DVTI_FN int64_t dvti_extents(const int64_t *dim, int n);
+DVTI_FN bool dvti_same_shape(const dvt_shape *a, const dvt_shape *b);
 /* The common shape; false with SHAPE set, naming both. */
 DVTI_FN bool dvti_broadcast(const char *function, const dvt_shape *a, const dvt_shape *b,
                             dvt_shape *out);
@@ -102,6 +103,9 @@ struct dvt_array {
 /* New memory of that shape, values not set, owned by the innermost scope. NULL with the error set. */
 DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dtype dtype,
                                   dvt_ctx ctx);
+/* The same for a shape that lies somewhere; only the extents that it has are read. */
+DVTI_FN dvt_array *dvti_array_shaped(const char *function, const dvt_shape *shape, dvt_dtype dtype,
+                                     dvt_ctx ctx);
 /* Another window on x's memory. */
 DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
                                  const int64_t *stride, int64_t offset);

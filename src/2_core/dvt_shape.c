@@ -31,7 +31,7 @@ DVT_API dvt_axes dvt_axes_make(int n, int a0, int a1, int a2, int a3, int a4, in
     return axes;
 }
 
-static bool dvti_same_shape(const dvt_shape *a, const dvt_shape *b) {
+DVTI_FN bool dvti_same_shape(const dvt_shape *a, const dvt_shape *b) {
     int i;
     if (a->ndim != b->ndim)
         return false;

@@ -20,9 +20,13 @@
 /* Fewer rows, or fewer terms, do not pay for packing: measured on a Zen 4 with leading dimensions up to 4096. */
 #define DVTI_MM_FEW_ROWS 256
 #define DVTI_MM_FEW_TERMS 64
-#define DVTI_MM_ONE_CALL 131072.0 /* terms of a product that is not worth planning */
-#define DVTI_MM_TASK 65536.0      /* terms that are worth a task: about a microsecond */
-#define DVTI_MM_PIECE 4096        /* elements of a vector result that one task forms */
+/* Up to so many rows, packing B again for each tile of rows would cost a twentieth and more. */
+#define DVTI_MM_REPEATED 128
+#define DVTI_MM_ONE_CALL 131072 /* terms of a product that is not worth planning */
+#define DVTI_MM_ALONE 1048576   /* and where one thread computes */
+#define DVTI_MM_NEAR 32768      /* bytes of B, turned or in line, beside it */
+#define DVTI_MM_TASK 65536.0    /* terms that are worth a task: about a microsecond */
+#define DVTI_MM_PIECE 4096      /* elements of a vector result that one task forms */
 
 typedef enum dvti_mm_kind { DVTI_MM_TILES, DVTI_MM_COMBINE, DVTI_MM_DOTS } dvti_mm_kind;
 
@@ -80,6 +84,12 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
     p->whole = !dvt_dtype_is_float(out->dtype);
 }
 
+/* Rows of B that are short and lie across cache lines are read by each group of A's rows: in line, that costs half. */
+static bool dvti_mm_in_line(const dvti_mm *p) {
+    return p->b_col != 1 ||
+           (p->n >= 64 && p->m * p->size <= 64 && p->b_k * p->size % 64 != 0 && p->k > 1);
+}
+
 /* With one row or column the other factor is read once: it is a question of memory alone. */
 static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
     bool row = p->n == 1;
@@ -93,19 +103,22 @@ static dvti_mm_kind dvti_mm_choose(const dvti_mm *p) {
 }
 
 /* Halves tiles until there are two for each thread, along whole panels where that leaves equal halves: then nothing is
-   packed twice. */
+   packed twice. Nor where rows are few and columns are packed: then there is one tile for each thread, of less than a panel if need be. */
 static void dvti_mm_cut_tiles(dvti_mm *p, int threads) {
-    const int64_t panel = 64, most_rows = p->half ? DVTI_MM_HALF_ROWS : p->n;
+    const int64_t panel = 64, most_rows = p->half ? DVTI_MM_HALF_ROWS : p->n, lanes = 64 / p->size;
     p->rows = DVTI_MIN(p->n, most_rows);
     p->cols = DVTI_MIN(p->m, p->half ? DVTI_MM_HALF_COLS : DVTI_MM_COLS);
     while (threads > 1) {
         int64_t panels = dvti_mm_cuts(p->cols, panel);
         int64_t tiles = p->batch * dvti_mm_cuts(p->n, p->rows) * dvti_mm_cuts(p->m, p->cols);
-        if (tiles >= 2 * threads ||
+        bool few = p->pack_b && p->rows <= DVTI_MM_REPEATED;
+        if (tiles >= (few ? 1 : 2) * threads ||
             (double)p->rows * (double)p->cols * (double)p->k < 2 * DVTI_MM_TASK)
             break;
         if (panels > 1 && (panels % 2 == 0 || panels > 6 || p->rows < 12))
             p->cols = (panels + 1) / 2 * panel;
+        else if (few && panels == 1 && p->cols > lanes)
+            p->cols = dvti_mm_up((p->cols + 1) / 2, lanes);
         else if (p->rows >= 12)
             p->rows = dvti_mm_up((p->rows + 1) / 2, 2);
         else
@@ -136,9 +149,6 @@ static void dvti_mm_layout(dvti_mm *p) {
                                                                : DVTI_MM_SIGNED_DEPTH;
     p->depth = p->k ? dvti_mm_cuts(p->k, dvti_mm_cuts(p->k, deepest)) : 1;
     p->a_ld = dvti_mm_up(p->depth, 16) + 16;
-    p->pack_b = p->half || p->b_col != 1 ||
-                (p->n > DVTI_MM_FEW_ROWS && (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
-    p->pack_a = p->half || (p->a_k != 1 && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
     p->a_at = p->pack_b ? p->depth * cols * p->size : 0;
     p->c_at =
         p->a_at + (p->pack_a ? DVTI_MIN(dvti_mm_up(p->n, 2), DVTI_MM_ROWS) * p->a_ld * p->size : 0);
@@ -151,6 +161,9 @@ static void dvti_mm_plan(dvti_mm *p, int threads) {
     double each;
     p->kind = dvti_mm_choose(p);
     if (p->kind == DVTI_MM_TILES) {
+        p->pack_b = p->half || dvti_mm_in_line(p) ||
+                    (p->n > DVTI_MM_FEW_ROWS && (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
+        p->pack_a = p->half || (p->a_k != 1 && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
         dvti_mm_cut_tiles(p, threads);
         dvti_mm_layout(p);
     } else {
@@ -348,32 +361,54 @@ static void dvti_mm_task(void *user, int64_t task, void *area) {
 }
 
 /* ---- small products: one call of the kernel, since planning would take as long ---- */
-static bool dvti_mm_is_one_call(const dvti_mm *p) {
-    return p->batch == 1 && !p->half && p->b_col == 1 && p->n > 1 && p->m > 1 &&
-           p->k <= DVTI_MM_DEPTH && (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
-           dvti_mm_terms(p) < DVTI_MM_ONE_CALL;
+/* terms: so many at most. */
+static bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
+    const int64_t most = DVTI_MM_ALONE;
+    return p->batch == 1 && !p->half && p->n > 1 && p->m > 1 && p->n <= most && p->m <= most &&
+           p->k <= DVTI_MM_DEPTH && p->n * p->m <= terms && p->n * p->m * p->k < terms &&
+           (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
+           (!dvti_mm_in_line(p) || ((p->b_col == 1 || p->b_k == 1) &&
+                                    dvti_mm_up(p->m * p->size, 64) * p->k <= DVTI_MM_NEAR));
 }
 
-static void dvti_mm_one_call(const dvti_mm *p, const dvti_simd_gemm *by) {
+static void dvti_mm_one_call_of(const dvti_mm *p, const void *b, int64_t b_k) {
     static const double zero = 0;
     int64_t terms[DVTI_MM_DEPTH], k;
     dvti_product q;
     for (k = 0; k < p->k; k++)
-        terms[k] = k * p->b_k;
+        terms[k] = k * b_k;
     q.rows = p->n;
     q.cols = p->m;
     q.depth = p->k;
     q.a = p->launch->in[0].data;
     q.a_row = p->a_row;
     q.a_k = p->a_k;
-    q.b = p->launch->in[1].data;
+    q.b = b;
     q.b_k = terms;
-    q.b_panel = by->width;
+    q.b_panel = p->by->width;
     q.c = p->launch->out[0].data;
     q.c_row = p->m;
     q.start = &zero;
     q.start_row = 0;
-    by->multiply(&q);
+    p->by->multiply(&q);
+}
+
+static void dvti_mm_one_call_in_line(const dvti_mm *p) {
+    DVTI_LINE_ALIGNED double near[DVTI_MM_NEAR / sizeof(double)];
+    const dvti_view *b = &p->launch->in[1];
+    const int64_t row = dvti_mm_up(p->m * p->size, 64) / p->size;
+    if (p->b_col == 1)
+        p->by->copy(near, row, b->data, b->dtype, p->b_k, p->k, p->m);
+    else
+        p->by->turn(near, row, b->data, b->dtype, p->b_col, p->k, p->m);
+    dvti_mm_one_call_of(p, near, row);
+}
+
+static void dvti_mm_one_call(const dvti_mm *p) {
+    if (dvti_mm_in_line(p))
+        dvti_mm_one_call_in_line(p);
+    else
+        dvti_mm_one_call_of(p, p->launch->in[1].data, p->b_k);
 }
 
 /* ---- the family ---- */
@@ -393,7 +428,11 @@ DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads
     if (!dvti_mm_takes(launch) || !dvti_simd_now())
         return dvti_ref_matmul_workspace(launch, threads);
     dvti_mm_shape(&p, launch);
-    if (dvti_mm_is_one_call(&p))
+    if (dvti_mm_is_one_call(&p, DVTI_MM_ONE_CALL))
+        return 0;
+    if (!threads)
+        threads = dvti_parallel_width();
+    if (threads == 1 && dvti_mm_is_one_call(&p, DVTI_MM_ALONE))
         return 0;
     dvti_mm_plan(&p, threads);
     return p.area ? p.area * dvti_task_areas(p.tasks, dvti_mm_terms(&p), threads) : 0;
@@ -403,15 +442,23 @@ DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads
 static bool dvti_mm_run(const dvti_launch *launch, const dvti_simd *simd) {
     dvti_mm p;
     int threads;
+    bool alone;
     dvti_mm_shape(&p, launch);
     p.simd = simd;
     p.by = p.size == 8 ? simd->gemm_f64 : simd->gemm_f32;
-    if (dvti_mm_is_one_call(&p)) {
-        dvti_mm_one_call(&p, p.by);
+    if (dvti_mm_is_one_call(&p, DVTI_MM_ONE_CALL)) {
+        dvti_mm_one_call(&p);
         return true;
     }
     threads = dvti_parallel_width();
-    dvti_mm_plan(&p, threads);
+    alone = dvti_mm_is_one_call(&p, DVTI_MM_ALONE);
+    if (!alone || threads > 1)
+        dvti_mm_plan(&p, threads);
+    /* Without the plan's workspace, others compute now than were there when it was asked for. */
+    if (alone && (threads == 1 || p.area > launch->workspace_bytes)) {
+        dvti_mm_one_call(&p);
+        return true;
+    }
     if (p.area > launch->workspace_bytes)
         return false;
     dvti_run_tasks(p.tasks, dvti_mm_terms(&p), launch->workspace,
@@ -443,6 +490,9 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_HALF_COLS
 #undef DVTI_MM_FEW_ROWS
 #undef DVTI_MM_FEW_TERMS
+#undef DVTI_MM_REPEATED
 #undef DVTI_MM_ONE_CALL
+#undef DVTI_MM_ALONE
+#undef DVTI_MM_NEAR
 #undef DVTI_MM_TASK
 #undef DVTI_MM_PIECE

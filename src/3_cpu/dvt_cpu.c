@@ -88,7 +88,7 @@ DVTI_FN int64_t dvti_cpu_workspace(dvti_device *device, const dvti_launch *launc
     case DVTI_K_REDUCE:
         return DVTI_MAX(dvti_ref_reduce_workspace(launch), dvti_fast_reduce_workspace(launch));
     case DVTI_K_MATMUL:
-        return dvti_cpu_matmul_workspace(launch, dvti_cpu_threads(device));
+        return dvti_cpu_matmul_workspace(launch, device->ctx.type == DVT_DEVICE_GPU ? 1 : 0);
     case DVTI_K_SCAN:
         return dvti_scan_workspace(launch);
     case DVTI_K_SORT:

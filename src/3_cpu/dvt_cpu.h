@@ -33,6 +33,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
 
 /* By the best tier's kernels, or by the reference. */
 DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch);
+/* threads: 0 asks dvti_parallel_width, which a small product need not. */
 DVTI_FN int64_t dvti_cpu_matmul_workspace(const dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads);

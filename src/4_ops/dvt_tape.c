@@ -35,7 +35,9 @@ DVT_API bool dvt_has_history(const dvt_array *x) {
 
 DVTI_FN dvti_attr dvti_attr_none(void) {
     dvti_attr attr;
-    dvti_clear(&attr, sizeof attr);
+    DVTI_ZERO_4(attr.f);
+    DVTI_ZERO_8(attr.i);
+    DVTI_ZERO_4(attr.i + 8);
     return attr;
 }
 

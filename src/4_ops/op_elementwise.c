@@ -94,7 +94,7 @@ static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int 
     for (k = 0; into && k < n; k++)
         if (dvti_overlaps(in[k], into) && !(in[k] = dvt_copy(in[k])))
             return NULL;
-    if (!out && !(out = dvti_array_new(launch->name, *shape, dtype, in[0]->storage->ctx)))
+    if (!out && !(out = dvti_array_shaped(launch->name, shape, dtype, in[0]->storage->ctx)))
         return NULL;
     for (k = 0; k < n; k++)
         dvti_view_broadcast_into(&launch->in[first + k], in[k], shape);
@@ -113,19 +113,23 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
     dvti_rule rule = dvti_rule_of(op);
     dvti_attr attr;
     dvt_array *operand[3], *out = NULL;
-    dvt_shape shape;
+    const dvt_shape *shape;
+    dvt_shape common;
     dvt_dtype dtype, result;
     int k;
     dvti_launch_begin(&launch, name, DVTI_K_ELEMENTWISE, op);
     if (!dvti_check(name, in, n))
         return NULL;
-    shape = in[0]->shape;
+    shape = &in[0]->shape;
     dtype = in[0]->dtype;
     for (k = 0; k < n; k++) {
         operand[k] = in[k];
         dtype = dvt_promote(dtype, in[k]->dtype);
-        if (k && !dvti_broadcast(name, &shape, &in[k]->shape, &shape))
+        if (k == 0 || dvti_same_shape(shape, &in[k]->shape))
+            continue;
+        if (!dvti_broadcast(name, shape, &in[k]->shape, &common))
             return NULL;
+        shape = &common;
     }
     if (scalar_at)
         dtype = dvti_with_scalar(dtype, scalar);
@@ -139,7 +143,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
         return NULL;
     }
     result = rule == DVTI_RULE_BOOL ? DVT_BOOL : dtype;
-    if (into && (!dvti_into_ok(name, into, shape, result) || !dvti_keeps_history(name, in, n)))
+    if (into && (!dvti_into_ok(name, into, *shape, result) || !dvti_keeps_history(name, in, n)))
         return NULL;
     launch.compute = dvti_class_of(dtype);
     launch.n_in = n + (scalar_at ? 1 : 0);
@@ -151,11 +155,11 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
     }
     if (into) {
         dvt_scope_guard scope = dvt_scope_begin(); /* of what must be copied first */
-        out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1, &shape, result, into);
+        out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1, shape, result, into);
         dvt_scope_end(&scope);
         return out;
     }
-    out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1, &shape, result, NULL);
+    out = dvti_elementwise_run(&launch, operand, n, scalar_at == 1, shape, result, NULL);
     if (!scalar_at)
         return dvti_finish(out, op, name, in, n, NULL);
     attr = dvti_attr_none();

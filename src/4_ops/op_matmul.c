@@ -22,25 +22,33 @@ static dvt_shape dvti_batch_shape(const dvt_array *x) {
 }
 
 /* Rows and columns of x behind the batch axes of the product, exchanged when asked. */
-static void dvti_factor_view(dvti_view *view, const dvt_array *x, dvt_shape product,
+static void dvti_factor_view(dvti_view *view, const dvt_array *x, const dvt_shape *product,
                              bool transpose) {
-    int n = x->shape.ndim, last = product.ndim - 1;
-    product.dim[last - 1] = x->shape.dim[n - 2];
-    product.dim[last] = x->shape.dim[n - 1];
-    dvti_view_broadcast_into(view, x, &product);
-    if (transpose) {
-        int64_t dim = view->dim[last], stride = view->stride[last];
-        view->dim[last] = view->dim[last - 1];
-        view->stride[last] = view->stride[last - 1];
-        view->dim[last - 1] = dim;
-        view->stride[last - 1] = stride;
+    int n = x->shape.ndim, last = product->ndim - 1, lead = product->ndim - n, i;
+    int row = transpose ? n - 1 : n - 2, column = transpose ? n - 2 : n - 1;
+    view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
+    view->dtype = x->dtype;
+    view->ndim = product->ndim;
+    for (i = 0; i < last - 1; i++) {
+        bool repeats = i < lead || (x->shape.dim[i - lead] == 1 && product->dim[i] != 1);
+        view->dim[i] = product->dim[i];
+        view->stride[i] = repeats ? 0 : x->stride[i - lead];
     }
+    view->dim[last - 1] = x->shape.dim[row];
+    view->stride[last - 1] = x->stride[row];
+    view->dim[last] = x->shape.dim[column];
+    view->stride[last] = x->stride[column];
 }
 
 static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_array *b,
                               dvt_shape *batch) {
-    dvt_shape x = dvti_batch_shape(a), y = dvti_batch_shape(b);
+    dvt_shape x, y;
     int i;
+    batch->ndim = 0;
+    if (a->shape.ndim == 2 && b->shape.ndim == 2)
+        return true;
+    x = dvti_batch_shape(a);
+    y = dvti_batch_shape(b);
     for (i = 1; i <= DVTI_MIN(x.ndim, y.ndim); i++) {
         int64_t p = x.dim[x.ndim - i], q = y.dim[y.ndim - i];
         if (p != q && p != 1 && q != 1) {
@@ -59,26 +67,28 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
                                        bool transpose_a, bool transpose_b, dvt_dtype dtype) {
     dvti_launch launch;
     dvti_factor fa = dvti_factor_of(a, transpose_a), fb = dvti_factor_of(b, transpose_b);
-    dvti_attr attr = dvti_attr_none();
+    dvti_attr attr;
     dvt_array *out, *in[2];
-    dvt_shape batch, shape;
+    dvt_shape shape;
     dvti_launch_begin(&launch, name, DVTI_K_MATMUL, DVTI_OP_matmul);
-    if (!dvti_matmul_batch(name, a, b, &batch))
+    if (!dvti_matmul_batch(name, a, b, &shape))
         return NULL;
-    shape = batch;
     shape.dim[shape.ndim++] = fa.rows;
     shape.dim[shape.ndim++] = fb.columns;
-    out = dvti_array_new(name, shape, dtype, a->storage->ctx);
+    out = dvti_array_shaped(name, &shape, dtype, a->storage->ctx);
     if (!out)
         return NULL;
-    dvti_factor_view(&launch.in[0], a, shape, transpose_a);
-    dvti_factor_view(&launch.in[1], b, shape, transpose_b);
+    dvti_factor_view(&launch.in[0], a, &shape, transpose_a);
+    dvti_factor_view(&launch.in[1], b, &shape, transpose_b);
     launch.n_in = 2;
-    launch.out[0] = dvti_view_of(out);
+    dvti_view_broadcast_into(&launch.out[0], out, &shape);
     launch.n_out = 1;
     launch.i[0] = dvti_tf32_allowed();
-    if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
+    if (dvti_has_elements(&shape) && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
+    if (!dvt_is_recording())
+        return out;
+    attr = dvti_attr_none();
     attr.i[0] = transpose_a;
     attr.i[1] = transpose_b;
     in[0] = a;
@@ -153,6 +163,8 @@ static dvt_array *dvti_matmul_typed(const char *name, dvt_array *a, dvt_array *b
                   name, dvti_describe(a), dvti_describe(b));
         return NULL;
     }
+    if (a->shape.ndim > 1 && b->shape.ndim > 1 && a->dtype == dtype && b->dtype == dtype)
+        return dvti_matmul_any(name, a, b, transpose_a, transpose_b, dtype);
     scope = dvt_scope_begin();
     out = (dvt_array *)dvt_keep(dvti_matmul_any(name, a, b, transpose_a, transpose_b, dtype));
     dvt_scope_end(&scope);

@@ -360,6 +360,60 @@ DVT_TEST(large_products_are_chains_too) {
         guard_free(g[i]);
 }
 
+/* Between what one call of a kernel does and what is planned: factors that lie badly beside few and many rows, with and without
+   a second thread to share them with. */
+DVT_TEST(products_that_one_thread_does_in_one_call) {
+    static const int64_t shapes[][3] = {
+        {64, 64, 64}, {70, 90, 60},   {130, 64, 70}, {200, 84, 10},  {260, 60, 7}, {64, 300, 3},
+        {100, 3, 9},  {129, 128, 20}, {40, 500, 16}, {300, 100, 11}, {30, 1, 200}};
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64};
+    guard g[3];
+    int d, s, i;
+    for (i = 0; i < 3; i++)
+        g[i] = guard_new(1 << 21);
+    for (d = 0; d < 2; d++)
+        for (s = 0; s < (int)(sizeof shapes / sizeof *shapes); s++)
+            for (i = 0; i < 4; i++)
+                check_product(g, dtypes[d], (layout)(i % 2), (layout)(i / 2), 1, false, false,
+                              shapes[s][0], shapes[s][1], shapes[s][2], draw() % 3 == 0);
+    for (i = 0; i < 3; i++)
+        guard_free(g[i]);
+}
+
+/* So may the number of threads: what was planned for one, two compute, and the other way round. */
+DVT_TEST(a_change_of_threads_between_workspace_and_product) {
+    guard g[3];
+    dvti_launch launch;
+    double *expected = (double *)malloc(90 * 80 * sizeof(double));
+    int64_t i, bad;
+    int pass;
+    for (i = 0; i < 3; i++)
+        g[i] = guard_new(1 << 16);
+    memset(&launch, 0, sizeof launch);
+    launch.kernel = DVTI_K_MATMUL;
+    launch.n_in = 2;
+    launch.n_out = 1;
+    for (pass = 0; pass < 8; pass++) {
+        launch.in[0] = matrix(g[0], DVT_F32, (layout)(pass / 2 % 2), 1, false, 90, 96, false);
+        launch.in[1] = matrix(g[1], DVT_F32, (layout)(pass / 4), 1, false, 96, 80, false);
+        launch.out[0] = matrix(g[2], DVT_F32, PLAIN, 1, false, 90, 80, false);
+        expect(&launch, expected);
+        launch.workspace_bytes = dvti_cpu_matmul_workspace(&launch, pass % 2 + 1);
+        launch.workspace = aligned_alloc(64, (size_t)(launch.workspace_bytes + 64) / 64 * 64);
+        CHECK(dvt_set_num_threads(2 - pass % 2) == DVT_OK);
+        dvti_cpu_run(&launch);
+        for (i = 0, bad = -1; i < 90 * 80; i++)
+            if (!same_bits(at(&launch.out[0], 0, i / 80, i % 80), expected[i]))
+                bad = i;
+        CHECK(bad < 0);
+        free(launch.workspace);
+    }
+    CHECK(dvt_set_num_threads(0) == DVT_OK);
+    free(expected);
+    for (i = 0; i < 3; i++)
+        guard_free(g[i]);
+}
+
 /* The tier may change between the question for workspace and the launch. */
 DVT_TEST(a_change_of_tier_between_workspace_and_product) {
     static const char *const names[][2] = {{"reference", NULL}, {NULL, "reference"}};

@@ -45,6 +45,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define P(word) V(p_##word)
 #define W(word) V(word)
 #define DVTI_PART V(pf)
+#define DVTI_HALF V(phf)
 #define DVTI_VECTOR V(f)
 #define DVTI_LANES DVTI_PART_F
 #include "3_cpu/simd/gemm_type.inl"
@@ -54,6 +55,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #undef P
 #undef W
 #undef DVTI_PART
+#undef DVTI_HALF
 #undef DVTI_VECTOR
 #undef DVTI_LANES
 
@@ -63,6 +65,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define P(word) V(p_d##word)
 #define W(word) V(d##word)
 #define DVTI_PART V(pd)
+#define DVTI_HALF V(phd)
 #define DVTI_VECTOR V(d)
 #define DVTI_LANES DVTI_PART_D
 #include "3_cpu/simd/gemm_type.inl"
@@ -72,6 +75,7 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #undef P
 #undef W
 #undef DVTI_PART
+#undef DVTI_HALF
 #undef DVTI_VECTOR
 #undef DVTI_LANES
 

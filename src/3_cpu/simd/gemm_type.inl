@@ -7,6 +7,7 @@
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
 #define DVTI_STRIP 64
 #define DVTI_DOTS 4
+#define DVTI_SLIM 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
    and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
@@ -163,9 +164,59 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 }
 #endif
 
+#if DVTI_MASKED
+/* Half a part of columns, or less, of DVTI_SLIM rows: at that width two instructions take the time of one. */
+static void G(slim)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                    const DVTI_E *start, int64_t cols) {
+    const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
+    const int64_t *b_k = p->b_k;
+    const P(half_first_type) first = P(half_first)(cols);
+    DVTI_HALF sum[DVTI_SLIM], row;
+    int64_t k;
+    int i, j;
+    if (start) {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_SLIM; i++)
+            sum[i] = P(half_set)(start[i * p->start_row]);
+    } else {
+        DVTI_UNROLL
+        for (i = 0; i < DVTI_SLIM; i++)
+            sum[i] = P(half_load_first)(c + i * c_row, first);
+    }
+    for (k = 0; k < depth; k++) {
+        row = P(half_load_first)(b + b_k[k], first);
+        DVTI_UNROLL
+        for (j = 0; j < DVTI_SLIM; j += 4) {
+            const DVTI_E *at = a + j * a_row;
+            DVTI_UNROLL
+            for (i = 0; i < 4; i++)
+                sum[i + j] = P(half_fma)(P(half_set)(at[i * a_row]), row, sum[i + j]);
+        }
+        a += a_k;
+    }
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_SLIM; i++)
+        P(half_store_first)(c + i * c_row, first, sum[i]);
+}
+
+static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+    const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
+    dvti_product rest = *p;
+    int64_t i;
+    for (i = 0; i + DVTI_SLIM <= p->rows; i += DVTI_SLIM)
+        G(slim)
+    (p, a + i * p->a_row, b, c + i * p->c_row, start ? start + i * p->start_row : NULL, cols);
+    rest.rows -= i;
+    rest.a = a + i * p->a_row;
+    rest.start = start ? start + i * p->start_row : NULL;
+    if (rest.rows)
+        G(column)(&rest, b, c + i * p->c_row, 1, cols);
+}
+#endif
+
 static void G(multiply)(const dvti_product *p) {
     const int64_t width = DVTI_TILE_PARTS * DVTI_LANES;
-    int64_t j, parts, cols;
+    int64_t j, parts, cols, tail;
     if (p->rows <= 0)
         return;
     for (j = 0; j < p->cols; j += cols) {
@@ -173,13 +224,21 @@ static void G(multiply)(const dvti_product *p) {
         DVTI_E *c = (DVTI_E *)p->c + j;
         cols = DVTI_MIN(p->cols - j, width);
         parts = (cols + DVTI_LANES - 1) / DVTI_LANES;
-#if !DVTI_MASKED
-        if (cols % DVTI_LANES) {
+        tail = cols - (parts - 1) * DVTI_LANES;
+#if DVTI_MASKED
+        if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
+            if (--parts)
+                G(column)(p, b, c, parts, DVTI_LANES);
+            G(slim_column)(p, b + parts * DVTI_LANES, c + parts * DVTI_LANES, tail);
+            continue;
+        }
+#else
+        if (tail < DVTI_LANES) {
             G(edge)(p, b, c, cols);
             continue;
         }
 #endif
-        G(column)(p, b, c, parts, cols - (parts - 1) * DVTI_LANES);
+        G(column)(p, b, c, parts, tail);
     }
 }
 
@@ -210,26 +269,31 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
+/* One square, or what an edge leaves of it. By itself, so that its addresses are formed where they are needed: inside the loops
+   they would be kept on the stack. */
+DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
+                                         int64_t src_col, int64_t rows, int64_t cols) {
+    const P(first_type) first = P(first)(rows);
+    DVTI_PART v[DVTI_LANES];
+    int i;
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
+    G(flip)(v);
+    DVTI_UNROLL
+    for (i = 0; i < DVTI_LANES; i++)
+        if (i < rows)
+            P(store)(dst + i * dst_row, v[i]);
+}
+
 static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
                         int64_t rows, int64_t cols) {
     const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
-    DVTI_PART v[DVTI_LANES];
     int64_t r, c;
-    int i;
     for (c = 0; c < filled; c += DVTI_LANES)
-        for (r = 0; r < rows; r += DVTI_LANES) {
-            const DVTI_E *from = src + c * src_col + r;
-            DVTI_E *to = dst + r * dst_row + c;
-            const P(first_type) first = P(first)(rows - r);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_LANES; i++)
-                v[i] = c + i < cols ? P(load_first)(from + i * src_col, first) : P(set)(0);
-            G(flip)(v);
-            DVTI_UNROLL
-            for (i = 0; i < DVTI_LANES; i++)
-                if (r + i < rows)
-                    P(store)(to + i * dst_row, v[i]);
-        }
+        for (r = 0; r < rows; r += DVTI_LANES)
+            G(turn_square)
+    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c);
 }
 
 static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
@@ -335,3 +399,4 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_EDGE
 #undef DVTI_STRIP
 #undef DVTI_DOTS
+#undef DVTI_SLIM

@@ -34,6 +34,23 @@ DVTI_INLINE void V(p_store_first)(float *p, V(p_first_type) first, V(pf) a) {
     _mm512_mask_storeu_ps(p, first, a);
 }
 
+/* Half a part; p_half_first(n) for n up to 8 */
+typedef __m256 V(phf);
+typedef __mmask8 V(p_half_first_type);
+DVTI_PART_SET(phf, p_half_set, float, _mm256_set1_ps(x))
+DVTI_PART3(phf, p_half_fma, phf, phf, phf, _mm256_fmadd_ps(a, b, c))
+DVTI_INLINE V(p_half_first_type) V(p_half_first)(int64_t n) {
+    return DVTI_MASK8(n);
+}
+
+DVTI_INLINE V(phf) V(p_half_load_first)(const float *p, V(p_half_first_type) first) {
+    return _mm256_maskz_loadu_ps(first, p);
+}
+
+DVTI_INLINE void V(p_half_store_first)(float *p, V(p_half_first_type) first, V(phf) a) {
+    _mm256_mask_storeu_ps(p, first, a);
+}
+
 DVTI_PART2(pf, p_add, pf, pf, _mm512_add_ps(a, b))
 DVTI_PART2(pf, p_sub, pf, pf, _mm512_sub_ps(a, b))
 DVTI_PART2(pf, p_mul, pf, pf, _mm512_mul_ps(a, b))
@@ -144,6 +161,23 @@ DVTI_INLINE V(pd) V(p_dload_first)(const double *p, V(p_dfirst_type) first) {
 
 DVTI_INLINE void V(p_dstore_first)(double *p, V(p_dfirst_type) first, V(pd) a) {
     _mm512_mask_storeu_pd(p, first, a);
+}
+
+/* Half a part; p_dhalf_first(n) for n up to 4 */
+typedef __m256d V(phd);
+typedef __mmask8 V(p_dhalf_first_type);
+DVTI_PART_SET(phd, p_dhalf_set, double, _mm256_set1_pd(x))
+DVTI_PART3(phd, p_dhalf_fma, phd, phd, phd, _mm256_fmadd_pd(a, b, c))
+DVTI_INLINE V(p_dhalf_first_type) V(p_dhalf_first)(int64_t n) {
+    return DVTI_MASK8(n);
+}
+
+DVTI_INLINE V(phd) V(p_dhalf_load_first)(const double *p, V(p_dhalf_first_type) first) {
+    return _mm256_maskz_loadu_pd(first, p);
+}
+
+DVTI_INLINE void V(p_dhalf_store_first)(double *p, V(p_dhalf_first_type) first, V(phd) a) {
+    _mm256_mask_storeu_pd(p, first, a);
 }
 
 DVTI_PART2(pd, p_dadd, pd, pd, _mm512_add_pd(a, b))
