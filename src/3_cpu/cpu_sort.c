@@ -1,23 +1,26 @@
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
    keys with their numbers. Digits have 11 bits where that saves passes, 8 where rows are too short to fill as many counters; the shortest rows
-   are sorted by insertion.
+   are sorted by insertion. Short rows of floats are sorted 16 side by side, each in a lane of a tier's vectors, where there is neither NaN nor -0.
 
    Keys: all NaN are the largest, -0 and +0 are one key, so stable order is the numbers' order. A row that has neither NaN nor -0 gives its
    elements back from the keys alone; another one is sorted by number and gathered.
    Source of the float keys: Herf, "Radix Tricks", 2001. */
-#include "3_cpu/dvt_cpu.h"
+#include "3_cpu/simd/dvt_simd.h"
 
-#define DVTI_SORT_INSERT 40  /* elements up to which insertion is faster */
-#define DVTI_SORT_LONG 8192  /* from here on digits have 11 bits */
-#define DVTI_SORT_TASK 4096  /* elements of rows that a thread takes at once */
-#define DVTI_SORT_TERMS 130. /* per element, as a product's terms (dvti_task_areas) */
+#define DVTI_SORT_INSERT 40   /* elements up to which insertion is faster */
+#define DVTI_SORT_LONG 8192   /* from here on digits have 11 bits */
+#define DVTI_SORT_TASK 4096   /* elements of rows that a thread takes at once */
+#define DVTI_SORT_BESIDE 4096 /* elements of the longest rows that are sorted side by side */
+#define DVTI_SORT_TERMS 130.  /* per element, as a product's terms (dvti_task_areas) */
+#define DVTI_SORT_BESIDE_TERMS 20.
 
 typedef struct dvti_sort_plan {
     const dvti_launch *launch;
     int64_t rows, n, k, group, tasks; /* k: results of a row; group: rows of a task */
     int64_t area_bytes;
-    int bits;  /* of a key */
-    bool wide; /* keys of 64 bits, or numbers of more than 32 */
+    bool beside; /* rows of floats, 16 side by side where a tier computes */
+    int bits;    /* of a key */
+    bool wide;   /* keys of 64 bits, or numbers of more than 32 */
 } dvti_sort_plan;
 
 /* ---- radix sort of x by way of y; the result is in the one that is returned ---- */
@@ -240,17 +243,76 @@ static void dvti_sort_wide(const dvti_sort_plan *plan, const void *src, void *ds
         dvti_sort_store(plan, src, i, pair[i].at, dst);
 }
 
+/* ---- 16 rows side by side, each in a lane ---- */
+/* The last of fewer rows stands in all lanes that are left. */
+static void dvti_sort_to_lanes(const dvti_simd *simd, const float *rows, int64_t count, int64_t n,
+                               float *lanes) {
+    float block[256];
+    int64_t at, k;
+    for (at = 0; at < n; at += 16) {
+        const int64_t m = DVTI_MIN(n - at, 16);
+        if (m == 16 && count == 16) {
+            simd->turn(rows + at, n, lanes + 16 * at, 16);
+            continue;
+        }
+        for (k = 0; k < 16; k++)
+            memcpy(block + 16 * k, rows + DVTI_MIN(k, count - 1) * n + at,
+                   (size_t)m * sizeof *rows);
+        simd->turn(block, 16, block, 16);
+        memcpy(lanes + 16 * at, block, (size_t)(16 * m) * sizeof *lanes);
+    }
+}
+
+static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int64_t count,
+                                 int64_t n, float *rows) {
+    float block[256];
+    int64_t at, k;
+    for (at = 0; at < n; at += 16) {
+        const int64_t m = DVTI_MIN(n - at, 16);
+        if (m == 16 && count == 16) {
+            simd->turn(lanes + 16 * at, 16, rows + at, n);
+            continue;
+        }
+        memcpy(block, lanes + 16 * at, (size_t)(16 * m) * sizeof *lanes);
+        simd->turn(block, 16, block, 16);
+        for (k = 0; k < count; k++)
+            memcpy(rows + k * n + at, block + 16 * k, (size_t)m * sizeof *rows);
+    }
+}
+
+/* Rows first .. first + count - 1, at most 16. False: not this way. A few rows take as long as 16. */
+static bool dvti_sort_beside(const dvti_sort_plan *plan, int64_t first, int64_t count,
+                             float *area) {
+    const dvti_simd *simd = dvti_simd_now();
+    int64_t n = plan->n;
+    if (!plan->beside || !simd || count < (n <= 1024 ? 4 : 8))
+        return false;
+    dvti_sort_to_lanes(simd, (const float *)plan->launch->in[0].data + first * n, count, n, area);
+    if (!simd->sort_columns(area, n, plan->launch->i[0] != 0))
+        return false;
+    dvti_sort_from_lanes(simd, area, count, n, (float *)plan->launch->out[0].data + first * n);
+    return true;
+}
+
+/* ---- tasks ---- */
+static void dvti_sort_one(const dvti_sort_plan *plan, int64_t row, void *area) {
+    const dvti_view *in = &plan->launch->in[0], *out = &plan->launch->out[0];
+    const void *src = (const char *)in->data + row * plan->n * dvt_dtype_size(in->dtype);
+    void *dst = (char *)out->data + row * plan->k * dvt_dtype_size(out->dtype);
+    if (plan->wide)
+        dvti_sort_wide(plan, src, dst, area);
+    else
+        dvti_sort_narrow(plan, src, dst, area);
+}
+
 static void dvti_sort_task(void *user, int64_t task, void *area) {
     const dvti_sort_plan *plan = (const dvti_sort_plan *)user;
-    const dvti_view *in = &plan->launch->in[0], *out = &plan->launch->out[0];
-    int64_t row, end = DVTI_MIN(plan->rows, (task + 1) * plan->group);
-    for (row = task * plan->group; row < end; row++) {
-        const void *src = (const char *)in->data + row * plan->n * dvt_dtype_size(in->dtype);
-        void *dst = (char *)out->data + row * plan->k * dvt_dtype_size(out->dtype);
-        if (plan->wide)
-            dvti_sort_wide(plan, src, dst, area);
-        else
-            dvti_sort_narrow(plan, src, dst, area);
+    int64_t first = task * plan->group, end = DVTI_MIN(plan->rows, first + plan->group), row;
+    for (; first < end; first += 16) {
+        const int64_t count = DVTI_MIN(end - first, 16);
+        if (!dvti_sort_beside(plan, first, count, (float *)area))
+            for (row = first; row < first + count; row++)
+                dvti_sort_one(plan, row, area);
     }
 }
 
@@ -262,16 +324,25 @@ static dvti_sort_plan dvti_sort_plan_of(const dvti_launch *launch) {
     plan.rows = launch->in[0].dim[0];
     plan.n = launch->in[0].dim[1];
     plan.k = launch->out[0].dim[1];
+    plan.beside = launch->op == DVTI_OP_sort && launch->in[0].dtype == DVT_F32 && plan.rows >= 4 &&
+                  plan.n > 1 && plan.n <= DVTI_SORT_BESIDE;
     plan.group = DVTI_MAX(DVTI_SORT_TASK / plan.n, 1);
+    if (plan.beside)
+        plan.group = (plan.group + 15) / 16 * 16;
     plan.tasks = (plan.rows - 1) / plan.group + 1;
     plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
     plan.wide = size == 8 || plan.n > UINT32_MAX;
-    plan.area_bytes = (plan.n * (plan.wide ? 32 : 16) + 63) / 64 * 64;
+    plan.area_bytes = (plan.n * (plan.beside ? 64 : plan.wide ? 32 : 16) + 63) / 64 * 64;
     return plan;
 }
 
+static double dvti_sort_terms(const dvti_sort_plan *plan) {
+    return (double)(plan->rows * plan->n) *
+           (plan->beside ? DVTI_SORT_BESIDE_TERMS : DVTI_SORT_TERMS);
+}
+
 static int64_t dvti_sort_areas(const dvti_sort_plan *plan, int threads) {
-    return dvti_task_areas(plan->tasks, (double)(plan->rows * plan->n) * DVTI_SORT_TERMS, threads);
+    return dvti_task_areas(plan->tasks, dvti_sort_terms(plan), threads);
 }
 
 DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads) {
@@ -281,7 +352,7 @@ DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads) 
 
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
     dvti_sort_plan plan = dvti_sort_plan_of(launch);
-    dvti_run_tasks(plan.tasks, (double)(plan.rows * plan.n) * DVTI_SORT_TERMS, launch->workspace,
+    dvti_run_tasks(plan.tasks, dvti_sort_terms(&plan), launch->workspace,
                    launch->workspace_bytes / plan.area_bytes, plan.area_bytes, dvti_sort_task,
                    &plan);
 }
@@ -289,4 +360,6 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_INSERT
 #undef DVTI_SORT_LONG
 #undef DVTI_SORT_TASK
+#undef DVTI_SORT_BESIDE
 #undef DVTI_SORT_TERMS
+#undef DVTI_SORT_BESIDE_TERMS

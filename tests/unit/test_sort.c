@@ -111,6 +111,30 @@ DVT_TEST(sort_lengths) {
             }
 }
 
+/* Rows side by side: all tails of lengths and of groups, infinities, rows that must go another way among them, and without vectors. */
+DVT_TEST(sort_short_rows) {
+    int64_t n, rows, reference;
+    for (reference = 0; reference < 2; reference++) {
+        CHECK_INT(dvt_set_cpu_isa(reference ? "reference" : NULL), DVT_OK);
+        for (n = 2; n < 70; n++)
+            for (rows = 3; rows < 40; rows += 1 + rows % 3)
+                DVT_SCOPE {
+                    dvt_array *x = random_array(DVT_SHAPE(rows, n), DVT_F32, 40, false);
+                    dvt_fill(dvt_slice(dvt_rows(x, 1, 2), 1, 0, 1, 1), -INFINITY);
+                    dvt_fill(dvt_slice(dvt_rows(x, 2, 3), 1, 1, 2, 1), INFINITY);
+                    check_sort(x, 1, n % 2 != 0);
+                    dvt_fill(dvt_slice(dvt_rows(x, 0, 1), 1, 0, 1, 1), n % 3 ? -0. : NAN);
+                    check_sort(x, 1, n % 2 == 0);
+                }
+    }
+    CHECK_INT(dvt_set_cpu_isa(NULL), DVT_OK);
+    for (n = 1024; n <= 4097; n = n == 1024 ? 1025 : n == 1025 ? 4096 : n + 1)
+        for (rows = 4; rows <= 24; rows += 10)
+            DVT_SCOPE {
+                check_sort(random_array(DVT_SHAPE(rows, n), DVT_F32, 1e9, false), 1, n % 2 != 0);
+            }
+}
+
 /* Zeros and NaN keep their order and their bits, also NaN's payload. */
 DVT_TEST(sort_keeps_bits) {
     static const uint32_t bits[] = {0x7fc00001, 0x80000000, 0, 0xffc00002, 0x80000000, 0x3f800000};
