@@ -8136,6 +8136,8 @@ typedef struct dvti_simd {
     /* The numbers of those among n <= 65536 elements that are not <= bound (`below`: not >= it), in order, into `at`; how many there are.
        NaN is one of them; bound is none. */
     int64_t (*beyond)(const float *x, int64_t n, float bound, bool below, uint16_t *at);
+    /* Sorts 16 columns of n > 0 floats, x[n][16]. False: there is a NaN or a -0 among them; nothing is done. */
+    bool (*sort_columns)(float *x, int64_t n, bool descending);
     /* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);
@@ -11093,7 +11095,7 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
    keys with their numbers. Digits have 11 bits where that saves passes, 8 where rows are too short to fill as many counters; the shortest rows
-   are sorted by insertion.
+   are sorted by insertion. Short rows of floats are sorted 16 side by side, each in a lane of a tier's vectors, where there is neither NaN nor -0.
 
    Keys: all NaN are the largest, -0 and +0 are one key, so stable order is the numbers' order. A row that has neither NaN nor -0 gives its
    elements back from the keys alone; another one is sorted by number and gathered.
@@ -11102,17 +11104,20 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 #line 8 "src/3_cpu/cpu_sort.c"
 #endif
 
-#define DVTI_SORT_INSERT 40  /* elements up to which insertion is faster */
-#define DVTI_SORT_LONG 8192  /* from here on digits have 11 bits */
-#define DVTI_SORT_TASK 4096  /* elements of rows that a thread takes at once */
-#define DVTI_SORT_TERMS 130. /* per element, as a product's terms (dvti_task_areas) */
+#define DVTI_SORT_INSERT 40   /* elements up to which insertion is faster */
+#define DVTI_SORT_LONG 8192   /* from here on digits have 11 bits */
+#define DVTI_SORT_TASK 4096   /* elements of rows that a thread takes at once */
+#define DVTI_SORT_BESIDE 4096 /* elements of the longest rows that are sorted side by side */
+#define DVTI_SORT_TERMS 130.  /* per element, as a product's terms (dvti_task_areas) */
+#define DVTI_SORT_BESIDE_TERMS 20.
 
 typedef struct dvti_sort_plan {
     const dvti_launch *launch;
     int64_t rows, n, k, group, tasks; /* k: results of a row; group: rows of a task */
     int64_t area_bytes;
-    int bits;  /* of a key */
-    bool wide; /* keys of 64 bits, or numbers of more than 32 */
+    bool beside; /* rows of floats, 16 side by side where a tier computes */
+    int bits;    /* of a key */
+    bool wide;   /* keys of 64 bits, or numbers of more than 32 */
 } dvti_sort_plan;
 
 /* ---- radix sort of x by way of y; the result is in the one that is returned ---- */
@@ -11335,17 +11340,76 @@ static void dvti_sort_wide(const dvti_sort_plan *plan, const void *src, void *ds
         dvti_sort_store(plan, src, i, pair[i].at, dst);
 }
 
+/* ---- 16 rows side by side, each in a lane ---- */
+/* The last of fewer rows stands in all lanes that are left. */
+static void dvti_sort_to_lanes(const dvti_simd *simd, const float *rows, int64_t count, int64_t n,
+                               float *lanes) {
+    float block[256];
+    int64_t at, k;
+    for (at = 0; at < n; at += 16) {
+        const int64_t m = DVTI_MIN(n - at, 16);
+        if (m == 16 && count == 16) {
+            simd->turn(rows + at, n, lanes + 16 * at, 16);
+            continue;
+        }
+        for (k = 0; k < 16; k++)
+            memcpy(block + 16 * k, rows + DVTI_MIN(k, count - 1) * n + at,
+                   (size_t)m * sizeof *rows);
+        simd->turn(block, 16, block, 16);
+        memcpy(lanes + 16 * at, block, (size_t)(16 * m) * sizeof *lanes);
+    }
+}
+
+static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int64_t count,
+                                 int64_t n, float *rows) {
+    float block[256];
+    int64_t at, k;
+    for (at = 0; at < n; at += 16) {
+        const int64_t m = DVTI_MIN(n - at, 16);
+        if (m == 16 && count == 16) {
+            simd->turn(lanes + 16 * at, 16, rows + at, n);
+            continue;
+        }
+        memcpy(block, lanes + 16 * at, (size_t)(16 * m) * sizeof *lanes);
+        simd->turn(block, 16, block, 16);
+        for (k = 0; k < count; k++)
+            memcpy(rows + k * n + at, block + 16 * k, (size_t)m * sizeof *rows);
+    }
+}
+
+/* Rows first .. first + count - 1, at most 16. False: not this way. A few rows take as long as 16. */
+static bool dvti_sort_beside(const dvti_sort_plan *plan, int64_t first, int64_t count,
+                             float *area) {
+    const dvti_simd *simd = dvti_simd_now();
+    int64_t n = plan->n;
+    if (!plan->beside || !simd || count < (n <= 1024 ? 4 : 8))
+        return false;
+    dvti_sort_to_lanes(simd, (const float *)plan->launch->in[0].data + first * n, count, n, area);
+    if (!simd->sort_columns(area, n, plan->launch->i[0] != 0))
+        return false;
+    dvti_sort_from_lanes(simd, area, count, n, (float *)plan->launch->out[0].data + first * n);
+    return true;
+}
+
+/* ---- tasks ---- */
+static void dvti_sort_one(const dvti_sort_plan *plan, int64_t row, void *area) {
+    const dvti_view *in = &plan->launch->in[0], *out = &plan->launch->out[0];
+    const void *src = (const char *)in->data + row * plan->n * dvt_dtype_size(in->dtype);
+    void *dst = (char *)out->data + row * plan->k * dvt_dtype_size(out->dtype);
+    if (plan->wide)
+        dvti_sort_wide(plan, src, dst, area);
+    else
+        dvti_sort_narrow(plan, src, dst, area);
+}
+
 static void dvti_sort_task(void *user, int64_t task, void *area) {
     const dvti_sort_plan *plan = (const dvti_sort_plan *)user;
-    const dvti_view *in = &plan->launch->in[0], *out = &plan->launch->out[0];
-    int64_t row, end = DVTI_MIN(plan->rows, (task + 1) * plan->group);
-    for (row = task * plan->group; row < end; row++) {
-        const void *src = (const char *)in->data + row * plan->n * dvt_dtype_size(in->dtype);
-        void *dst = (char *)out->data + row * plan->k * dvt_dtype_size(out->dtype);
-        if (plan->wide)
-            dvti_sort_wide(plan, src, dst, area);
-        else
-            dvti_sort_narrow(plan, src, dst, area);
+    int64_t first = task * plan->group, end = DVTI_MIN(plan->rows, first + plan->group), row;
+    for (; first < end; first += 16) {
+        const int64_t count = DVTI_MIN(end - first, 16);
+        if (!dvti_sort_beside(plan, first, count, (float *)area))
+            for (row = first; row < first + count; row++)
+                dvti_sort_one(plan, row, area);
     }
 }
 
@@ -11357,16 +11421,25 @@ static dvti_sort_plan dvti_sort_plan_of(const dvti_launch *launch) {
     plan.rows = launch->in[0].dim[0];
     plan.n = launch->in[0].dim[1];
     plan.k = launch->out[0].dim[1];
+    plan.beside = launch->op == DVTI_OP_sort && launch->in[0].dtype == DVT_F32 && plan.rows >= 4 &&
+                  plan.n > 1 && plan.n <= DVTI_SORT_BESIDE;
     plan.group = DVTI_MAX(DVTI_SORT_TASK / plan.n, 1);
+    if (plan.beside)
+        plan.group = (plan.group + 15) / 16 * 16;
     plan.tasks = (plan.rows - 1) / plan.group + 1;
     plan.bits = launch->in[0].dtype == DVT_BOOL ? 1 : 8 * (int)size;
     plan.wide = size == 8 || plan.n > UINT32_MAX;
-    plan.area_bytes = (plan.n * (plan.wide ? 32 : 16) + 63) / 64 * 64;
+    plan.area_bytes = (plan.n * (plan.beside ? 64 : plan.wide ? 32 : 16) + 63) / 64 * 64;
     return plan;
 }
 
+static double dvti_sort_terms(const dvti_sort_plan *plan) {
+    return (double)(plan->rows * plan->n) *
+           (plan->beside ? DVTI_SORT_BESIDE_TERMS : DVTI_SORT_TERMS);
+}
+
 static int64_t dvti_sort_areas(const dvti_sort_plan *plan, int threads) {
-    return dvti_task_areas(plan->tasks, (double)(plan->rows * plan->n) * DVTI_SORT_TERMS, threads);
+    return dvti_task_areas(plan->tasks, dvti_sort_terms(plan), threads);
 }
 
 DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads) {
@@ -11376,7 +11449,7 @@ DVTI_FN int64_t dvti_cpu_sort_workspace(const dvti_launch *launch, int threads) 
 
 DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
     dvti_sort_plan plan = dvti_sort_plan_of(launch);
-    dvti_run_tasks(plan.tasks, (double)(plan.rows * plan.n) * DVTI_SORT_TERMS, launch->workspace,
+    dvti_run_tasks(plan.tasks, dvti_sort_terms(&plan), launch->workspace,
                    launch->workspace_bytes / plan.area_bytes, plan.area_bytes, dvti_sort_task,
                    &plan);
 }
@@ -11384,7 +11457,9 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_INSERT
 #undef DVTI_SORT_LONG
 #undef DVTI_SORT_TASK
+#undef DVTI_SORT_BESIDE
 #undef DVTI_SORT_TERMS
+#undef DVTI_SORT_BESIDE_TERMS
 /* ==== end src/3_cpu/cpu_sort.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 47 "src/devtensor_spine.h"
@@ -22582,6 +22657,44 @@ static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uin
 #ifdef DEVTENSOR_LINES
 #line 31 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/network.inl ==== */
+/* Sorts 16 columns of n floats each, x[n][16], by a network of exchanges between rows: no branch depends on an element. False, and nothing is
+   done: there is a NaN or a -0, about whose places floats' comparisons do not decide.
+   Source: Batcher's merge exchange, Knuth, "The Art of Computer Programming" 3, 5.2.2 M. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/network.inl"
+#endif
+static bool V(sort_columns)(float *x, int64_t n, bool descending) {
+    const V(i) size = V(iset)(0x7fffffff), infinity = V(iset)(0x7f800000);
+    V(m) special = V(igt)(V(iset)(0), V(iset)(0));
+    int64_t i, j, p, q, r, d, first = 1;
+    for (i = 0; i < n; i++) {
+        const V(i) v = V(as_i)(V(load)(x + 16 * i));
+        special = V(mor)(special, V(mor)(V(igt)(V(iand)(v, size), infinity),
+                                         V(ieq)(v, V(iset)(INT32_MIN))));
+    }
+    if (V(mbits)(special))
+        return false;
+    while (2 * first < n)
+        first *= 2;
+    for (p = first; p > 0; p /= 2)
+        for (q = first, r = 0, d = p;; d = q - p, q /= 2, r = p) {
+            float *low = descending ? x + 16 * d : x, *high = descending ? x : x + 16 * d;
+            for (i = r; i < n - d; i += 2 * p)
+                for (j = i; j < DVTI_MIN(i + p, n - d); j++) {
+                    const V(f) a = V(load)(low + 16 * j), b = V(load)(high + 16 * j);
+                    V(store)(low + 16 * j, V(min)(a, b));
+                    V(store)(high + 16 * j, V(max)(a, b));
+                }
+            if (q == p)
+                break;
+        }
+    return true;
+}
+/* ==== end src/3_cpu/simd/network.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 32 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
    results each is one chain. */
@@ -22726,7 +22839,7 @@ static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t 
 #undef DVTI_SQUARE_STEP
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/3_cpu/simd/tier.inl"
+#line 33 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};
@@ -22734,7 +22847,7 @@ static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64),
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
-    V(turn),           V(pool),          V(running),   V(reached), V(beyond),
+    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns),
     V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -28104,6 +28217,44 @@ static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uin
 #ifdef DEVTENSOR_LINES
 #line 31 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/network.inl ==== */
+/* Sorts 16 columns of n floats each, x[n][16], by a network of exchanges between rows: no branch depends on an element. False, and nothing is
+   done: there is a NaN or a -0, about whose places floats' comparisons do not decide.
+   Source: Batcher's merge exchange, Knuth, "The Art of Computer Programming" 3, 5.2.2 M. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/network.inl"
+#endif
+static bool V(sort_columns)(float *x, int64_t n, bool descending) {
+    const V(i) size = V(iset)(0x7fffffff), infinity = V(iset)(0x7f800000);
+    V(m) special = V(igt)(V(iset)(0), V(iset)(0));
+    int64_t i, j, p, q, r, d, first = 1;
+    for (i = 0; i < n; i++) {
+        const V(i) v = V(as_i)(V(load)(x + 16 * i));
+        special = V(mor)(special, V(mor)(V(igt)(V(iand)(v, size), infinity),
+                                         V(ieq)(v, V(iset)(INT32_MIN))));
+    }
+    if (V(mbits)(special))
+        return false;
+    while (2 * first < n)
+        first *= 2;
+    for (p = first; p > 0; p /= 2)
+        for (q = first, r = 0, d = p;; d = q - p, q /= 2, r = p) {
+            float *low = descending ? x + 16 * d : x, *high = descending ? x : x + 16 * d;
+            for (i = r; i < n - d; i += 2 * p)
+                for (j = i; j < DVTI_MIN(i + p, n - d); j++) {
+                    const V(f) a = V(load)(low + 16 * j), b = V(load)(high + 16 * j);
+                    V(store)(low + 16 * j, V(min)(a, b));
+                    V(store)(high + 16 * j, V(max)(a, b));
+                }
+            if (q == p)
+                break;
+        }
+    return true;
+}
+/* ==== end src/3_cpu/simd/network.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 32 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
    results each is one chain. */
@@ -28248,7 +28399,7 @@ static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t 
 #undef DVTI_SQUARE_STEP
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/3_cpu/simd/tier.inl"
+#line 33 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};
@@ -28256,7 +28407,7 @@ static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64),
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
-    V(turn),           V(pool),          V(running),   V(reached), V(beyond),
+    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns),
     V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -33762,6 +33913,44 @@ static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uin
 #ifdef DEVTENSOR_LINES
 #line 31 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/network.inl ==== */
+/* Sorts 16 columns of n floats each, x[n][16], by a network of exchanges between rows: no branch depends on an element. False, and nothing is
+   done: there is a NaN or a -0, about whose places floats' comparisons do not decide.
+   Source: Batcher's merge exchange, Knuth, "The Art of Computer Programming" 3, 5.2.2 M. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/network.inl"
+#endif
+static bool V(sort_columns)(float *x, int64_t n, bool descending) {
+    const V(i) size = V(iset)(0x7fffffff), infinity = V(iset)(0x7f800000);
+    V(m) special = V(igt)(V(iset)(0), V(iset)(0));
+    int64_t i, j, p, q, r, d, first = 1;
+    for (i = 0; i < n; i++) {
+        const V(i) v = V(as_i)(V(load)(x + 16 * i));
+        special = V(mor)(special, V(mor)(V(igt)(V(iand)(v, size), infinity),
+                                         V(ieq)(v, V(iset)(INT32_MIN))));
+    }
+    if (V(mbits)(special))
+        return false;
+    while (2 * first < n)
+        first *= 2;
+    for (p = first; p > 0; p /= 2)
+        for (q = first, r = 0, d = p;; d = q - p, q /= 2, r = p) {
+            float *low = descending ? x + 16 * d : x, *high = descending ? x : x + 16 * d;
+            for (i = r; i < n - d; i += 2 * p)
+                for (j = i; j < DVTI_MIN(i + p, n - d); j++) {
+                    const V(f) a = V(load)(low + 16 * j), b = V(load)(high + 16 * j);
+                    V(store)(low + 16 * j, V(min)(a, b));
+                    V(store)(high + 16 * j, V(max)(a, b));
+                }
+            if (q == p)
+                break;
+        }
+    return true;
+}
+/* ==== end src/3_cpu/simd/network.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 32 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
    results each is one chain. */
@@ -33906,7 +34095,7 @@ static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t 
 #undef DVTI_SQUARE_STEP
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/3_cpu/simd/tier.inl"
+#line 33 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};
@@ -33914,7 +34103,7 @@ static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64),
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
-    V(turn),           V(pool),          V(running),   V(reached), V(beyond),
+    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns),
     V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
