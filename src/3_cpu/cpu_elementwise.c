@@ -20,6 +20,31 @@ static dvti_scalar dvti_scalar_of(const dvti_launch *launch) {
     return scalar;
 }
 
+DVTI_FN dvt_dtype dvti_loop_dtype(dvti_op op, dvt_dtype dtype) {
+    switch ((int)op) {
+#define DVTI_DTYPE_SAME dtype
+#define DVTI_DTYPE_NOBOOL dtype
+#define DVTI_DTYPE_FLOAT dtype
+#define DVTI_DTYPE_BOOL DVT_BOOL
+#define DVTI_UNARY(name, rule, f, i, grad, lo, hi, doc)                                            \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_DTYPE_##rule;
+#define DVTI_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                 \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_DTYPE_##rule;
+        DVTI_UNARY_TABLE(DVTI_UNARY)
+        DVTI_BINARY_TABLE(DVTI_BINARY)
+#undef DVTI_UNARY
+#undef DVTI_BINARY
+#undef DVTI_DTYPE_SAME
+#undef DVTI_DTYPE_NOBOOL
+#undef DVTI_DTYPE_FLOAT
+#undef DVTI_DTYPE_BOOL
+    default:
+        return dtype;
+    }
+}
+
 typedef struct dvti_runs {
     dvti_loop loop; /* but for the operands' places */
     dvti_loop_fn run;
@@ -41,7 +66,8 @@ static int64_t dvti_run_left(const dvti_view *view, const dvti_cursor *cursor) {
 
 static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
     const dvti_runs *runs = (const dvti_runs *)user;
-    const int64_t bytes = runs->out.dtype == DVT_F32 ? 4 : 8;
+    const int64_t bytes = dvt_dtype_size(runs->in[0].dtype);
+    const int64_t out_bytes = dvt_dtype_size(runs->out.dtype);
     dvti_loop loop = runs->loop;
     dvti_cursor at[3], to = dvti_cursor_at(&runs->out, begin);
     int k;
@@ -49,7 +75,7 @@ static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
         at[k] = dvti_cursor_at(&runs->in[k], begin);
     for (; begin < end; begin += loop.n) {
         loop.n = DVTI_MIN(end - begin, dvti_run_left(&runs->out, &to));
-        loop.out = (char *)runs->out.data + bytes * to.at;
+        loop.out = (char *)runs->out.data + out_bytes * to.at;
         for (k = 0; k < runs->n_in; k++) {
             loop.in[k] = (const char *)runs->in[k].data + bytes * at[k].at;
             loop.n = DVTI_MIN(loop.n, dvti_run_left(&runs->in[k], &at[k]));
@@ -104,13 +130,13 @@ static bool dvti_is_plain(const dvti_view *view, dvt_dtype dtype) {
 }
 
 /* Small arrays in C order, the commonest of all: neither axes nor threads to think about. */
-static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, int64_t size) {
-    const dvt_dtype dtype = launch->out[0].dtype;
+static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, dvt_dtype dtype,
+                                   int64_t size) {
     dvti_scalar scalar = dvti_scalar_of(launch);
     dvti_loop loop;
     int k;
     if ((double)size * dvti_runs_cost(launch) > DVTI_PARALLEL_NS ||
-        !dvti_is_plain(&launch->out[0], dtype))
+        !dvti_is_plain(&launch->out[0], launch->out[0].dtype))
         return false;
     for (k = 0; k < launch->n_in; k++) {
         bool repeated = k == (int)launch->i[0] - 1;
@@ -131,19 +157,20 @@ static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, 
 DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd) {
     dvti_runs runs;
     const dvt_dtype dtype = launch->compute == DVTI_F32 ? DVT_F32 : DVT_F64;
+    const dvt_dtype result = dvti_loop_dtype(launch->op, dtype);
     int64_t size = dvti_view_size(&launch->out[0]);
     int k;
-    if (launch->compute == DVTI_I64 || launch->out[0].dtype != dtype || size == 0)
+    if (launch->compute == DVTI_I64 || launch->out[0].dtype != result || size == 0)
         return false;
     runs.run = dtype == DVT_F32 ? simd->loop_f32(launch->op) : simd->f64->loop(launch->op);
     if (!runs.run)
         return false;
-    if (dvti_small_elementwise(launch, runs.run, size))
+    if (dvti_small_elementwise(launch, runs.run, dtype, size))
         return true;
     runs.n_in = launch->n_in;
     runs.out = launch->out[0];
     dvti_merge_axes(&runs.out);
-    if (!dvti_is_run(&runs.out, dtype, size, false))
+    if (!dvti_is_run(&runs.out, result, size, false))
         return false;
     for (k = 0; k < runs.n_in; k++) {
         dvti_view *in = &runs.in[k];

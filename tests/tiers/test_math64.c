@@ -16,13 +16,6 @@ static const math64_row math64_rows[] = {MATH64_TABLE(ROW)};
 
 enum { MATH64_ROWS = (int)(sizeof math64_rows / sizeof math64_rows[0]), BATCH = 4096 };
 
-static bool same_bits_f64(double a, double b) {
-    uint64_t x, y;
-    memcpy(&x, &a, 8);
-    memcpy(&y, &b, 8);
-    return x == y || (a != a && b != b);
-}
-
 static double double_of(uint64_t bits) {
     double d;
     memcpy(&d, &bits, 8);

@@ -86,6 +86,68 @@ DVT_TEST(rows_stay_in_their_memory) {
     guard_free(floats);
 }
 
+/* ---- doubles ---- */
+static const dvt_dtype wide_dtypes[] = {DVT_F32, DVT_F16, DVT_BF16, DVT_I8, DVT_U8, DVT_BOOL};
+
+/* Every byte pattern is a number, or a NaN, of some dtype. */
+DVT_TEST(rows_to_and_from_doubles) {
+    enum { MOST = 150 };
+
+    static const double special[] = {0., -0., INFINITY, -INFINITY, NAN, 1e-310, 1e200, -DBL_MAX};
+    static double got[MOST], expected[MOST];
+    static unsigned char narrow[MOST * 4];
+    guard wide = guard_new(MOST * 8), small = guard_new(MOST * 4);
+    int d, n, i;
+    for (d = 0; d < 6; d++)
+        for (n = 1; n <= MOST; n = n < 36 ? n + 1 : n + 19)
+            FOR_EACH_TIER({
+                const dvt_dtype dtype = wide_dtypes[d];
+                const size_t bytes = (size_t)n * (size_t)dvt_dtype_size(dtype);
+                char *src = (char *)guard_end(small, bytes);
+                double *dst = (double *)guard_end(wide, (size_t)n * 8);
+                bool ok = true;
+                for (i = 0; i < (int)bytes; i++)
+                    src[i] = (char)(int)dvt_test_random(-128, 128);
+                dvti_load_row_f64(src, dtype, 1, n, expected);
+                CHECK(tier->f64->load_row(src, dtype, n, dst));
+                for (i = 0; i < n; i++)
+                    ok = ok && same_bits_f64(dst[i], expected[i]);
+                dvt_test_check(ok, __FILE__, __LINE__, "%s: %d of dtype %d to double", tier->name,
+                               n, (int)dtype);
+                if (dtype != DVT_F32 && dtype != DVT_BOOL)
+                    continue;
+                for (i = 0; i < n; i++)
+                    got[i] = i % 3 ? dvt_test_random(-4, 4) : special[i / 3 % 8];
+                memcpy(dst, got, (size_t)n * 8);
+                dvti_store_row_f64(narrow, dtype, 1, n, got);
+                CHECK(tier->f64->store_row(src, dtype, n, dst));
+                for (i = 0, ok = true; i < n; i++)
+                    ok = ok && (got[i] != got[i] && dtype == DVT_F32
+                                    ? ((float *)(void *)src)[i] != ((float *)(void *)src)[i]
+                                    : !memcmp(src + i * dvt_dtype_size(dtype),
+                                              narrow + i * dvt_dtype_size(dtype),
+                                              (size_t)dvt_dtype_size(dtype)));
+                dvt_test_check(ok, __FILE__, __LINE__, "%s: %d doubles to dtype %d", tier->name, n,
+                               (int)dtype);
+                if (dtype == DVT_F32) { /* the way of launches in float */
+                    CHECK(tier->load_row(dst, DVT_F64, n, (float *)(void *)src));
+                    for (i = 0, ok = true; i < n; i++)
+                        ok = ok && same_bits_f32(((float *)(void *)src)[i], (float)got[i]);
+                    dvt_test_check(ok, __FILE__, __LINE__, "%s: %d doubles to float", tier->name,
+                                   n);
+                    src = (char *)guard_end(small, bytes);
+                    dst = (double *)guard_end(wide, (size_t)n * 8);
+                    CHECK(tier->store_row(dst, DVT_F64, n, (const float *)(void *)src));
+                    for (i = 0, ok = true; i < n; i++)
+                        ok = ok && same_bits_f64(dst[i], (double)((float *)(void *)src)[i]);
+                    dvt_test_check(ok, __FILE__, __LINE__, "%s: %d floats to double", tier->name,
+                                   n);
+                }
+            });
+    guard_free(wide);
+    guard_free(small);
+}
+
 static void broadcast_launch(dvti_launch *launch, const float *a, const float *b, float *out,
                              const int64_t *dim, const int64_t *sa, const int64_t *sb) {
     int i;

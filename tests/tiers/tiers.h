@@ -55,4 +55,11 @@ static inline bool same_bits_f32(float a, float b) {
     return x == y || (a != a && b != b);
 }
 
+static inline bool same_bits_f64(double a, double b) {
+    uint64_t x, y;
+    memcpy(&x, &a, 8);
+    memcpy(&y, &b, 8);
+    return x == y || (a != a && b != b);
+}
+
 #endif

@@ -70,6 +70,7 @@ typedef struct dvti_ew_plan {
     int64_t rows, columns; /* of the matrices that are done in strips; 0: no strips */
     int64_t widest;        /* the longest block there is */
     dvti_loop_fn loop;     /* of a tier; NULL: the reference's */
+    bool truth;            /* which writes bools */
 } dvti_ew_plan;
 
 /* The program that includes us may use these short names. */
@@ -248,11 +249,30 @@ static void dvti_ew_load(const dvti_ew_plan *plan, int which, int64_t first, int
 /* Rows for operands that are no plain rows in memory, and for a result that is none. */
 typedef struct dvti_ew_rows {
     double operand[3][DVTI_BLOCK], result[DVTI_BLOCK]; /* room for any class */
+    uint8_t truth[DVTI_BLOCK];
     bool loaded; /* operands of one element are there already */
 } dvti_ew_rows;
 
+/* Where the loop may write at once. */
+static void *dvti_ew_direct(const dvti_ew_plan *plan, int64_t at) {
+    const dvti_view *out = &plan->out;
+    if (!plan->truth)
+        return dvti_block_direct(out, plan->compute, at);
+    return out->ndim == 1 && out->stride[0] == 1 && out->dtype == DVT_BOOL ? (char *)out->data + at
+                                                                           : NULL;
+}
+
+static void dvti_ew_store(const dvti_ew_plan *plan, dvti_ew_rows *rows, int64_t at, int64_t n) {
+    if (plan->truth && plan->compute == DVTI_F32)
+        dvti_load_row_f32(rows->truth, DVT_BOOL, 1, n, (float *)(void *)rows->result);
+    else if (plan->truth)
+        dvti_load_row_f64(rows->truth, DVT_BOOL, 1, n, rows->result);
+    dvti_store_block(&plan->out, at, n, plan->compute, rows->result);
+}
+
 static void dvti_ew_block(const dvti_ew_plan *plan, dvti_ew_rows *rows, int64_t at, int64_t n) {
-    void *operand[3], *to = dvti_block_direct(&plan->out, plan->compute, at);
+    void *operand[3], *to = dvti_ew_direct(plan, at);
+    void *own = plan->truth ? (void *)rows->truth : (void *)rows->result;
     int k;
     for (k = 0; k < 3; k++) {
         if (k >= plan->n_in) { /* not read, but stepped along with the others */
@@ -269,15 +289,15 @@ static void dvti_ew_block(const dvti_ew_plan *plan, dvti_ew_rows *rows, int64_t 
             dvti_ew_load(plan, k, 0, plan->loop ? 1 : plan->widest, operand[k]);
     }
     rows->loaded = true;
-    dvti_ew_loop(plan, operand, to ? to : rows->result, n);
+    dvti_ew_loop(plan, operand, to ? to : own, n);
     if (!to)
-        dvti_store_block(&plan->out, at, n, plan->compute, rows->result);
+        dvti_ew_store(plan, rows, at, n);
 }
 
 static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
     const dvti_ew_plan *plan = (const dvti_ew_plan *)user;
     dvti_ew_rows rows;
-    bool direct = dvti_block_direct(&plan->out, plan->compute, 0) != NULL;
+    bool direct = dvti_ew_direct(plan, 0) != NULL;
     int64_t at, block;
     int k;
     for (k = 0; k < plan->n_in; k++)
@@ -433,6 +453,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
     plan.loop = !simd                      ? NULL
                 : plan.compute == DVTI_F32 ? simd->loop_f32(plan.op)
                                            : simd->f64->loop(plan.op);
+    plan.truth = plan.loop && dvti_loop_dtype(plan.op, DVT_F64) == DVT_BOOL;
     if (plan.rows)
         dvti_parallel_for(size / (plan.rows * plan.columns) *
                               ((plan.columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP),

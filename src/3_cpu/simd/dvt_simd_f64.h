@@ -3,7 +3,8 @@
 #define DVTI_SIMD_F64_H
 #include "3_cpu/dvt_cpu.h"
 
-/* One run of elements. An operand with step 0 is one value for all of them; else the step is 1. out may be an operand. */
+/* One run of elements. An operand with step 0 is one value for all of them; else the step is 1. out may be an operand; what says yes or no
+   is written as bool (dvti_loop_dtype). */
 typedef struct dvti_loop {
     dvti_op op;
     const void *in[3];
@@ -14,6 +15,9 @@ typedef struct dvti_loop {
 } dvti_loop;
 
 typedef void (*dvti_loop_fn)(const dvti_loop *loop);
+
+/* What a loop of float32 or float64 writes. */
+DVTI_FN dvt_dtype dvti_loop_dtype(dvti_op op, dvt_dtype dtype);
 
 /* n <= DVTI_BLOCK neighbouring results; the elements of a reduced position lie `step` behind those of the one before. */
 typedef struct dvti_fold64 {

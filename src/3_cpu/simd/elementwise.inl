@@ -12,39 +12,41 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
 /* The last vector is partial; a repeated operand has 16 elements to take from all the same. One body for whole vectors and the partial
    one: compiling it twice would cost more than the branch does. */
 /* What lies beyond the end counts as 1, for which no operation raises a floating-point exception. */
-#define DVTI_EW1(name, value)                                                                      \
+#define DVTI_EW1_TO(name, R, E, store, value)                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16];                                                                           \
         const float *p = V(ew_operand)(loop, 0, row_a);                                            \
         const int64_t p_step = 16 * loop->step[0];                                                 \
-        float *to = (float *)loop->out;                                                            \
+        E *to = (E *)loop->out;                                                                    \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step) {                                 \
             const V(f) a = V(load_or)(p, n, 1);                                                    \
-            const V(f) r = value;                                                                  \
+            const V(R) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
             else                                                                                   \
-                V(store_n)(to, n, r);                                                              \
+                V(store##_n)(to, n, r);                                                            \
         }                                                                                          \
     }
-#define DVTI_EW2(name, value)                                                                      \
+#define DVTI_EW2_TO(name, R, E, store, value)                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16], row_b[16];                                                                \
         const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
         const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
-        float *to = (float *)loop->out;                                                            \
+        E *to = (E *)loop->out;                                                                    \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step) {                    \
             const V(f) a = V(load_or)(p, n, 1);                                                    \
             const V(f) b = V(load_or)(q, n, 1);                                                    \
-            const V(f) r = value;                                                                  \
+            const V(R) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
             else                                                                                   \
-                V(store_n)(to, n, r);                                                              \
+                V(store##_n)(to, n, r);                                                            \
         }                                                                                          \
     }
+#define DVTI_EW1(name, value) DVTI_EW1_TO(name, f, float, store, value)
+#define DVTI_EW2(name, value) DVTI_EW2_TO(name, f, float, store, value)
 
 #define DVTI_EW3(name, value)                                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
@@ -110,24 +112,28 @@ DVTI_INLINE V(f) V(clipped)(V(f) a, const dvti_loop *loop) {
     R(reciprocal, V(div)(V(set)(1), a))                                                            \
     R(sqrt, V(sqrt)(a))                                                                            \
     R(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))                                                        \
-    R(clip, V(clipped)(a, loop))                                                                   \
-    R(isnan, V(truth)(V(unord)(a, a)))                                                             \
-    R(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))                                          \
-    R(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))                                       \
-    R(logical_not, V(truth)(V(eq)(a, V(zero)())))
+    R(clip, V(clipped)(a, loop))
 #define DVTI_SIMPLE2(R)                                                                            \
     R(div, V(div)(a, b))                                                                           \
     R(minimum, V(smaller)(a, b))                                                                   \
-    R(maximum, V(larger)(a, b))                                                                    \
-    R(equal, V(truth)(V(eq)(a, b)))                                                                \
-    R(not_equal, V(truth)(V(ne)(a, b)))                                                            \
-    R(less, V(truth)(V(lt)(a, b)))                                                                 \
-    R(less_equal, V(truth)(V(le)(a, b)))                                                           \
-    R(greater, V(truth)(V(gt)(a, b)))                                                              \
-    R(greater_equal, V(truth)(V(ge)(a, b)))                                                        \
-    R(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))                                \
-    R(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))                                  \
-    R(logical_xor, V(select)(V(nonzero)(a), V(truth)(V(eq)(b, V(zero)())), V(truth)(V(nonzero)(b))))
+    R(maximum, V(larger)(a, b))
+/* These write a bool for each element. */
+#define DVTI_TRUTH1(R)                                                                             \
+    R(isnan, V(unord)(a, a))                                                                       \
+    R(isinf, V(gt)(V(abs)(a), V(set)(FLT_MAX)))                                                    \
+    R(isfinite, V(le)(V(abs)(a), V(set)(FLT_MAX)))                                                 \
+    R(logical_not, V(eq)(a, V(zero)()))
+#define DVTI_TRUTH2(R)                                                                             \
+    R(equal, V(eq)(a, b))                                                                          \
+    R(not_equal, V(ne)(a, b))                                                                      \
+    R(less, V(lt)(a, b))                                                                           \
+    R(less_equal, V(le)(a, b))                                                                     \
+    R(greater, V(gt)(a, b))                                                                        \
+    R(greater_equal, V(ge)(a, b))                                                                  \
+    R(logical_and, V(mand)(V(nonzero)(a), V(nonzero)(b)))                                          \
+    R(logical_or, V(mor)(V(nonzero)(a), V(nonzero)(b)))                                            \
+    R(logical_xor, V(mand)(V(mor)(V(nonzero)(a), V(nonzero)(b)),                                   \
+                           V(mor)(V(eq)(a, V(zero)()), V(eq)(b, V(zero)()))))
 #define DVTI_ROW(name, value)                                                                      \
     case DVTI_OP_##name:                                                                           \
         return value;
@@ -147,8 +153,26 @@ DVTI_INLINE V(f) V(simple2)(V(f) a, V(f) b, const dvti_loop *loop) {
         return a;
     }
 }
+
+DVTI_INLINE V(m) V(truth1)(V(f) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH1(DVTI_ROW)
+    default:
+        return V(eq)(a, a);
+    }
+}
+
+DVTI_INLINE V(m) V(truth2)(V(f) a, V(f) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH2(DVTI_ROW)
+    default:
+        return V(eq)(a, b);
+    }
+}
 #undef DVTI_ROW
 
+DVTI_EW1_TO(truth1, m, uint8_t, mstore, V(truth1)(a, loop))
+DVTI_EW2_TO(truth2, m, uint8_t, mstore, V(truth2)(a, b, loop))
 DVTI_EW1(simple1, V(simple1)(a, loop))
 DVTI_EW2(simple2, V(simple2)(a, b, loop))
 #define DVTI_ROW(name, files) DVTI_EW1(name, V(name)(a))
@@ -169,15 +193,16 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
 #define DVTI_FUNCTION(name, files) DVTI_ROW(name)
-#define DVTI_QUICK1(name, value)                                                                   \
-    case DVTI_OP_##name:                                                                           \
-        return V(ew_simple1);
-#define DVTI_QUICK2(name, value)                                                                   \
-    case DVTI_OP_##name:                                                                           \
-        return V(ew_simple2);
+#define DVTI_QUICK(name, value) case DVTI_OP_##name:
     switch ((int)op) {
-        DVTI_SIMPLE1(DVTI_QUICK1)
-        DVTI_SIMPLE2(DVTI_QUICK2)
+        DVTI_SIMPLE1(DVTI_QUICK)
+        return V(ew_simple1);
+        DVTI_SIMPLE2(DVTI_QUICK)
+        return V(ew_simple2);
+        DVTI_TRUTH1(DVTI_QUICK)
+        return V(ew_truth1);
+        DVTI_TRUTH2(DVTI_QUICK)
+        return V(ew_truth2);
         DVTI_FUNCTIONS1(DVTI_FUNCTION)
         DVTI_FUNCTIONS2(DVTI_FUNCTION)
         DVTI_ROW(add)
@@ -191,12 +216,15 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     }
 #undef DVTI_ROW
 #undef DVTI_FUNCTION
-#undef DVTI_QUICK1
-#undef DVTI_QUICK2
+#undef DVTI_QUICK
 }
 
 #undef DVTI_SIMPLE1
 #undef DVTI_SIMPLE2
+#undef DVTI_TRUTH1
+#undef DVTI_TRUTH2
 #undef DVTI_EW1
 #undef DVTI_EW2
+#undef DVTI_EW1_TO
+#undef DVTI_EW2_TO
 #undef DVTI_EW3

@@ -1,33 +1,33 @@
 /* Elementwise loops in double: one body per row of the op table, over whole vectors. Ends of arrays and repeated operands are prepared by
    one function for all of them, so that a body costs little to compile. What stays with the reference has no case in the switch. */
 
-typedef void (*V(body))(const dvti_loop *loop, const double *const *in, double *to, int64_t n);
+typedef void (*V(body))(const dvti_loop *loop, const double *const *in, void *out, int64_t n);
 
 /* n vectors; an operand that is repeated stands in memory as one vector. */
-#define DVTI_BODY1(name, value)                                                                    \
-    static void V(body_##name)(const dvti_loop *loop, const double *const *in, double *to,         \
+#define DVTI_BODY1_TO(name, E, store, value)                                                       \
+    static void V(body_##name)(const dvti_loop *loop, const double *const *in, void *out,          \
                                int64_t n) {                                                        \
         const double *p = in[0];                                                                   \
         const int64_t p_step = 8 * loop->step[0];                                                  \
+        E *to = (E *)out;                                                                          \
         for (; n > 0; n--, to += 8, p += p_step) {                                                 \
             const V(d) a = V(dload)(p);                                                            \
-            V(dstore)(to, value);                                                                  \
+            V(store)(to, value);                                                                   \
         }                                                                                          \
     }
-#define DVTI_BODY2(name, value)                                                                    \
-    static void V(body_##name)(const dvti_loop *loop, const double *const *in, double *to,         \
+#define DVTI_BODY2_TO(name, E, store, value)                                                       \
+    static void V(body_##name)(const dvti_loop *loop, const double *const *in, void *out,          \
                                int64_t n) {                                                        \
         const double *p = in[0], *q = in[1];                                                       \
         const int64_t p_step = 8 * loop->step[0], q_step = 8 * loop->step[1];                      \
+        E *to = (E *)out;                                                                          \
         for (; n > 0; n--, to += 8, p += p_step, q += q_step) {                                    \
             const V(d) a = V(dload)(p), b = V(dload)(q);                                           \
-            V(dstore)(to, value);                                                                  \
+            V(store)(to, value);                                                                   \
         }                                                                                          \
     }
-
-DVTI_INLINE V(d) V(dtruth)(V(n) m) {
-    return V(dselect)(m, V(dset)(1), V(dzero)());
-}
+#define DVTI_BODY1(name, value) DVTI_BODY1_TO(name, double, dstore, value)
+#define DVTI_BODY2(name, value) DVTI_BODY2_TO(name, double, dstore, value)
 
 DVTI_INLINE V(n) V(dnonzero)(V(d) a) {
     return V(dne)(a, V(dzero)());
@@ -66,25 +66,29 @@ DVTI_INLINE V(d) V(dclipped)(V(d) a, const dvti_loop *loop) {
     R(reciprocal, V(ddiv)(V(dset)(1), a))                                                          \
     R(sqrt, V(dsqrt)(a))                                                                           \
     R(rsqrt, V(ddiv)(V(dset)(1), V(dsqrt)(a)))                                                     \
-    R(clip, V(dclipped)(a, loop))                                                                  \
-    R(isnan, V(dtruth)(V(dunord)(a, a)))                                                           \
-    R(isinf, V(dtruth)(V(dgt)(V(dabs)(a), V(dset)(DBL_MAX))))                                      \
-    R(isfinite, V(dtruth)(V(dle)(V(dabs)(a), V(dset)(DBL_MAX))))                                   \
-    R(logical_not, V(dtruth)(V(deq)(a, V(dzero)())))
+    R(clip, V(dclipped)(a, loop))
 #define DVTI_SIMPLE2(R)                                                                            \
     R(sub, V(dsub)(a, b))                                                                          \
     R(div, V(ddiv)(a, b))                                                                          \
     R(minimum, V(dsmaller)(a, b))                                                                  \
-    R(maximum, V(dlarger)(a, b))                                                                   \
-    R(equal, V(dtruth)(V(deq)(a, b)))                                                              \
-    R(not_equal, V(dtruth)(V(dne)(a, b)))                                                          \
-    R(less, V(dtruth)(V(dlt)(a, b)))                                                               \
-    R(less_equal, V(dtruth)(V(dle)(a, b)))                                                         \
-    R(greater, V(dtruth)(V(dgt)(a, b)))                                                            \
-    R(greater_equal, V(dtruth)(V(dge)(a, b)))                                                      \
-    R(logical_and, V(dtruth)(V(nand)(V(dnonzero)(a), V(dnonzero)(b))))                             \
-    R(logical_or, V(dtruth)(V(nor)(V(dnonzero)(a), V(dnonzero)(b))))                               \
-    R(logical_xor, V(dselect)(V(dnonzero)(a), V(dtruth)(V(deq)(b, V(dzero)())), V(dtruth)(V(dnonzero)(b))))
+    R(maximum, V(dlarger)(a, b))
+/* These write a bool for each element. */
+#define DVTI_TRUTH1(R)                                                                             \
+    R(isnan, V(dunord)(a, a))                                                                      \
+    R(isinf, V(dgt)(V(dabs)(a), V(dset)(DBL_MAX)))                                                 \
+    R(isfinite, V(dle)(V(dabs)(a), V(dset)(DBL_MAX)))                                              \
+    R(logical_not, V(deq)(a, V(dzero)()))
+#define DVTI_TRUTH2(R)                                                                             \
+    R(equal, V(deq)(a, b))                                                                         \
+    R(not_equal, V(dne)(a, b))                                                                     \
+    R(less, V(dlt)(a, b))                                                                          \
+    R(less_equal, V(dle)(a, b))                                                                    \
+    R(greater, V(dgt)(a, b))                                                                       \
+    R(greater_equal, V(dge)(a, b))                                                                 \
+    R(logical_and, V(nand)(V(dnonzero)(a), V(dnonzero)(b)))                                        \
+    R(logical_or, V(nor)(V(dnonzero)(a), V(dnonzero)(b)))                                          \
+    R(logical_xor, V(nand)(V(nor)(V(dnonzero)(a), V(dnonzero)(b)),                                 \
+                           V(nor)(V(deq)(a, V(dzero)()), V(deq)(b, V(dzero)()))))
 #define DVTI_ROW(name, value)                                                                      \
     case DVTI_OP_##name:                                                                           \
         return value;
@@ -104,8 +108,26 @@ DVTI_INLINE V(d) V(dsimple2)(V(d) a, V(d) b, const dvti_loop *loop) {
         return a;
     }
 }
+
+DVTI_INLINE V(n) V(dtruth1)(V(d) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH1(DVTI_ROW)
+    default:
+        return V(deq)(a, a);
+    }
+}
+
+DVTI_INLINE V(n) V(dtruth2)(V(d) a, V(d) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH2(DVTI_ROW)
+    default:
+        return V(deq)(a, b);
+    }
+}
 #undef DVTI_ROW
 
+DVTI_BODY1_TO(truth1, uint8_t, nstore, V(dtruth1)(a, loop))
+DVTI_BODY2_TO(truth2, uint8_t, nstore, V(dtruth2)(a, b, loop))
 DVTI_BODY1(simple1, V(dsimple1)(a, loop))
 DVTI_BODY2(simple2, V(dsimple2)(a, b, loop))
 DVTI_BODY2(add, V(dadd)(a, b))
@@ -132,14 +154,16 @@ DVTI_BODY2(atan2, V(datan2)(a, b))
 DVTI_BODY2(hypot, V(dhypot)(a, b))
 
 /* Logarithms to three bases; sine and cosine. */
-static void V(body_log)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+static void V(body_log)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    double *to = (double *)out;
     const double *p = in[0], *c = V(log_constants)(loop->op);
     const int64_t p_step = 8 * loop->step[0];
     for (; n > 0; n--, to += 8, p += p_step)
         V(dstore)(to, V(dlog)(V(dload)(p), c));
 }
 
-static void V(body_wave)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+static void V(body_wave)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    double *to = (double *)out;
     const double *p = in[0];
     const int64_t p_step = 8 * loop->step[0];
     const int32_t turn = loop->op == DVTI_OP_cos;
@@ -147,7 +171,8 @@ static void V(body_wave)(const dvti_loop *loop, const double *const *in, double 
         V(dstore)(to, V(dsin_turned)(V(dload)(p), turn));
 }
 
-static void V(body_where)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+static void V(body_where)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    double *to = (double *)out;
     const double *p = in[0], *q = in[1], *s = in[2];
     const int64_t p_step = 8 * loop->step[0], q_step = 8 * loop->step[1];
     const int64_t s_step = 8 * loop->step[2];
@@ -161,14 +186,19 @@ static V(body) V(body_of)(dvti_op op, int *operands) {
     case DVTI_OP_##name:                                                                           \
         *operands = count;                                                                         \
         return V(body_##name);
-#define DVTI_QUICK1(name, value) case DVTI_OP_##name:
+#define DVTI_QUICK(name, value) case DVTI_OP_##name:
     *operands = 1;
     switch ((int)op) {
-        DVTI_SIMPLE1(DVTI_QUICK1)
+        DVTI_SIMPLE1(DVTI_QUICK)
         return V(body_simple1);
-        DVTI_SIMPLE2(DVTI_QUICK1)
+        DVTI_TRUTH1(DVTI_QUICK)
+        return V(body_truth1);
+        DVTI_SIMPLE2(DVTI_QUICK)
         *operands = 2;
         return V(body_simple2);
+        DVTI_TRUTH2(DVTI_QUICK)
+        *operands = 2;
+        return V(body_truth2);
         DVTI_ROW(exp, 1)
         DVTI_ROW(exp2, 1)
         DVTI_ROW(expm1, 1)
@@ -203,12 +233,13 @@ static V(body) V(body_of)(dvti_op op, int *operands) {
         return NULL;
     }
 #undef DVTI_ROW
-#undef DVTI_QUICK1
+#undef DVTI_QUICK
 }
 
 static void V(loop64)(const dvti_loop *loop) {
     const int64_t whole = loop->n / 8 * 8, rest = loop->n - whole;
-    double same[3][8], few[3][8], last[8], *to = (double *)loop->out;
+    const int64_t size = dvt_dtype_size(dvti_loop_dtype(loop->op, DVT_F64));
+    double same[3][8], few[3][8], last[8];
     const double *in[3], *end[3];
     int operands, k, j;
     const V(body) body = V(body_of)(loop->op, &operands);
@@ -226,8 +257,8 @@ static void V(loop64)(const dvti_loop *loop) {
     if (rest)
         body(loop, end, last, 1);
     if (whole)
-        body(loop, in, to, whole / 8);
-    memcpy(to + whole, last, (size_t)rest * sizeof *to);
+        body(loop, in, loop->out, whole / 8);
+    memcpy((char *)loop->out + whole * size, last, (size_t)(rest * size));
 }
 
 static dvti_loop_fn V(loop_f64)(dvti_op op) {
@@ -270,15 +301,6 @@ static void V(narrow_row)(const double *from, int64_t n, float *to) {
         to[k] = (float)from[k];
 }
 
-/* One byte for each of eight bits. */
-DVTI_INLINE void V(spread_bits)(uint32_t bits, uint8_t *to) {
-    uint64_t each = bits * UINT64_C(0x0101010101010101) & UINT64_C(0x8040201008040201);
-    int k;
-    each = (each + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 7 & UINT64_C(0x0101010101010101);
-    for (k = 0; k < 8; k++)
-        to[k] = (uint8_t)(each >> 8 * k);
-}
-
 static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *from) {
     uint8_t *to = (uint8_t *)dst, last[8];
     if (dtype == DVT_F32)
@@ -287,8 +309,8 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
         return false;
     else {
         for (; n >= 8; n -= 8, from += 8, to += 8)
-            V(spread_bits)(V(nbits)(V(dnonzero)(V(dload)(from))), to);
-        V(spread_bits)(V(nbits)(V(dnonzero)(V(dload_n)(from, n))), last);
+            V(nstore)(to, V(dnonzero)(V(dload)(from)));
+        V(nstore)(last, V(dnonzero)(V(dload_n)(from, n)));
         memcpy(to, last, (size_t)n);
     }
     return true;
@@ -296,5 +318,9 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 
 #undef DVTI_SIMPLE1
 #undef DVTI_SIMPLE2
+#undef DVTI_TRUTH1
+#undef DVTI_TRUTH2
 #undef DVTI_BODY1
 #undef DVTI_BODY2
+#undef DVTI_BODY1_TO
+#undef DVTI_BODY2_TO

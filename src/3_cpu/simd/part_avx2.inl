@@ -134,6 +134,12 @@ DVTI_PART2(pm, p_mand, pm, pm, _mm256_and_ps(a, b))
 DVTI_PART2(pm, p_mor, pm, pm, _mm256_or_ps(a, b))
 DVTI_PART1(pm, p_mnot, pm, _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-1))))
 DVTI_PART_BITS(p_mbits, pm, (uint32_t)_mm256_movemask_ps(a))
+DVTI_INLINE void V(p_mstore)(uint8_t *p, V(pm) a) {
+    const __m128i low = _mm_castps_si128(_mm256_castps256_ps128(a));
+    const __m128i high = _mm_castps_si128(_mm256_extractf128_ps(a, 1));
+    const __m128i pairs = _mm_packs_epi32(low, high);
+    _mm_storel_epi64((__m128i *)p, _mm_and_si128(_mm_packs_epi16(pairs, pairs), _mm_set1_epi8(1)));
+}
 
 /* double */
 DVTI_PART_SET(pd, p_dset, double, _mm256_set1_pd(x))
@@ -194,3 +200,12 @@ DVTI_PART2(pn, p_nand, pn, pn, _mm256_and_pd(a, b))
 DVTI_PART2(pn, p_nor, pn, pn, _mm256_or_pd(a, b))
 DVTI_PART1(pn, p_nnot, pn, _mm256_xor_pd(a, _mm256_castsi256_pd(_mm256_set1_epi32(-1))))
 DVTI_PART_BITS(p_nbits, pn, (uint32_t)_mm256_movemask_pd(a))
+DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
+    const __m128i fours = _mm_castps_si128(
+        _mm_shuffle_ps(_mm_castpd_ps(_mm256_castpd256_pd128(a)),
+                       _mm_castpd_ps(_mm256_extractf128_pd(a, 1)), 0x88));
+    const __m128i pairs = _mm_packs_epi32(fours, fours);
+    const int four =
+        _mm_cvtsi128_si32(_mm_and_si128(_mm_packs_epi16(pairs, pairs), _mm_set1_epi8(1)));
+    memcpy(p, &four, 4);
+}

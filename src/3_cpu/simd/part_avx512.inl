@@ -144,6 +144,8 @@ DVTI_PART2(pm, p_mand, pm, pm, (__mmask16)(a & b))
 DVTI_PART2(pm, p_mor, pm, pm, (__mmask16)(a | b))
 DVTI_PART1(pm, p_mnot, pm, (__mmask16)~a)
 DVTI_PART_BITS(p_mbits, pm, (uint32_t)a)
+DVTI_PART_STORE(pm, p_mstore, uint8_t,
+                _mm_storeu_si128((__m128i *)p, _mm_maskz_set1_epi8(a, 1)))
 
 /* double */
 DVTI_PART_SET(pd, p_dset, double, _mm512_set1_pd(x))
@@ -222,6 +224,7 @@ DVTI_PART2(pn, p_nand, pn, pn, (__mmask8)(a & b))
 DVTI_PART2(pn, p_nor, pn, pn, (__mmask8)(a | b))
 DVTI_PART1(pn, p_nnot, pn, (__mmask8)~a)
 DVTI_PART_BITS(p_nbits, pn, (uint32_t)a)
+DVTI_PART_STORE(pn, p_nstore, uint8_t, _mm_storel_epi64((__m128i *)p, _mm_maskz_set1_epi8(a, 1)))
 
 #undef DVTI_MASK16
 #undef DVTI_MASK8

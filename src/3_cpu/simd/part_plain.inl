@@ -9,7 +9,8 @@
      p_min(a, b) = a < b ? a : b, p_max(a, b) = a > b ? a : b: b when one is NaN
      p_even, p_odd   of the lanes of a and then b
      p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
-     p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane
+     p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane,
+     p_mstore one byte per lane, 1 or 0
      p_as_i, p_as_f the same bits;   p_to_i nearest integer (what it likes when that does not fit);   p_to_f its float
      p_widen_low, p_widen_high half of a part as doubles, p_narrow(low, high) back
      p_zip_low(a, b) = a[0], b[0], a[1], b[1] ..: the lower halves; p_zip_high the upper ones
@@ -110,10 +111,19 @@ DVTI_PART2(pm, p_mor, pm, pm, a | b)
 DVTI_PART1(pm, p_mnot, pm, ~a)
 DVTI_PART_BITS(p_mbits, pm,
                (uint32_t)((a[0] & 1) | (a[1] & 2) | (a[2] & 4) | (a[3] & 8)))
+DVTI_INLINE void V(p_mstore)(uint8_t *p, V(pm) a) {
+    int k;
+    for (k = 0; k < 4; k++)
+        p[k] = (uint8_t)(a[k] & 1);
+}
 DVTI_PART2(pn, p_nand, pn, pn, a &b)
 DVTI_PART2(pn, p_nor, pn, pn, a | b)
 DVTI_PART1(pn, p_nnot, pn, ~a)
 DVTI_PART_BITS(p_nbits, pn, (uint32_t)((a[0] & 1) | (a[1] & 2)))
+DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
+    p[0] = (uint8_t)(a[0] & 1);
+    p[1] = (uint8_t)(a[1] & 1);
+}
 
 /* float */
 DVTI_PART1(pi, p_as_i, pf, (V(pi))a)

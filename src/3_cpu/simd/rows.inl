@@ -83,14 +83,13 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
             V(store_bf16)((uint16_t *)(void *)p, a);
         else if (dtype == DVT_I32)
             V(istore)((int32_t *)(void *)p, V(whole)(a, -2147483648.f, 2147483648.f));
+        else if (dtype == DVT_BOOL)
+            V(mstore)((uint8_t *)p, V(nonzero)(a));
         else if (dtype == DVT_F64) {
             V(dstore)((double *)(void *)p, V(widen_low)(a));
             V(dstore)((double *)(void *)p + 8, V(widen_high)(a));
         } else {
-            if (dtype == DVT_BOOL)
-                V(istore)(lane, V(iselect)(V(nonzero)(a), V(iset)(1), V(iset)(0)));
-            else
-                V(istore)(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
+            V(istore)(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
             DVTI_LANES(p[k] = (char)lane[k])
         }
         if (n < 16)

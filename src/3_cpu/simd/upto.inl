@@ -16,6 +16,13 @@ DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
         V(store_n)(x, n, a);
 }
 
+/* Bools of the first n lanes. */
+DVTI_INLINE void V(mstore_n)(uint8_t *to, int64_t n, V(m) m) {
+    uint8_t few[16];
+    V(mstore)(few, m);
+    memcpy(to, few, (size_t)n);
+}
+
 DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
     static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     if (n >= 16)

@@ -177,6 +177,7 @@ DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
 DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
+DVTI_LIFT_STORE(m, mstore, uint8_t, DVTI_PART_F)
 
 DVTI_INLINE V(i) V(umul)(V(i) a, V(i) b, V(i) * high) {
     V(i) r;
@@ -235,6 +236,7 @@ DVTI_LIFT2(n, nand, n, n)
 DVTI_LIFT2(n, nor, n, n)
 DVTI_LIFT1(n, nnot, n)
 DVTI_LIFT_BITS(nbits, n, DVTI_PART_D)
+DVTI_LIFT_STORE(n, nstore, uint8_t, DVTI_PART_D)
 
 /* ---- words made of words ---- */
 DVTI_INLINE V(f) V(zero)(void) {
@@ -467,7 +469,6 @@ DVTI_FOLD(fold_min, min)
 DVTI_FOLD(fold_max, max)
 DVTI_DFOLD(dfold_add, DVTI_PLUS)
 DVTI_DFOLD(dfold_mul, DVTI_TIMES)
-DVTI_DFOLD(dfold_min, DVTI_MIN)
 DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_PLUS
 #undef DVTI_TIMES
