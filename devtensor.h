@@ -7876,7 +7876,8 @@ typedef struct dvti_simd_conv {
 #line 4 "src/3_cpu/simd/dvt_simd_f64.h"
 #endif
 
-/* One run of elements. An operand with step 0 is one value for all of them; else the step is 1. out may be an operand. */
+/* One run of elements. An operand with step 0 is one value for all of them; else the step is 1. out may be an operand; what says yes or no
+   is written as bool (dvti_loop_dtype). */
 typedef struct dvti_loop {
     dvti_op op;
     const void *in[3];
@@ -7888,11 +7889,33 @@ typedef struct dvti_loop {
 
 typedef void (*dvti_loop_fn)(const dvti_loop *loop);
 
-/* n <= DVTI_BLOCK neighbouring results; the elements of a reduced position lie `step` behind those of the one before. */
-typedef struct dvti_fold64 {
+/* What a loop of float32 or float64 writes. */
+DVTI_FN dvt_dtype dvti_loop_dtype(dvti_op op, dvt_dtype dtype);
+
+/* Reduces elements to sums, products, extremes, truth; to sums of squares of distances from means for op square. Each result is formed in an
+   order that n, or for columns the number of rows, decides. */
+typedef struct dvti_folding {
     dvti_op op;
-    int64_t n, step, first; /* the first reduced position that is given */
-} dvti_fold64;
+    dvt_dtype dtype; /* of x: the loop's own; sums of floats take 16-bit floats too */
+    const void *x;
+    int64_t step, rows, n;
+    int64_t seen;     /* columns: the rows that came before */
+    const void *mean; /* of each result, in the loop's own dtype; NULL but for op square */
+    double *value;
+    int64_t *at; /* where the first extreme stands; may be NULL */
+} dvti_folding;
+
+typedef void (*dvti_fold_fn)(const dvti_folding *folding);
+
+typedef struct dvti_fold {
+    /* One result for each of `rows` runs of n > 0 elements, `step` apart. */
+    dvti_fold_fn rows;
+    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart: value goes on from what it is. It begins as 0, or 1 for a
+       product and for all; at, which counts from the first run, need not begin. Both have room for DVTI_BLOCK. */
+    dvti_fold_fn columns;
+    /* Of floats: n results, divided for a mean, the root for a norm. f has room for whole vectors. */
+    void (*finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to);
+} dvti_fold;
 
 typedef struct dvti_simd_f64 {
     /* NULL for an operation that this tier has no loop for. */
@@ -7900,12 +7923,8 @@ typedef struct dvti_simd_f64 {
     /* n elements in one piece, of another dtype, to or from doubles. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, double *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const double *from);
-    /* sum, mean and square (the sum), norm (the sum of squares), prod, min, max, and argmin and argmax, which alone set `at`: where the first extreme
-       or NaN stands. n > 0 elements in one run. */
-    void (*fold_row)(dvti_op op, const double *x, int64_t n, double *value, int64_t *at);
-    /* Goes on with value and at, which have room for DVTI_BLOCK. */
-    void (*fold_columns)(const dvti_fold64 *fold, const double *x, int64_t rows, double *value,
-                         int64_t *at);
+    /* As of floats, but for logsumexp. */
+    dvti_fold (*fold)(dvti_op op);
 } dvti_simd_f64;
 
 #endif
@@ -8018,21 +8037,6 @@ __asm__(
 #define DVTI_NEON 1
 #endif
 
-/* Reduces float elements to sums, products, extremes; sums of squares of distances from means for op square, which alone has `mean`: one
-   for each result. `at` of an extreme is where the first one stands; it may be NULL. Each result is formed in an order that n, or for
-   columns the number of rows, decides. */
-typedef struct dvti_fold {
-    /* One result for each of `rows` runs of n > 0 elements, `step` apart. */
-    void (*rows)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                 const float *mean, double *value, int64_t *at);
-    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart, which come after `seen` others: value goes on from what it
-       is. It begins as 0, or 1 for a product; at, which counts from the first run, need not begin. Both have room for DVTI_BLOCK. */
-    void (*columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n, int64_t seen,
-                    const float *mean, double *value, int64_t *at);
-    /* n results as floats: divided for a mean, the root for a norm. f has room for whole vectors of floats. */
-    void (*finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to);
-} dvti_fold;
-
 /* One step of n weights w with gradients g and state s, in place; s[k] is NULL for state that there is none; clip may be infinite. What c
    and flag are, each step says. */
 typedef struct dvti_update {
@@ -8111,7 +8115,9 @@ typedef struct dvti_simd {
     const char *name;
     /* NULL for an operation that this tier has no loop for. */
     dvti_loop_fn (*loop_f32)(dvti_op op);
+    /* Of floats; .rows is NULL for what this tier has nothing for. */
     dvti_fold (*fold)(dvti_op op);
+    dvti_fold truth; /* any and all of every dtype */
     dvti_update_fn (*step)(dvti_op op, int states);
     const dvti_simd_gemm *gemm_f32, *gemm_f64;
     const dvti_simd_conv *conv;
@@ -9565,6 +9571,31 @@ static dvti_scalar dvti_scalar_of(const dvti_launch *launch) {
     return scalar;
 }
 
+DVTI_FN dvt_dtype dvti_loop_dtype(dvti_op op, dvt_dtype dtype) {
+    switch ((int)op) {
+#define DVTI_DTYPE_SAME dtype
+#define DVTI_DTYPE_NOBOOL dtype
+#define DVTI_DTYPE_FLOAT dtype
+#define DVTI_DTYPE_BOOL DVT_BOOL
+#define DVTI_UNARY(name, rule, f, i, grad, lo, hi, doc)                                            \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_DTYPE_##rule;
+#define DVTI_BINARY(name, rule, f, i, ga, gb, la, ha, lb, hb, doc)                                 \
+    case DVTI_OP_##name:                                                                           \
+        return DVTI_DTYPE_##rule;
+        DVTI_UNARY_TABLE(DVTI_UNARY)
+        DVTI_BINARY_TABLE(DVTI_BINARY)
+#undef DVTI_UNARY
+#undef DVTI_BINARY
+#undef DVTI_DTYPE_SAME
+#undef DVTI_DTYPE_NOBOOL
+#undef DVTI_DTYPE_FLOAT
+#undef DVTI_DTYPE_BOOL
+    default:
+        return dtype;
+    }
+}
+
 typedef struct dvti_runs {
     dvti_loop loop; /* but for the operands' places */
     dvti_loop_fn run;
@@ -9586,7 +9617,8 @@ static int64_t dvti_run_left(const dvti_view *view, const dvti_cursor *cursor) {
 
 static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
     const dvti_runs *runs = (const dvti_runs *)user;
-    const int64_t bytes = runs->out.dtype == DVT_F32 ? 4 : 8;
+    const int64_t bytes = dvt_dtype_size(runs->in[0].dtype);
+    const int64_t out_bytes = dvt_dtype_size(runs->out.dtype);
     dvti_loop loop = runs->loop;
     dvti_cursor at[3], to = dvti_cursor_at(&runs->out, begin);
     int k;
@@ -9594,7 +9626,7 @@ static void dvti_runs_range(void *user, int64_t begin, int64_t end) {
         at[k] = dvti_cursor_at(&runs->in[k], begin);
     for (; begin < end; begin += loop.n) {
         loop.n = DVTI_MIN(end - begin, dvti_run_left(&runs->out, &to));
-        loop.out = (char *)runs->out.data + bytes * to.at;
+        loop.out = (char *)runs->out.data + out_bytes * to.at;
         for (k = 0; k < runs->n_in; k++) {
             loop.in[k] = (const char *)runs->in[k].data + bytes * at[k].at;
             loop.n = DVTI_MIN(loop.n, dvti_run_left(&runs->in[k], &at[k]));
@@ -9649,13 +9681,13 @@ static bool dvti_is_plain(const dvti_view *view, dvt_dtype dtype) {
 }
 
 /* Small arrays in C order, the commonest of all: neither axes nor threads to think about. */
-static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, int64_t size) {
-    const dvt_dtype dtype = launch->out[0].dtype;
+static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, dvt_dtype dtype,
+                                   int64_t size) {
     dvti_scalar scalar = dvti_scalar_of(launch);
     dvti_loop loop;
     int k;
     if ((double)size * dvti_runs_cost(launch) > DVTI_PARALLEL_NS ||
-        !dvti_is_plain(&launch->out[0], dtype))
+        !dvti_is_plain(&launch->out[0], launch->out[0].dtype))
         return false;
     for (k = 0; k < launch->n_in; k++) {
         bool repeated = k == (int)launch->i[0] - 1;
@@ -9676,19 +9708,20 @@ static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, 
 DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd) {
     dvti_runs runs;
     const dvt_dtype dtype = launch->compute == DVTI_F32 ? DVT_F32 : DVT_F64;
+    const dvt_dtype result = dvti_loop_dtype(launch->op, dtype);
     int64_t size = dvti_view_size(&launch->out[0]);
     int k;
-    if (launch->compute == DVTI_I64 || launch->out[0].dtype != dtype || size == 0)
+    if (launch->compute == DVTI_I64 || launch->out[0].dtype != result || size == 0)
         return false;
     runs.run = dtype == DVT_F32 ? simd->loop_f32(launch->op) : simd->f64->loop(launch->op);
     if (!runs.run)
         return false;
-    if (dvti_small_elementwise(launch, runs.run, size))
+    if (dvti_small_elementwise(launch, runs.run, dtype, size))
         return true;
     runs.n_in = launch->n_in;
     runs.out = launch->out[0];
     dvti_merge_axes(&runs.out);
-    if (!dvti_is_run(&runs.out, dtype, size, false))
+    if (!dvti_is_run(&runs.out, result, size, false))
         return false;
     for (k = 0; k < runs.n_in; k++) {
         dvti_view *in = &runs.in[k];
@@ -10386,18 +10419,20 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 #line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
-/* Reductions of floats of up to 32 bits by a tier's loops. As in ref/ref_reduce.c, chunks of a result are cut by the shape alone and combined
-   as a balanced tree, so the bits do not depend on the number of threads; where kept positions lie closer in memory than reduced ones,
-   neighbouring results are formed side by side. What lies neither way, and 16-bit floats, go through blocks in the first-level
-   cache. Many short rows are one call of the tier's loop. */
+/* Reductions by a tier's loops: of float32 and narrower floats, of float64 and of what is reduced as float64, and any and all of every dtype.
+   As in ref/ref_reduce.c, chunks of a result are cut by the shape alone and combined as a balanced tree, so the bits do not depend on the
+   number of threads; where kept positions lie closer in memory than reduced ones, neighbouring results are formed side by side. What
+   lies neither way, and dtypes that a loop does not read, go through blocks in the first-level cache. Many short rows are one call
+   of the tier's loop. */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/cpu_reduce.c"
+#line 6 "src/3_cpu/cpu_reduce.c"
 #endif
 
 #define DVTI_FOLD_CHUNK 32768       /* reduced positions per chunk of one result */
 #define DVTI_FOLD_COLUMN_CHUNK 1024 /* the same for neighbouring results */
 #define DVTI_FOLD_RUN 32            /* shorter runs in memory are gathered into blocks */
-#define DVTI_FOLD_ROWS 8            /* rows of a block of columns */
+#define DVTI_FOLD_LONG 256          /* 16-bit floats that are read in place */
+#define DVTI_FOLD_BYTES 16384       /* of a block of columns: 8 or 4 rows */
 #define DVTI_FOLD_ITEM 8192         /* elements of a work item of short rows */
 #define DVTI_FOLD_GATHER 2048       /* elements of such rows that are gathered at a time */
 
@@ -10411,11 +10446,13 @@ typedef struct dvti_fold_plan {
     const dvti_simd *simd;
     dvti_fold fold;
     bool arg, smallest;
-    bool plain; /* the reduced elements of a result are one run of floats */
+    dvti_class compute; /* what blocks hold */
+    int64_t size, wide; /* bytes of an element of x, of a block */
+    bool readable;      /* the loops read x's dtype */
+    bool plain;         /* and the reduced elements of a result are one run */
     dvti_view kept, reduced, whole;
     int64_t n_kept, n_reduced, chunk, n_chunks;
     bool columns;
-    const float *mean; /* of each result, for op square; else NULL */
     int64_t tile, across,
         n_tiles; /* results per work item, items per row of kept positions, in all */
 } dvti_fold_plan;
@@ -10465,24 +10502,51 @@ static void dvti_fold_tree(const dvti_fold_plan *plan, dvti_folded *p, int64_t n
 }
 
 /* Up to DVTI_BLOCK results from number `first` on; f has room for whole vectors. */
-static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t n, const double *f,
+static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t n, double *f,
                              const int64_t *at) {
-    const dvti_view *out = &plan->launch->out[0]; /* contiguous */
+    const dvti_launch *launch = plan->launch;
+    const dvti_view *out = &launch->out[0]; /* contiguous */
     void *to = (char *)out->data + first * dvt_dtype_size(out->dtype);
     float few[DVTI_BLOCK];
+    dvti_loop loop;
     if (plan->arg) {
         dvti_store_row_i64(to, out->dtype, 1, n, at);
-        return;
+    } else if (plan->compute == DVTI_F32) {
+        plan->fold.finish(launch->op, launch->f[0], f, n,
+                          out->dtype == DVT_F32 ? (float *)to : few);
+        if (out->dtype != DVT_F32 && !plan->simd->store_row(to, out->dtype, n, few))
+            dvti_store_row_f32(to, out->dtype, 1, n, few);
+    } else {
+        loop.op = launch->op == DVTI_OP_mean ? DVTI_OP_div : DVTI_OP_sqrt;
+        loop.in[0] = loop.out = f;
+        loop.in[1] = &launch->f[0];
+        loop.step[0] = 1;
+        loop.step[1] = 0;
+        loop.n = n;
+        if (launch->op == DVTI_OP_mean || launch->op == DVTI_OP_norm)
+            plan->simd->f64->loop(loop.op)(&loop);
+        dvti_store_row_f64(to, out->dtype, 1, n, f);
     }
-    plan->fold.finish(plan->launch->op, plan->launch->f[0], f, n,
-                      out->dtype == DVT_F32 ? (float *)to : few);
-    if (out->dtype != DVT_F32 && !plan->simd->store_row(to, out->dtype, n, few))
-        dvti_store_row_f32(to, out->dtype, 1, n, few);
 }
 
 /* ---- chunks ---- */
-static const float *dvti_fold_mean(const dvti_fold_plan *plan, int64_t result) {
-    return plan->mean ? plan->mean + result : NULL;
+/* n elements of each of `rows` runs at x, which hold `dtype`, from number `result` on. */
+static dvti_folding dvti_fold_of(const dvti_fold_plan *plan, int64_t result, const void *x,
+                                 bool block, int64_t rows, int64_t n) {
+    dvti_folding p;
+    p.op = plan->launch->op;
+    p.dtype = !block ? plan->launch->in[0].dtype : plan->compute == DVTI_F32 ? DVT_F32 : DVT_F64;
+    p.x = x;
+    p.step = p.seen = 0;
+    p.rows = rows;
+    p.n = n;
+    p.mean = NULL;
+    if (p.op == DVTI_OP_square) {
+        const dvti_view *mean = &plan->launch->in[1];
+        p.mean = (const char *)mean->data + result * dvt_dtype_size(mean->dtype);
+    }
+    p.at = NULL;
+    return p;
 }
 
 /* Reduced positions begin..end of a result whose first element is element number `base`. */
@@ -10490,30 +10554,33 @@ static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t result, in
                                   int64_t begin, int64_t end) {
     dvti_view row = plan->reduced;
     const int last = row.ndim - 1;
-    bool direct = row.dtype == DVT_F32 && (row.stride[last] == 1 || row.dim[last] == 1) &&
+    bool direct = plan->readable && (row.stride[last] == 1 || row.dim[last] == 1) &&
                   (last == 0 || row.dim[last] >= DVTI_FOLD_RUN);
     dvti_cursor cursor;
+    dvti_folding run;
     dvti_folded all, one;
-    float block[DVTI_BLOCK];
+    double block[DVTI_BLOCK];
     int64_t at, n;
     all.f = 0;
     all.at = 0;
-    row.data = (char *)row.data + base * dvt_dtype_size(row.dtype);
+    row.data = (char *)row.data + base * plan->size;
     cursor = dvti_cursor_at(&row, begin);
     for (at = begin; at < end; at += n) {
-        const float *x = block;
+        const void *x = block;
         if (direct) {
             n = DVTI_MIN(end - at, row.dim[last] - cursor.index[last]);
-            x = (const float *)row.data + cursor.at;
+            x = (const char *)row.data + cursor.at * plan->size;
             if (at + n < end)
                 dvti_cursor_advance(&cursor, &row, n);
         } else {
             n = DVTI_MIN(end - at, DVTI_BLOCK);
-            dvti_load_block(&row, at, n, DVTI_F32, block);
+            dvti_load_block(&row, at, n, plan->compute, block);
         }
         one.at = 0;
-        plan->fold.rows(plan->launch->op, x, n, 1, n, dvti_fold_mean(plan, result), &one.f,
-                        plan->arg ? &one.at : NULL);
+        run = dvti_fold_of(plan, result, x, !direct, 1, n);
+        run.value = &one.f;
+        run.at = plan->arg ? &one.at : NULL;
+        plan->fold.rows(&run);
         one.at += at;
         if (at == begin)
             all = one;
@@ -10521,19 +10588,6 @@ static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t result, in
             dvti_fold_combine(plan, &all, one);
     }
     return all;
-}
-
-static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t result, int64_t begin,
-                                 int64_t end) {
-    const int64_t base = dvti_cursor_at(&plan->kept, result).at;
-    dvti_folded one;
-    if (!plan->plain)
-        return dvti_fold_runs(plan, result, base, begin, end);
-    one.at = 0;
-    plan->fold.rows(plan->launch->op, (const float *)plan->reduced.data + base + begin, 0, 1,
-                    end - begin, dvti_fold_mean(plan, result), &one.f, plan->arg ? &one.at : NULL);
-    one.at += begin;
-    return one;
 }
 
 typedef struct dvti_fold_lanes {
@@ -10545,38 +10599,38 @@ typedef struct dvti_fold_lanes {
 static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_t n, int64_t begin,
                               int64_t end, dvti_fold_lanes *to) {
     const dvti_view *reduced = &plan->reduced;
-    const int last = reduced->ndim - 1;
+    const int last = reduced->ndim - 1, kept = plan->kept.ndim - 1;
+    const int64_t most = DVTI_FOLD_BYTES / plan->wide / DVTI_BLOCK;
+    const dvti_op op = plan->launch->op;
     dvti_cursor cursor = dvti_cursor_at(reduced, begin),
                 start = dvti_cursor_at(&plan->kept, result);
-    const int kept = plan->kept.ndim - 1;
-    const int64_t size = dvt_dtype_size(plan->kept.dtype);
     dvti_view row = plan->kept;
-    bool direct = row.dtype == DVT_F32 && row.stride[kept] == 1;
-    float block[DVTI_FOLD_ROWS * DVTI_BLOCK];
-    int64_t at, rows, r, j;
+    bool direct = plan->readable && row.stride[kept] == 1;
+    double block[DVTI_FOLD_BYTES / 8];
+    dvti_folding run = dvti_fold_of(plan, result, block, !direct, 0, n);
+    int64_t at, r, j;
+    run.step = direct ? reduced->stride[last] : DVTI_BLOCK;
+    run.value = to->f;
+    run.at = plan->arg ? to->at : NULL;
     for (j = 0; j < DVTI_BLOCK; j++)
-        to->f[j] = plan->launch->op == DVTI_OP_prod;
-    for (at = begin; at < end; at += rows) {
-        const float *x = block;
-        rows = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
+        to->f[j] = op == DVTI_OP_prod || op == DVTI_OP_all;
+    for (at = begin; at < end; at += run.rows) {
+        run.rows = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
         if (direct) {
-            x = (const float *)row.data + start.at + cursor.at;
+            run.x = (const char *)row.data + (start.at + cursor.at) * plan->size;
         } else {
-            rows = DVTI_MIN(rows, DVTI_FOLD_ROWS);
-            for (r = 0; r < rows; r++) {
-                int64_t run = cursor.at + r * reduced->stride[last];
-                row.data = (char *)plan->kept.data + run * size;
-                if (row.stride[kept] != 1 ||
-                    !plan->simd->load_row((const char *)row.data + start.at * size, row.dtype, n,
-                                          block + r * DVTI_BLOCK))
-                    dvti_load_block(&row, result, n, DVTI_F32, block + r * DVTI_BLOCK);
+            run.rows = DVTI_MIN(run.rows, most);
+            for (r = 0; r < run.rows; r++) {
+                row.data =
+                    (char *)plan->kept.data + (cursor.at + r * reduced->stride[last]) * plan->size;
+                dvti_load_block(&row, result, n, plan->compute,
+                                (char *)block + r * DVTI_BLOCK * plan->wide);
             }
         }
-        plan->fold.columns(plan->launch->op, x, direct ? reduced->stride[last] : DVTI_BLOCK, rows,
-                           n, at - begin, dvti_fold_mean(plan, result), to->f,
-                           plan->arg ? to->at : NULL);
-        if (at + rows < end)
-            dvti_cursor_advance(&cursor, reduced, rows);
+        run.seen = at - begin;
+        plan->fold.columns(&run);
+        if (at + run.rows < end)
+            dvti_cursor_advance(&cursor, reduced, run.rows);
     }
     for (j = 0; plan->arg && j < n; j++)
         to->at[j] += begin;
@@ -10614,29 +10668,37 @@ static void dvti_fold_column_items(void *user, int64_t begin, int64_t end) {
 static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int64_t n,
                                  dvti_fold_lanes *to) {
     const int last = plan->kept.ndim - 1;
-    const int64_t length = plan->n_reduced, step = plan->kept.stride[last];
+    const int64_t length = plan->n_reduced;
     dvti_cursor cursor = dvti_cursor_at(&plan->kept, first);
-    float block[DVTI_FOLD_GATHER];
+    double block[DVTI_FOLD_GATHER];
+    dvti_folding run;
     int64_t k, some;
     for (k = 0; k < n; k += some) {
-        int64_t *at = plan->arg ? to->at + k : NULL;
+        bool gathered = !plan->plain && length <= DVTI_BLOCK;
         if (plan->plain) {
             some = DVTI_MIN(n - k, plan->kept.dim[last] - cursor.index[last]);
-            plan->fold.rows(plan->launch->op, (const float *)plan->kept.data + cursor.at, step,
-                            some, length, dvti_fold_mean(plan, first + k), to->f + k, at);
-        } else if (length <= DVTI_BLOCK) {
+            run = dvti_fold_of(plan, first + k,
+                               (const char *)plan->kept.data + cursor.at * plan->size, false, some,
+                               length);
+            run.step = plan->kept.stride[last];
+        } else if (gathered) {
             some = DVTI_MIN(n - k, DVTI_FOLD_GATHER / length);
-            dvti_load_block(&plan->whole, (first + k) * length, some * length, DVTI_F32, block);
-            plan->fold.rows(plan->launch->op, block, length, some, length,
-                            dvti_fold_mean(plan, first + k), to->f + k, at);
-            continue;
+            dvti_load_block(&plan->whole, (first + k) * length, some * length, plan->compute,
+                            block);
+            run = dvti_fold_of(plan, first + k, block, true, some, length);
+            run.step = length;
         } else {
             dvti_folded one = dvti_fold_runs(plan, first + k, cursor.at, 0, length);
             some = 1;
             to->f[k] = one.f;
             to->at[k] = one.at;
         }
-        if (k + some < n)
+        if (plan->plain || gathered) {
+            run.value = to->f + k;
+            run.at = plan->arg ? to->at + k : NULL;
+            plan->fold.rows(&run);
+        }
+        if (!gathered && k + some < n)
             dvti_cursor_advance(&cursor, &plan->kept, some);
     }
 }
@@ -10653,7 +10715,9 @@ static void dvti_fold_row_items(void *user, int64_t begin, int64_t end) {
             dvti_fold_whole_rows(plan, result, n, &lanes);
             dvti_fold_finish(plan, result, n, lanes.f, lanes.at);
         } else {
-            dvti_fold_store(plan, result, chunk, dvti_fold_row(plan, result, from, to));
+            dvti_fold_store(
+                plan, result, chunk,
+                dvti_fold_runs(plan, result, dvti_cursor_at(&plan->kept, result).at, from, to));
         }
     }
 }
@@ -10682,6 +10746,7 @@ static void dvti_fold_plan_of(const dvti_launch *launch, dvti_fold_plan *plan) {
         reduced->dim[i] = launch->in[0].dim[kept + i];
         reduced->stride[i] = launch->in[0].stride[kept + i];
     }
+    plan->size = dvt_dtype_size(launch->in[0].dtype);
     plan->n_kept = dvti_view_size(&plan->kept);
     plan->n_reduced = dvti_view_size(reduced);
     dvti_merge_axes(&plan->kept);
@@ -10712,26 +10777,51 @@ DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch) {
     return plan.n_chunks > 1 ? plan.n_kept * plan.n_chunks * (int64_t)sizeof(dvti_folded) : 0;
 }
 
+/* The class of blocks, the loops, and whether these read x's dtype: any and all do so with every dtype, sums of floats with 16-bit ones.
+   False: whole numbers stay whole numbers, or no loop. */
+static bool dvti_fold_choose(const dvti_launch *launch, const dvti_simd *simd,
+                             dvti_fold_plan *plan) {
+    const dvt_dtype dtype = launch->in[0].dtype;
+    const dvti_op op = launch->op;
+    const bool narrow = dtype == DVT_F16 || dtype == DVT_BF16;
+    dvt_dtype own = dtype == DVT_F32 || narrow ? DVT_F32 : DVT_F64;
+    plan->simd = simd;
+    if (op == DVTI_OP_any || op == DVTI_OP_all) {
+        plan->fold = simd->truth;
+        plan->readable = true;
+        plan->compute = DVTI_F64;
+        plan->wide = 8;
+        return true;
+    }
+    plan->fold = own == DVT_F32 ? simd->fold(op) : simd->f64->fold(op);
+    plan->readable = dtype == own;
+    plan->compute = own == DVT_F32 ? DVTI_F32 : DVTI_F64;
+    plan->wide = dvt_dtype_size(own);
+    return plan->fold.rows && (op != DVTI_OP_square || launch->in[1].dtype == own) &&
+           (dvt_dtype_is_float(dtype) || op == DVTI_OP_mean || op == DVTI_OP_norm ||
+            op == DVTI_OP_logsumexp);
+}
+
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) {
-    dvt_dtype dtype = launch->in[0].dtype;
     dvti_fold_plan plan;
-    double item, element = dtype == DVT_F32 ? 0.06 : 0.15;
-    plan.simd = simd;
-    plan.fold = simd->fold(launch->op);
-    if (!plan.fold.rows || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16) ||
-        (launch->op == DVTI_OP_square && launch->in[1].dtype != DVT_F32))
+    double item, element;
+    if (!dvti_fold_choose(launch, simd, &plan))
         return false;
     dvti_fold_plan_of(launch, &plan);
     if (plan.n_reduced == 0)
         return false;
-    plan.mean = launch->op == DVTI_OP_square ? (const float *)launch->in[1].data : NULL;
     plan.arg = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_argmax;
     plan.smallest =
         launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_min || launch->op == DVTI_OP_all;
-    plan.plain = dtype == DVT_F32 && plan.reduced.ndim == 1 &&
+    /* Of a short row of 16-bit floats the tail costs more than a copy of many rows. */
+    if (plan.compute == DVTI_F32 && (launch->op == DVTI_OP_sum || launch->op == DVTI_OP_mean) &&
+        (plan.columns ? 4 * plan.tile : plan.n_reduced) >= DVTI_FOLD_LONG)
+        plan.readable = true;
+    plan.plain = plan.readable && plan.reduced.ndim == 1 &&
                  (plan.reduced.stride[0] == 1 || plan.n_reduced == 1);
-    if (launch->op == DVTI_OP_logsumexp)
-        element = 0.4;
+    element = launch->op == DVTI_OP_logsumexp ? 0.1 * (double)plan.wide
+              : plan.readable                 ? 0.015 * (double)plan.size
+                                              : 0.15;
     item = 20 + element * (double)(plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced));
     dvti_parallel_for(plan.n_tiles * plan.n_chunks, item,
                       plan.columns ? dvti_fold_column_items : dvti_fold_row_items, &plan);
@@ -10743,7 +10833,8 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_CHUNK
 #undef DVTI_FOLD_COLUMN_CHUNK
 #undef DVTI_FOLD_RUN
-#undef DVTI_FOLD_ROWS
+#undef DVTI_FOLD_LONG
+#undef DVTI_FOLD_BYTES
 #undef DVTI_FOLD_ITEM
 #undef DVTI_FOLD_GATHER
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
@@ -13759,6 +13850,7 @@ typedef struct dvti_ew_plan {
     int64_t rows, columns; /* of the matrices that are done in strips; 0: no strips */
     int64_t widest;        /* the longest block there is */
     dvti_loop_fn loop;     /* of a tier; NULL: the reference's */
+    bool truth;            /* which writes bools */
 } dvti_ew_plan;
 
 /* The program that includes us may use these short names. */
@@ -13937,11 +14029,30 @@ static void dvti_ew_load(const dvti_ew_plan *plan, int which, int64_t first, int
 /* Rows for operands that are no plain rows in memory, and for a result that is none. */
 typedef struct dvti_ew_rows {
     double operand[3][DVTI_BLOCK], result[DVTI_BLOCK]; /* room for any class */
+    uint8_t truth[DVTI_BLOCK];
     bool loaded; /* operands of one element are there already */
 } dvti_ew_rows;
 
+/* Where the loop may write at once. */
+static void *dvti_ew_direct(const dvti_ew_plan *plan, int64_t at) {
+    const dvti_view *out = &plan->out;
+    if (!plan->truth)
+        return dvti_block_direct(out, plan->compute, at);
+    return out->ndim == 1 && out->stride[0] == 1 && out->dtype == DVT_BOOL ? (char *)out->data + at
+                                                                           : NULL;
+}
+
+static void dvti_ew_store(const dvti_ew_plan *plan, dvti_ew_rows *rows, int64_t at, int64_t n) {
+    if (plan->truth && plan->compute == DVTI_F32)
+        dvti_load_row_f32(rows->truth, DVT_BOOL, 1, n, (float *)(void *)rows->result);
+    else if (plan->truth)
+        dvti_load_row_f64(rows->truth, DVT_BOOL, 1, n, rows->result);
+    dvti_store_block(&plan->out, at, n, plan->compute, rows->result);
+}
+
 static void dvti_ew_block(const dvti_ew_plan *plan, dvti_ew_rows *rows, int64_t at, int64_t n) {
-    void *operand[3], *to = dvti_block_direct(&plan->out, plan->compute, at);
+    void *operand[3], *to = dvti_ew_direct(plan, at);
+    void *own = plan->truth ? (void *)rows->truth : (void *)rows->result;
     int k;
     for (k = 0; k < 3; k++) {
         if (k >= plan->n_in) { /* not read, but stepped along with the others */
@@ -13958,15 +14069,15 @@ static void dvti_ew_block(const dvti_ew_plan *plan, dvti_ew_rows *rows, int64_t 
             dvti_ew_load(plan, k, 0, plan->loop ? 1 : plan->widest, operand[k]);
     }
     rows->loaded = true;
-    dvti_ew_loop(plan, operand, to ? to : rows->result, n);
+    dvti_ew_loop(plan, operand, to ? to : own, n);
     if (!to)
-        dvti_store_block(&plan->out, at, n, plan->compute, rows->result);
+        dvti_ew_store(plan, rows, at, n);
 }
 
 static void dvti_ew_range(void *user, int64_t begin, int64_t end) {
     const dvti_ew_plan *plan = (const dvti_ew_plan *)user;
     dvti_ew_rows rows;
-    bool direct = dvti_block_direct(&plan->out, plan->compute, 0) != NULL;
+    bool direct = dvti_ew_direct(plan, 0) != NULL;
     int64_t at, block;
     int k;
     for (k = 0; k < plan->n_in; k++)
@@ -14122,6 +14233,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
     plan.loop = !simd                      ? NULL
                 : plan.compute == DVTI_F32 ? simd->loop_f32(plan.op)
                                            : simd->f64->loop(plan.op);
+    plan.truth = plan.loop && dvti_loop_dtype(plan.op, DVT_F64) == DVT_BOOL;
     if (plan.rows)
         dvti_parallel_for(size / (plan.rows * plan.columns) *
                               ((plan.columns + DVTI_EW_STRIP - 1) / DVTI_EW_STRIP),
@@ -16309,8 +16421,7 @@ typedef struct dvti_reduce_plan {
     bool integer;
     dvti_view kept, reduced; /* of in[0] */
     int64_t n_kept, n_reduced, n_chunks, chunk;
-    int64_t tile, n_tiles;     /* results per work item */
-    const dvti_simd_f64 *simd; /* what adds up the elements of a chunk; NULL: the loops here */
+    int64_t tile, n_tiles; /* results per work item */
 } dvti_reduce_plan;
 
 /* ---- the start, the end, and what combines two ---- */
@@ -16592,14 +16703,6 @@ static dvti_partial dvti_reduce_block(const dvti_reduce_plan *plan, const double
     dvti_lanes lanes;
     dvti_rows rows;
     int64_t j, used = DVTI_MIN(n, DVTI_ROW_LANES);
-    if (plan->simd && n) {
-        lane[0].at = 0;
-        plan->simd->fold_row(plan->op, x, n, &lane[0].f, &lane[0].at);
-        lane[0].g = 0;
-        lane[0].i = 0;
-        lane[0].at += first;
-        return lane[0];
-    }
     dvti_lanes_begin(&lanes, plan->op, used);
     rows.lanes = used;
     rows.rows = used ? n / used : 0;
@@ -16648,44 +16751,27 @@ static dvti_partial dvti_reduce_row(const dvti_reduce_plan *plan, int64_t result
     return block[0];
 }
 
-/* The same for n neighbouring results; a tier takes as many positions at once as lie the same distance apart. */
+/* The same for n neighbouring results. */
 static void dvti_reduce_columns(const dvti_reduce_plan *plan, int64_t result, int64_t n,
                                 int64_t begin, int64_t end, dvti_lanes *lanes) {
-    const dvti_view *reduced = &plan->reduced;
-    const int last = reduced->ndim - 1;
-    const bool spread = plan->op == DVTI_OP_square;
-    const void *direct =
-        plan->simd && !spread ? dvti_block_direct(&plan->kept, DVTI_F64, result) : NULL;
-    dvti_cursor cursor = dvti_cursor_at(reduced, begin);
+    dvti_cursor cursor = dvti_cursor_at(&plan->reduced, begin);
     dvti_view row = plan->kept;
-    int64_t at, j, count = 1, size = dvt_dtype_size(row.dtype);
+    int64_t at, size = dvt_dtype_size(row.dtype);
     double buffer[DVTI_LANES];
-    dvti_fold64 fold;
     dvti_rows rows;
     rows.rows = 1;
-    rows.lanes = fold.n = n;
+    rows.lanes = n;
     rows.row_step = rows.lane_step = 0;
-    fold.op = plan->op;
-    fold.step = reduced->stride[last];
     dvti_lanes_begin(lanes, plan->op, n);
-    for (j = 0; plan->simd && j < n; j++)
-        lanes->at[j] = begin; /* the first of those that are no better than nothing */
-    for (at = begin; at < end; at += count) {
+    for (at = begin; at < end; at++) {
         row.data = (char *)plan->kept.data + cursor.at * size;
-        if (direct)
-            count = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
-        else
-            dvti_load_block(&row, result, n, plan->integer ? DVTI_I64 : DVTI_F64, buffer);
-        if (spread)
+        dvti_load_block(&row, result, n, plan->integer ? DVTI_I64 : DVTI_F64, buffer);
+        if (plan->op == DVTI_OP_square)
             dvti_spread_block(plan, buffer, n, result, true);
-        rows.first = fold.first = at;
-        if (plan->simd)
-            plan->simd->fold_columns(&fold, direct ? (const double *)direct + cursor.at : buffer,
-                                     count, lanes->f, lanes->at);
-        else
-            dvti_lanes_add(plan, lanes, buffer, &rows);
-        if (at + count < end)
-            dvti_cursor_advance(&cursor, reduced, count);
+        rows.first = at;
+        dvti_lanes_add(plan, lanes, buffer, &rows);
+        if (at + 1 < end)
+            dvti_cursor_advance(&cursor, &plan->reduced, 1);
     }
 }
 
@@ -16722,13 +16808,6 @@ static void dvti_reduce_finish(void *user, int64_t begin, int64_t end) {
     }
 }
 
-static const dvti_simd_f64 *dvti_reduce_tier(const dvti_reduce_plan *plan) {
-    const dvti_simd *simd = plan->integer ? NULL : dvti_simd_now();
-    bool other =
-        plan->op == DVTI_OP_any || plan->op == DVTI_OP_all || plan->op == DVTI_OP_logsumexp;
-    return simd && !other ? simd->f64 : NULL;
-}
-
 static dvti_reduce_plan dvti_reduce_plan_of(const dvti_launch *launch) {
     dvti_reduce_plan plan;
     int kept = (int)launch->i[0], i;
@@ -16757,7 +16836,6 @@ static dvti_reduce_plan dvti_reduce_plan_of(const dvti_launch *launch) {
     }
     plan.n_tiles = (plan.n_kept + plan.tile - 1) / plan.tile;
     plan.n_chunks = DVTI_MAX((plan.n_reduced + plan.chunk - 1) / plan.chunk, 1);
-    plan.simd = dvti_reduce_tier(&plan);
     return plan;
 }
 
@@ -16769,8 +16847,7 @@ DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch) {
 DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
     dvti_reduce_plan plan = dvti_reduce_plan_of(launch);
     int64_t item = plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced) + 32;
-    dvti_parallel_for(plan.n_tiles * plan.n_chunks, (plan.simd ? 0.2 : 0.6) * (double)item,
-                      dvti_reduce_items, &plan);
+    dvti_parallel_for(plan.n_tiles * plan.n_chunks, 0.6 * (double)item, dvti_reduce_items, &plan);
     if (plan.n_chunks > 1)
         dvti_parallel_for(plan.n_kept, 2.5 * (double)plan.n_chunks, dvti_reduce_finish, &plan);
 }
@@ -17599,6 +17676,12 @@ DVTI_PART2(pm, p_mand, pm, pm, _mm256_and_ps(a, b))
 DVTI_PART2(pm, p_mor, pm, pm, _mm256_or_ps(a, b))
 DVTI_PART1(pm, p_mnot, pm, _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-1))))
 DVTI_PART_BITS(p_mbits, pm, (uint32_t)_mm256_movemask_ps(a))
+DVTI_INLINE void V(p_mstore)(uint8_t *p, V(pm) a) {
+    const __m128i low = _mm_castps_si128(_mm256_castps256_ps128(a));
+    const __m128i high = _mm_castps_si128(_mm256_extractf128_ps(a, 1));
+    const __m128i pairs = _mm_packs_epi32(low, high);
+    _mm_storel_epi64((__m128i *)p, _mm_and_si128(_mm_packs_epi16(pairs, pairs), _mm_set1_epi8(1)));
+}
 
 /* double */
 DVTI_PART_SET(pd, p_dset, double, _mm256_set1_pd(x))
@@ -17659,6 +17742,15 @@ DVTI_PART2(pn, p_nand, pn, pn, _mm256_and_pd(a, b))
 DVTI_PART2(pn, p_nor, pn, pn, _mm256_or_pd(a, b))
 DVTI_PART1(pn, p_nnot, pn, _mm256_xor_pd(a, _mm256_castsi256_pd(_mm256_set1_epi32(-1))))
 DVTI_PART_BITS(p_nbits, pn, (uint32_t)_mm256_movemask_pd(a))
+DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
+    const __m128i fours = _mm_castps_si128(
+        _mm_shuffle_ps(_mm_castpd_ps(_mm256_castpd256_pd128(a)),
+                       _mm_castpd_ps(_mm256_extractf128_pd(a, 1)), 0x88));
+    const __m128i pairs = _mm_packs_epi32(fours, fours);
+    const int four =
+        _mm_cvtsi128_si32(_mm_and_si128(_mm_packs_epi16(pairs, pairs), _mm_set1_epi8(1)));
+    memcpy(p, &four, 4);
+}
 /* ==== end src/3_cpu/simd/part_avx2.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 18 "src/3_cpu/simd/tier_avx2.c"
@@ -17851,6 +17943,7 @@ DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
 DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
+DVTI_LIFT_STORE(m, mstore, uint8_t, DVTI_PART_F)
 
 DVTI_INLINE V(i) V(umul)(V(i) a, V(i) b, V(i) * high) {
     V(i) r;
@@ -17909,6 +18002,7 @@ DVTI_LIFT2(n, nand, n, n)
 DVTI_LIFT2(n, nor, n, n)
 DVTI_LIFT1(n, nnot, n)
 DVTI_LIFT_BITS(nbits, n, DVTI_PART_D)
+DVTI_LIFT_STORE(n, nstore, uint8_t, DVTI_PART_D)
 
 /* ---- words made of words ---- */
 DVTI_INLINE V(f) V(zero)(void) {
@@ -18141,7 +18235,6 @@ DVTI_FOLD(fold_min, min)
 DVTI_FOLD(fold_max, max)
 DVTI_DFOLD(dfold_add, DVTI_PLUS)
 DVTI_DFOLD(dfold_mul, DVTI_TIMES)
-DVTI_DFOLD(dfold_min, DVTI_MIN)
 DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_PLUS
 #undef DVTI_TIMES
@@ -18195,6 +18288,20 @@ DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
         V(store)(x, a);
     else
         V(store_n)(x, n, a);
+}
+
+/* Bools of the first n lanes. */
+DVTI_INLINE void V(mstore_n)(uint8_t *to, int64_t n, V(m) m) {
+    uint8_t few[16];
+    V(mstore)(few, m);
+    memcpy(to, few, (size_t)n);
+}
+
+DVTI_INLINE V(d) V(dload_or)(const double *x, int64_t n, double other) {
+    static const double number[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    if (n >= 8)
+        return V(dload)(x);
+    return V(dselect)(V(dlt)(V(dload)(number), V(dset)((double)n)), V(dload_n)(x, n), V(dset)(other));
 }
 
 DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
@@ -18867,39 +18974,41 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
 /* The last vector is partial; a repeated operand has 16 elements to take from all the same. One body for whole vectors and the partial
    one: compiling it twice would cost more than the branch does. */
 /* What lies beyond the end counts as 1, for which no operation raises a floating-point exception. */
-#define DVTI_EW1(name, value)                                                                      \
+#define DVTI_EW1_TO(name, R, E, store, value)                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16];                                                                           \
         const float *p = V(ew_operand)(loop, 0, row_a);                                            \
         const int64_t p_step = 16 * loop->step[0];                                                 \
-        float *to = (float *)loop->out;                                                            \
+        E *to = (E *)loop->out;                                                                    \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step) {                                 \
             const V(f) a = V(load_or)(p, n, 1);                                                    \
-            const V(f) r = value;                                                                  \
+            const V(R) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
             else                                                                                   \
-                V(store_n)(to, n, r);                                                              \
+                V(store##_n)(to, n, r);                                                            \
         }                                                                                          \
     }
-#define DVTI_EW2(name, value)                                                                      \
+#define DVTI_EW2_TO(name, R, E, store, value)                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16], row_b[16];                                                                \
         const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
         const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
-        float *to = (float *)loop->out;                                                            \
+        E *to = (E *)loop->out;                                                                    \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step) {                    \
             const V(f) a = V(load_or)(p, n, 1);                                                    \
             const V(f) b = V(load_or)(q, n, 1);                                                    \
-            const V(f) r = value;                                                                  \
+            const V(R) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
             else                                                                                   \
-                V(store_n)(to, n, r);                                                              \
+                V(store##_n)(to, n, r);                                                            \
         }                                                                                          \
     }
+#define DVTI_EW1(name, value) DVTI_EW1_TO(name, f, float, store, value)
+#define DVTI_EW2(name, value) DVTI_EW2_TO(name, f, float, store, value)
 
 #define DVTI_EW3(name, value)                                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
@@ -18965,24 +19074,28 @@ DVTI_INLINE V(f) V(clipped)(V(f) a, const dvti_loop *loop) {
     R(reciprocal, V(div)(V(set)(1), a))                                                            \
     R(sqrt, V(sqrt)(a))                                                                            \
     R(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))                                                        \
-    R(clip, V(clipped)(a, loop))                                                                   \
-    R(isnan, V(truth)(V(unord)(a, a)))                                                             \
-    R(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))                                          \
-    R(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))                                       \
-    R(logical_not, V(truth)(V(eq)(a, V(zero)())))
+    R(clip, V(clipped)(a, loop))
 #define DVTI_SIMPLE2(R)                                                                            \
     R(div, V(div)(a, b))                                                                           \
     R(minimum, V(smaller)(a, b))                                                                   \
-    R(maximum, V(larger)(a, b))                                                                    \
-    R(equal, V(truth)(V(eq)(a, b)))                                                                \
-    R(not_equal, V(truth)(V(ne)(a, b)))                                                            \
-    R(less, V(truth)(V(lt)(a, b)))                                                                 \
-    R(less_equal, V(truth)(V(le)(a, b)))                                                           \
-    R(greater, V(truth)(V(gt)(a, b)))                                                              \
-    R(greater_equal, V(truth)(V(ge)(a, b)))                                                        \
-    R(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))                                \
-    R(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))                                  \
-    R(logical_xor, V(select)(V(nonzero)(a), V(truth)(V(eq)(b, V(zero)())), V(truth)(V(nonzero)(b))))
+    R(maximum, V(larger)(a, b))
+/* These write a bool for each element. */
+#define DVTI_TRUTH1(R)                                                                             \
+    R(isnan, V(unord)(a, a))                                                                       \
+    R(isinf, V(gt)(V(abs)(a), V(set)(FLT_MAX)))                                                    \
+    R(isfinite, V(le)(V(abs)(a), V(set)(FLT_MAX)))                                                 \
+    R(logical_not, V(eq)(a, V(zero)()))
+#define DVTI_TRUTH2(R)                                                                             \
+    R(equal, V(eq)(a, b))                                                                          \
+    R(not_equal, V(ne)(a, b))                                                                      \
+    R(less, V(lt)(a, b))                                                                           \
+    R(less_equal, V(le)(a, b))                                                                     \
+    R(greater, V(gt)(a, b))                                                                        \
+    R(greater_equal, V(ge)(a, b))                                                                  \
+    R(logical_and, V(mand)(V(nonzero)(a), V(nonzero)(b)))                                          \
+    R(logical_or, V(mor)(V(nonzero)(a), V(nonzero)(b)))                                            \
+    R(logical_xor, V(mand)(V(mor)(V(nonzero)(a), V(nonzero)(b)),                                   \
+                           V(mor)(V(eq)(a, V(zero)()), V(eq)(b, V(zero)()))))
 #define DVTI_ROW(name, value)                                                                      \
     case DVTI_OP_##name:                                                                           \
         return value;
@@ -19002,8 +19115,26 @@ DVTI_INLINE V(f) V(simple2)(V(f) a, V(f) b, const dvti_loop *loop) {
         return a;
     }
 }
+
+DVTI_INLINE V(m) V(truth1)(V(f) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH1(DVTI_ROW)
+    default:
+        return V(eq)(a, a);
+    }
+}
+
+DVTI_INLINE V(m) V(truth2)(V(f) a, V(f) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH2(DVTI_ROW)
+    default:
+        return V(eq)(a, b);
+    }
+}
 #undef DVTI_ROW
 
+DVTI_EW1_TO(truth1, m, uint8_t, mstore, V(truth1)(a, loop))
+DVTI_EW2_TO(truth2, m, uint8_t, mstore, V(truth2)(a, b, loop))
 DVTI_EW1(simple1, V(simple1)(a, loop))
 DVTI_EW2(simple2, V(simple2)(a, b, loop))
 #define DVTI_ROW(name, files) DVTI_EW1(name, V(name)(a))
@@ -19024,15 +19155,16 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
 #define DVTI_FUNCTION(name, files) DVTI_ROW(name)
-#define DVTI_QUICK1(name, value)                                                                   \
-    case DVTI_OP_##name:                                                                           \
-        return V(ew_simple1);
-#define DVTI_QUICK2(name, value)                                                                   \
-    case DVTI_OP_##name:                                                                           \
-        return V(ew_simple2);
+#define DVTI_QUICK(name, value) case DVTI_OP_##name:
     switch ((int)op) {
-        DVTI_SIMPLE1(DVTI_QUICK1)
-        DVTI_SIMPLE2(DVTI_QUICK2)
+        DVTI_SIMPLE1(DVTI_QUICK)
+        return V(ew_simple1);
+        DVTI_SIMPLE2(DVTI_QUICK)
+        return V(ew_simple2);
+        DVTI_TRUTH1(DVTI_QUICK)
+        return V(ew_truth1);
+        DVTI_TRUTH2(DVTI_QUICK)
+        return V(ew_truth2);
         DVTI_FUNCTIONS1(DVTI_FUNCTION)
         DVTI_FUNCTIONS2(DVTI_FUNCTION)
         DVTI_ROW(add)
@@ -19046,14 +19178,17 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     }
 #undef DVTI_ROW
 #undef DVTI_FUNCTION
-#undef DVTI_QUICK1
-#undef DVTI_QUICK2
+#undef DVTI_QUICK
 }
 
 #undef DVTI_SIMPLE1
 #undef DVTI_SIMPLE2
+#undef DVTI_TRUTH1
+#undef DVTI_TRUTH2
 #undef DVTI_EW1
 #undef DVTI_EW2
+#undef DVTI_EW1_TO
+#undef DVTI_EW2_TO
 #undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -19148,14 +19283,13 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
             V(store_bf16)((uint16_t *)(void *)p, a);
         else if (dtype == DVT_I32)
             V(istore)((int32_t *)(void *)p, V(whole)(a, -2147483648.f, 2147483648.f));
+        else if (dtype == DVT_BOOL)
+            V(mstore)((uint8_t *)p, V(nonzero)(a));
         else if (dtype == DVT_F64) {
             V(dstore)((double *)(void *)p, V(widen_low)(a));
             V(dstore)((double *)(void *)p + 8, V(widen_high)(a));
         } else {
-            if (dtype == DVT_BOOL)
-                V(istore)(lane, V(iselect)(V(nonzero)(a), V(iset)(1), V(iset)(0)));
-            else
-                V(istore)(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
+            V(istore)(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
             DVTI_LANES(p[k] = (char)lane[k])
         }
         if (n < 16)
@@ -19877,33 +20011,33 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/elementwise64.inl"
 #endif
-typedef void (*V(body))(const dvti_loop *loop, const double *const *in, double *to, int64_t n);
+typedef void (*V(body))(const dvti_loop *loop, const double *const *in, void *out, int64_t n);
 
 /* n vectors; an operand that is repeated stands in memory as one vector. */
-#define DVTI_BODY1(name, value)                                                                    \
-    static void V(body_##name)(const dvti_loop *loop, const double *const *in, double *to,         \
+#define DVTI_BODY1_TO(name, E, store, value)                                                       \
+    static void V(body_##name)(const dvti_loop *loop, const double *const *in, void *out,          \
                                int64_t n) {                                                        \
         const double *p = in[0];                                                                   \
         const int64_t p_step = 8 * loop->step[0];                                                  \
+        E *to = (E *)out;                                                                          \
         for (; n > 0; n--, to += 8, p += p_step) {                                                 \
             const V(d) a = V(dload)(p);                                                            \
-            V(dstore)(to, value);                                                                  \
+            V(store)(to, value);                                                                   \
         }                                                                                          \
     }
-#define DVTI_BODY2(name, value)                                                                    \
-    static void V(body_##name)(const dvti_loop *loop, const double *const *in, double *to,         \
+#define DVTI_BODY2_TO(name, E, store, value)                                                       \
+    static void V(body_##name)(const dvti_loop *loop, const double *const *in, void *out,          \
                                int64_t n) {                                                        \
         const double *p = in[0], *q = in[1];                                                       \
         const int64_t p_step = 8 * loop->step[0], q_step = 8 * loop->step[1];                      \
+        E *to = (E *)out;                                                                          \
         for (; n > 0; n--, to += 8, p += p_step, q += q_step) {                                    \
             const V(d) a = V(dload)(p), b = V(dload)(q);                                           \
-            V(dstore)(to, value);                                                                  \
+            V(store)(to, value);                                                                   \
         }                                                                                          \
     }
-
-DVTI_INLINE V(d) V(dtruth)(V(n) m) {
-    return V(dselect)(m, V(dset)(1), V(dzero)());
-}
+#define DVTI_BODY1(name, value) DVTI_BODY1_TO(name, double, dstore, value)
+#define DVTI_BODY2(name, value) DVTI_BODY2_TO(name, double, dstore, value)
 
 DVTI_INLINE V(n) V(dnonzero)(V(d) a) {
     return V(dne)(a, V(dzero)());
@@ -19942,25 +20076,29 @@ DVTI_INLINE V(d) V(dclipped)(V(d) a, const dvti_loop *loop) {
     R(reciprocal, V(ddiv)(V(dset)(1), a))                                                          \
     R(sqrt, V(dsqrt)(a))                                                                           \
     R(rsqrt, V(ddiv)(V(dset)(1), V(dsqrt)(a)))                                                     \
-    R(clip, V(dclipped)(a, loop))                                                                  \
-    R(isnan, V(dtruth)(V(dunord)(a, a)))                                                           \
-    R(isinf, V(dtruth)(V(dgt)(V(dabs)(a), V(dset)(DBL_MAX))))                                      \
-    R(isfinite, V(dtruth)(V(dle)(V(dabs)(a), V(dset)(DBL_MAX))))                                   \
-    R(logical_not, V(dtruth)(V(deq)(a, V(dzero)())))
+    R(clip, V(dclipped)(a, loop))
 #define DVTI_SIMPLE2(R)                                                                            \
     R(sub, V(dsub)(a, b))                                                                          \
     R(div, V(ddiv)(a, b))                                                                          \
     R(minimum, V(dsmaller)(a, b))                                                                  \
-    R(maximum, V(dlarger)(a, b))                                                                   \
-    R(equal, V(dtruth)(V(deq)(a, b)))                                                              \
-    R(not_equal, V(dtruth)(V(dne)(a, b)))                                                          \
-    R(less, V(dtruth)(V(dlt)(a, b)))                                                               \
-    R(less_equal, V(dtruth)(V(dle)(a, b)))                                                         \
-    R(greater, V(dtruth)(V(dgt)(a, b)))                                                            \
-    R(greater_equal, V(dtruth)(V(dge)(a, b)))                                                      \
-    R(logical_and, V(dtruth)(V(nand)(V(dnonzero)(a), V(dnonzero)(b))))                             \
-    R(logical_or, V(dtruth)(V(nor)(V(dnonzero)(a), V(dnonzero)(b))))                               \
-    R(logical_xor, V(dselect)(V(dnonzero)(a), V(dtruth)(V(deq)(b, V(dzero)())), V(dtruth)(V(dnonzero)(b))))
+    R(maximum, V(dlarger)(a, b))
+/* These write a bool for each element. */
+#define DVTI_TRUTH1(R)                                                                             \
+    R(isnan, V(dunord)(a, a))                                                                      \
+    R(isinf, V(dgt)(V(dabs)(a), V(dset)(DBL_MAX)))                                                 \
+    R(isfinite, V(dle)(V(dabs)(a), V(dset)(DBL_MAX)))                                              \
+    R(logical_not, V(deq)(a, V(dzero)()))
+#define DVTI_TRUTH2(R)                                                                             \
+    R(equal, V(deq)(a, b))                                                                         \
+    R(not_equal, V(dne)(a, b))                                                                     \
+    R(less, V(dlt)(a, b))                                                                          \
+    R(less_equal, V(dle)(a, b))                                                                    \
+    R(greater, V(dgt)(a, b))                                                                       \
+    R(greater_equal, V(dge)(a, b))                                                                 \
+    R(logical_and, V(nand)(V(dnonzero)(a), V(dnonzero)(b)))                                        \
+    R(logical_or, V(nor)(V(dnonzero)(a), V(dnonzero)(b)))                                          \
+    R(logical_xor, V(nand)(V(nor)(V(dnonzero)(a), V(dnonzero)(b)),                                 \
+                           V(nor)(V(deq)(a, V(dzero)()), V(deq)(b, V(dzero)()))))
 #define DVTI_ROW(name, value)                                                                      \
     case DVTI_OP_##name:                                                                           \
         return value;
@@ -19980,8 +20118,26 @@ DVTI_INLINE V(d) V(dsimple2)(V(d) a, V(d) b, const dvti_loop *loop) {
         return a;
     }
 }
+
+DVTI_INLINE V(n) V(dtruth1)(V(d) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH1(DVTI_ROW)
+    default:
+        return V(deq)(a, a);
+    }
+}
+
+DVTI_INLINE V(n) V(dtruth2)(V(d) a, V(d) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH2(DVTI_ROW)
+    default:
+        return V(deq)(a, b);
+    }
+}
 #undef DVTI_ROW
 
+DVTI_BODY1_TO(truth1, uint8_t, nstore, V(dtruth1)(a, loop))
+DVTI_BODY2_TO(truth2, uint8_t, nstore, V(dtruth2)(a, b, loop))
 DVTI_BODY1(simple1, V(dsimple1)(a, loop))
 DVTI_BODY2(simple2, V(dsimple2)(a, b, loop))
 DVTI_BODY2(add, V(dadd)(a, b))
@@ -20008,14 +20164,16 @@ DVTI_BODY2(atan2, V(datan2)(a, b))
 DVTI_BODY2(hypot, V(dhypot)(a, b))
 
 /* Logarithms to three bases; sine and cosine. */
-static void V(body_log)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+static void V(body_log)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    double *to = (double *)out;
     const double *p = in[0], *c = V(log_constants)(loop->op);
     const int64_t p_step = 8 * loop->step[0];
     for (; n > 0; n--, to += 8, p += p_step)
         V(dstore)(to, V(dlog)(V(dload)(p), c));
 }
 
-static void V(body_wave)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+static void V(body_wave)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    double *to = (double *)out;
     const double *p = in[0];
     const int64_t p_step = 8 * loop->step[0];
     const int32_t turn = loop->op == DVTI_OP_cos;
@@ -20023,7 +20181,8 @@ static void V(body_wave)(const dvti_loop *loop, const double *const *in, double 
         V(dstore)(to, V(dsin_turned)(V(dload)(p), turn));
 }
 
-static void V(body_where)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+static void V(body_where)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    double *to = (double *)out;
     const double *p = in[0], *q = in[1], *s = in[2];
     const int64_t p_step = 8 * loop->step[0], q_step = 8 * loop->step[1];
     const int64_t s_step = 8 * loop->step[2];
@@ -20037,14 +20196,19 @@ static V(body) V(body_of)(dvti_op op, int *operands) {
     case DVTI_OP_##name:                                                                           \
         *operands = count;                                                                         \
         return V(body_##name);
-#define DVTI_QUICK1(name, value) case DVTI_OP_##name:
+#define DVTI_QUICK(name, value) case DVTI_OP_##name:
     *operands = 1;
     switch ((int)op) {
-        DVTI_SIMPLE1(DVTI_QUICK1)
+        DVTI_SIMPLE1(DVTI_QUICK)
         return V(body_simple1);
-        DVTI_SIMPLE2(DVTI_QUICK1)
+        DVTI_TRUTH1(DVTI_QUICK)
+        return V(body_truth1);
+        DVTI_SIMPLE2(DVTI_QUICK)
         *operands = 2;
         return V(body_simple2);
+        DVTI_TRUTH2(DVTI_QUICK)
+        *operands = 2;
+        return V(body_truth2);
         DVTI_ROW(exp, 1)
         DVTI_ROW(exp2, 1)
         DVTI_ROW(expm1, 1)
@@ -20079,12 +20243,13 @@ static V(body) V(body_of)(dvti_op op, int *operands) {
         return NULL;
     }
 #undef DVTI_ROW
-#undef DVTI_QUICK1
+#undef DVTI_QUICK
 }
 
 static void V(loop64)(const dvti_loop *loop) {
     const int64_t whole = loop->n / 8 * 8, rest = loop->n - whole;
-    double same[3][8], few[3][8], last[8], *to = (double *)loop->out;
+    const int64_t size = dvt_dtype_size(dvti_loop_dtype(loop->op, DVT_F64));
+    double same[3][8], few[3][8], last[8];
     const double *in[3], *end[3];
     int operands, k, j;
     const V(body) body = V(body_of)(loop->op, &operands);
@@ -20102,8 +20267,8 @@ static void V(loop64)(const dvti_loop *loop) {
     if (rest)
         body(loop, end, last, 1);
     if (whole)
-        body(loop, in, to, whole / 8);
-    memcpy(to + whole, last, (size_t)rest * sizeof *to);
+        body(loop, in, loop->out, whole / 8);
+    memcpy((char *)loop->out + whole * size, last, (size_t)(rest * size));
 }
 
 static dvti_loop_fn V(loop_f64)(dvti_op op) {
@@ -20146,15 +20311,6 @@ static void V(narrow_row)(const double *from, int64_t n, float *to) {
         to[k] = (float)from[k];
 }
 
-/* One byte for each of eight bits. */
-DVTI_INLINE void V(spread_bits)(uint32_t bits, uint8_t *to) {
-    uint64_t each = bits * UINT64_C(0x0101010101010101) & UINT64_C(0x8040201008040201);
-    int k;
-    each = (each + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 7 & UINT64_C(0x0101010101010101);
-    for (k = 0; k < 8; k++)
-        to[k] = (uint8_t)(each >> 8 * k);
-}
-
 static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *from) {
     uint8_t *to = (uint8_t *)dst, last[8];
     if (dtype == DVT_F32)
@@ -20163,8 +20319,8 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
         return false;
     else {
         for (; n >= 8; n -= 8, from += 8, to += 8)
-            V(spread_bits)(V(nbits)(V(dnonzero)(V(dload)(from))), to);
-        V(spread_bits)(V(nbits)(V(dnonzero)(V(dload_n)(from, n))), last);
+            V(nstore)(to, V(dnonzero)(V(dload)(from)));
+        V(nstore)(last, V(dnonzero)(V(dload_n)(from, n)));
         memcpy(to, last, (size_t)n);
     }
     return true;
@@ -20172,8 +20328,12 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 
 #undef DVTI_SIMPLE1
 #undef DVTI_SIMPLE2
+#undef DVTI_TRUTH1
+#undef DVTI_TRUTH2
 #undef DVTI_BODY1
 #undef DVTI_BODY2
+#undef DVTI_BODY1_TO
+#undef DVTI_BODY2_TO
 /* ==== end src/3_cpu/simd/elementwise64.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 19 "src/3_cpu/simd/tier.inl"
@@ -21820,18 +21980,15 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 }
 
 /* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
-static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                              const float *mean, double *value, int64_t *at) {
+static void V(fold_logsumexp)(const dvti_folding *p) {
+    const float *x = (const float *)p->x;
     V(soft) of;
-    int64_t some, r;
-    (void)op;
-    (void)mean;
-    (void)at;
-    for (; rows > 0; rows -= some, x += some * step) {
-        some = V(soft_group)(rows, n);
-        V(soft_rows)(x, step, NULL, 0, some, n, FLT_MAX, true, &of);
+    int64_t some, r, row;
+    for (row = 0; row < p->rows; row += some, x += some * p->step) {
+        some = V(soft_group)(p->rows - row, p->n);
+        V(soft_rows)(x, p->step, NULL, 0, some, p->n, FLT_MAX, true, &of);
         for (r = 0; r < some; r++)
-            *value++ = (double)of.most[r] + (double)of.factor[r];
+            p->value[row + r] = (double)of.most[r] + (double)of.factor[r];
     }
 }
 
@@ -21867,25 +22024,22 @@ static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t 
 }
 
 /* What comes before is about 1 times the exponential of its logarithm, rounded. */
-static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                      int64_t n, int64_t seen, const float *mean, double *value,
-                                      int64_t *at) {
+static void V(fold_logsumexp_columns)(const dvti_folding *p) {
+    const int64_t n = p->n;
+    double *value = p->value;
     float base[DVTI_BLOCK], factor[DVTI_BLOCK];
     int64_t j;
-    (void)op;
-    (void)mean;
-    (void)at;
     for (j = 0; j < n; j += 16) {
         V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
-        V(f) before = seen ? V(narrow)(low, high) : V(set)(-INFINITY);
+        V(f) before = p->seen ? V(narrow)(low, high) : V(set)(-INFINITY);
         before = V(within)(before, -FLT_MAX, FLT_MAX);
         V(store)(base + j, before);
         low = V(dadd)(V(dset)(1), V(dsub)(low, V(widen_low)(before)));
         high = V(dadd)(V(dset)(1), V(dsub)(high, V(widen_high)(before)));
-        V(dstore)(value + j, seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
-        V(dstore)(value + j + 8, seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
+        V(dstore)(value + j, p->seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
+        V(dstore)(value + j + 8, p->seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
     }
-    V(soft_columns)(x, step, rows, n, base, value);
+    V(soft_columns)((const float *)p->x, p->step, p->rows, n, base, value);
     V(soft_factors)(value, n, true, factor);
     for (j = 0; j < n; j++)
         value[j] = (double)base[j] + (double)factor[j];
@@ -21926,8 +22080,8 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #line 26 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
-/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
-   those in double: as fast as float alone, and the error does not grow with the length. Squares and products are double at once, because
+/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements, eight of 16 bits, are formed
+   in float, sums of those in double: as fast as float alone, and the error does not grow with the length. Squares and products are double at once, because
    they leave float's range. */
 
 #ifdef DEVTENSOR_LINES
@@ -21935,57 +22089,90 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #endif
 #define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
 
-/* n elements, or the squares of their distances from m; zeros beyond them. */
-DVTI_INLINE V(f) V(term)(const float *x, int64_t n, const float *mean, V(f) m) {
+/* n elements of a dtype that sums are formed of in place, from number `at` on; zeros beyond them. */
+DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n) {
+    const uint16_t *half = (const uint16_t *)x + at;
+    if (dtype == DVT_F32)
+        return V(load_upto)((const float *)x + at, n);
+    if (dtype == DVT_F16)
+        return n >= 16 ? V(load_f16)(half) : V(load_f16_n)(half, n);
+    return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
+}
+
+/* They, or the squares of the distances of floats from m; zeros beyond them. */
+DVTI_INLINE V(f) V(term)(const void *x, dvt_dtype dtype, int64_t at, int64_t n, const float *mean,
+                         V(f) m) {
     V(f) d;
     if (!mean)
-        return V(load_upto)(x, n);
-    d = V(sub)(V(load_or)(x, n, *mean), m);
+        return V(addend)(x, dtype, at, n);
+    d = V(sub)(V(load_or)((const float *)x + at, n, *mean), m);
     return V(mul)(d, d);
 }
 
-/* Those of x, x + step, x + 2 step, x + 3 step. */
-DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n, const float *mean, V(f) m) {
-    V(f) a = V(add)(V(term)(x, n, mean, m), V(term)(x + step, n, mean, m));
-    V(f) b = V(add)(V(term)(x + 2 * step, n, mean, m), V(term)(x + 3 * step, n, mean, m));
+/* Those at, at + step, at + 2 step, at + 3 step. */
+DVTI_INLINE V(f) V(sum4)(const void *x, dvt_dtype dtype, int64_t at, int64_t step, int64_t n,
+                         const float *mean, V(f) m) {
+    V(f) a = V(add)(V(term)(x, dtype, at, n, mean, m), V(term)(x, dtype, at + step, n, mean, m));
+    V(f) b = V(add)(V(term)(x, dtype, at + 2 * step, n, mean, m),
+                    V(term)(x, dtype, at + 3 * step, n, mean, m));
     return V(add)(a, b);
 }
 
-DVTI_INLINE double V(fold_row)(const float *x, int64_t n, const float *mean) {
+/* Of 64 neighbours. As 32-bit words two of them are floats when half of the bits is taken away. */
+DVTI_INLINE V(f) V(words_bf16)(const int32_t *p) {
+    const V(i) w = V(iload)(p);
+    return V(add)(V(as_f)(V(ishl)(w, 16)), V(as_f)(V(iand)(w, V(iset)(-65536))));
+}
+
+DVTI_INLINE V(f) V(sum4_bf16)(const void *x, int64_t at) {
+    const int32_t *p = (const int32_t *)(const void *)((const uint16_t *)x + at);
+    return V(add)(V(words_bf16)(p), V(words_bf16)(p + 16));
+}
+
+DVTI_INLINE double V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n,
+                               const float *mean) {
     const V(f) m = mean ? V(set)(*mean) : V(zero)();
+    const int64_t group = dtype == DVT_F32 ? 64 : 128;
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) s;
-    int64_t k;
-    for (k = 0; k + 64 <= n; k += 64) {
-        s = V(sum4)(x + k, 16, 16, mean, m);
+    for (n += k; k + group <= n; k += group) {
+        if (dtype == DVT_BF16)
+            s = V(add)(V(sum4_bf16)(x, k), V(sum4_bf16)(x, k + 64));
+        else
+            s = V(sum4)(x, dtype, k, 16, 16, mean, m);
+        if (dtype == DVT_F16)
+            s = V(add)(s, V(sum4)(x, dtype, k + 64, 16, 16, mean, m));
         low = V(dadd)(low, V(widen_low)(s));
         high = V(dadd)(high, V(widen_high)(s));
     }
-    if (k < n) { /* up to four again */
-        s = V(term)(x + k, n - k, mean, m);
+    if (k < n) { /* as many at most */
+        s = V(term)(x, dtype, k, n - k, mean, m);
         for (k += 16; k < n; k += 16)
-            s = V(add)(s, V(term)(x + k, n - k, mean, m));
+            s = V(add)(s, V(term)(x, dtype, k, n - k, mean, m));
         low = V(dadd)(low, V(widen_low)(s));
         high = V(dadd)(high, V(widen_high)(s));
     }
     return V(dfold_add)(V(dadd)(low, high));
 }
 
-static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                        const float *mean, double *value, int64_t *at) {
-    (void)op;
-    (void)mean;
-    (void)at;
-    for (; rows > 0; rows--, x += step)
-        *value++ = V(fold_row)(x, n, NULL);
+DVTI_INLINE void V(fold_rows)(const dvti_folding *folding, dvt_dtype dtype, const float *mean) {
+    const dvti_folding p = *folding;
+    int64_t r;
+    for (r = 0; r < p.rows; r++)
+        p.value[r] = V(fold_row)(p.x, dtype, r * p.step, p.n, mean ? mean + r : NULL);
 }
 
-static void V(fold_spread)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                           const float *mean, double *value, int64_t *at) {
-    (void)op;
-    (void)at;
-    for (; rows > 0; rows--, x += step)
-        *value++ = V(fold_row)(x, n, mean++);
+static void V(fold_sum)(const dvti_folding *folding) {
+    if (folding->dtype == DVT_F32)
+        V(fold_rows)(folding, DVT_F32, NULL);
+    else if (folding->dtype == DVT_F16)
+        V(fold_rows)(folding, DVT_F16, NULL);
+    else
+        V(fold_rows)(folding, DVT_BF16, NULL);
+}
+
+static void V(fold_spread)(const dvti_folding *folding) {
+    V(fold_rows)(folding, DVT_F32, (const float *)folding->mean);
 }
 
 static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma,
@@ -21994,9 +22181,17 @@ static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma
     float mean, variance;
     V(f) m, scale, v;
     int64_t k;
-    V(fold_sum)(DVTI_OP_sum, x, n, 1, n, NULL, &sum, NULL);
+    dvti_folding row;
+    memset(&row, 0, sizeof row);
+    row.dtype = DVT_F32;
+    row.x = x;
+    row.n = n;
+    row.rows = 1;
+    row.value = &sum;
+    row.mean = &mean;
+    V(fold_sum)(&row);
     mean = (float)(sum / (double)n);
-    V(fold_spread)(DVTI_OP_square, x, n, 1, n, &mean, &sum, NULL);
+    V(fold_spread)(&row);
     variance = (float)(sum / (double)n);
     scale = V(div)(V(set)(1), V(sqrt)(V(add)(V(set)(variance), V(set)(epsilon))));
     m = V(set)(mean);
@@ -22010,33 +22205,30 @@ static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma
     }
 }
 
-static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            const float *mean, double *value, int64_t *at) {
-    (void)mean;
-    (void)op;
-    (void)at;
-    for (; rows > 0; rows--, x += step, value++) {
+static void V(fold_squares)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const float *x = (const float *)p.x;
+    int64_t r, k;
+    for (r = 0; r < p.rows; r++, x += p.step) {
         V(d) low = V(dzero)(), high = V(dzero)(), a, b;
-        int64_t k;
-        for (k = 0; k < n; k += 16) {
-            V(f) s = V(load_upto)(x + k, n - k);
+        for (k = 0; k < p.n; k += 16) {
+            V(f) s = V(load_upto)(x + k, p.n - k);
             a = V(widen_low)(s);
             b = V(widen_high)(s);
             low = V(dfma)(a, a, low);
             high = V(dfma)(b, b, high);
         }
-        *value = V(dfold_add)(V(dadd)(low, high));
+        p.value[r] = V(dfold_add)(V(dadd)(low, high));
     }
 }
 
-static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            const float *mean, double *value, int64_t *at) {
-    (void)mean;
-    (void)op;
-    (void)at;
-    for (; rows > 0; rows--, x += step, value++) {
+static void V(fold_product)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const float *x = (const float *)p.x;
+    const int64_t n = p.n;
+    int64_t r, k;
+    for (r = 0; r < p.rows; r++, x += p.step) {
         V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
-        int64_t k;
         for (k = 0; k + 32 <= n; k += 32) {
             V(f) s = V(load)(x + k), t = V(load)(x + k + 16);
             low = V(dmul)(low, V(widen_low)(s));
@@ -22049,22 +22241,13 @@ static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t ro
             low = V(dmul)(low, V(widen_low)(s));
             high = V(dmul)(high, V(widen_high)(s));
         }
-        *value = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
+        p.value[r] = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
     }
 }
 
-/* ---- extremes: the largest of x or, `smallest`, of -x; of x's truth for any and all. NaN is larger than all; of equals the first one. ---- */
-typedef struct V(extreme) {
-    bool smallest, truth;
-    V(f) flips;
-} V(extreme);
-
-DVTI_INLINE V(extreme) V(extreme_of)(dvti_op op) {
-    V(extreme) e;
-    e.truth = op == DVTI_OP_any || op == DVTI_OP_all;
-    e.smallest = op == DVTI_OP_min || op == DVTI_OP_argmin || op == DVTI_OP_all;
-    e.flips = V(set)(e.smallest ? -0.f : 0.f);
-    return e;
+/* ---- extremes: the largest of x or, of a minimum, of -x, that is x ^ flips. NaN is larger than all; of equals the first one. ---- */
+DVTI_INLINE bool V(smallest)(dvti_op op) {
+    return op == DVTI_OP_min || op == DVTI_OP_argmin;
 }
 
 /* The first of n elements that is `best`, or that is NaN. n when none is. */
@@ -22087,7 +22270,7 @@ static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
 }
 
 /* 1 to DVTI_FOLD_BLOCK elements; false when there is a NaN. */
-DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, V(f) * most) {
+DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, V(f) flips, V(f) * most) {
     V(f) m0 = V(set)(-INFINITY), m1 = m0, m2 = m0, m3 = m0, a, b, c, d;
     V(m) nan = V(unord)(m0, m0);
     int64_t k;
@@ -22096,113 +22279,107 @@ DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, 
         b = V(load)(x + k + 16);
         c = V(load)(x + k + 32);
         d = V(load)(x + k + 48);
-        if (e->truth) {
-            a = V(truth)(V(nonzero)(a));
-            b = V(truth)(V(nonzero)(b));
-            c = V(truth)(V(nonzero)(c));
-            d = V(truth)(V(nonzero)(d));
-        }
         nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
-        m0 = V(max)(V(bit_xor)(a, e->flips), m0);
-        m1 = V(max)(V(bit_xor)(b, e->flips), m1);
-        m2 = V(max)(V(bit_xor)(c, e->flips), m2);
-        m3 = V(max)(V(bit_xor)(d, e->flips), m3);
+        m0 = V(max)(V(bit_xor)(a, flips), m0);
+        m1 = V(max)(V(bit_xor)(b, flips), m1);
+        m2 = V(max)(V(bit_xor)(c, flips), m2);
+        m3 = V(max)(V(bit_xor)(d, flips), m3);
     }
     for (; k < n; k += 16) {
         a = V(load_or)(x + k, n - k, *x);
-        if (e->truth)
-            a = V(truth)(V(nonzero)(a));
         nan = V(mor)(nan, V(unord)(a, a));
-        m0 = V(max)(V(bit_xor)(a, e->flips), m0);
+        m0 = V(max)(V(bit_xor)(a, flips), m0);
     }
     *most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
     return !V(mbits)(nan);
 }
 
 /* n > 0. at may be NULL. */
-static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            const float *mean, double *value, int64_t *at) {
-    const V(extreme) e = V(extreme_of)(op);
-    (void)mean;
-    for (; rows > 0; rows--, x += step) {
+static void V(fold_extreme)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const bool smallest = V(smallest)(p.op);
+    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
+    const float *x = (const float *)p.x;
+    const int64_t n = p.n;
+    int64_t r;
+    for (r = 0; r < p.rows; r++, x += p.step) {
         float best = -INFINITY;
         int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
         bool numbers = true;
         V(f) most;
         for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
             int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
-            numbers = V(fold_block)(x + block, length, &e, &most);
+            numbers = V(fold_block)(x + block, length, flips, &most);
             if (numbers && block && !V(mbits)(V(gt)(most, V(set)(best))))
                 continue;
             best = V(fold_max)(most);
             where = block;
             size = length;
         }
-        best = e.smallest ? -best : best;
-        *value++ = numbers ? (double)best : (double)NAN;
-        if (at)
-            *at++ = where + V(fold_find)(x + where, size, best, !numbers);
+        best = smallest ? -best : best;
+        p.value[r] = numbers ? (double)best : (double)NAN;
+        if (p.at)
+            p.at[r] = where + V(fold_find)(x + where, size, best, !numbers);
     }
 }
 
 /* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
 /* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
-DVTI_INLINE void V(fold_add_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                     const float *mean, double *value) {
-    int64_t j, k, fours, some;
-    for (; rows > 0; rows -= some, x += some * step) {
-        fours = DVTI_MIN(rows / 4, 2);
+DVTI_INLINE void V(fold_add_columns)(const dvti_folding *folding, dvt_dtype dtype,
+                                     const float *mean) {
+    const dvti_folding p = *folding;
+    const int64_t step = p.step, n = p.n;
+    int64_t j, k, fours, some, r;
+    for (r = 0; r < p.rows; r += some) {
+        fours = DVTI_MIN((p.rows - r) / 4, 2);
         some = fours ? 4 * fours : 1;
         for (j = 0; j < n; j += 16) {
             const float *middle = mean ? mean + j : NULL;
             const V(f) m = mean ? V(load_upto)(middle, n - j) : V(zero)();
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
-            for (k = 0; k < some; k += 4) {
-                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j, middle, m)
-                               : V(term)(x + j, n - j, middle, m);
+            V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8);
+            for (k = r; k < r + some; k += 4) {
+                V(f) s = fours ? V(sum4)(p.x, dtype, k * step + j, step, n - j, middle, m)
+                               : V(term)(p.x, dtype, k * step + j, n - j, middle, m);
+                if (dtype != DVT_F32 && fours == 2) {
+                    k += 4;
+                    s = V(add)(s, V(sum4)(p.x, dtype, k * step + j, step, n - j, middle, m));
+                }
                 low = V(dadd)(low, V(widen_low)(s));
                 high = V(dadd)(high, V(widen_high)(s));
             }
-            V(dstore)(value + j, low);
-            V(dstore)(value + j + 8, high);
+            V(dstore)(p.value + j, low);
+            V(dstore)(p.value + j + 8, high);
         }
     }
 }
 
-static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                int64_t seen, const float *mean, double *value, int64_t *at) {
-    (void)op;
-    (void)seen;
-    (void)mean;
-    (void)at;
-    V(fold_add_columns)(x, step, rows, n, NULL, value);
+static void V(fold_sum_columns)(const dvti_folding *folding) {
+    if (folding->dtype == DVT_F32)
+        V(fold_add_columns)(folding, DVT_F32, NULL);
+    else if (folding->dtype == DVT_F16)
+        V(fold_add_columns)(folding, DVT_F16, NULL);
+    else
+        V(fold_add_columns)(folding, DVT_BF16, NULL);
 }
 
-static void V(fold_spread_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                   int64_t n, int64_t seen, const float *mean, double *value,
-                                   int64_t *at) {
-    (void)op;
-    (void)seen;
-    (void)at;
-    V(fold_add_columns)(x, step, rows, n, mean, value);
+static void V(fold_spread_columns)(const dvti_folding *folding) {
+    V(fold_add_columns)(folding, DVT_F32, (const float *)folding->mean);
 }
 
 /* Adds squares to value, or multiplies it. */
-static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                 int64_t seen, const float *mean, double *value, int64_t *at) {
-    int64_t j, r, some;
-    (void)seen;
-    (void)mean;
-    (void)at;
-    for (; rows > 0; rows -= some, x += some * step) {
-        some = DVTI_MIN(rows, 8);
-        for (j = 0; j < n; j += 16) {
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8), a, b;
-            for (r = 0; r < some; r++) {
-                V(f) v = V(load_upto)(x + r * step + j, n - j);
+static void V(fold_wide_columns)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const float *x = (const float *)p.x;
+    int64_t j, r, k, some;
+    for (r = 0; r < p.rows; r += some, x += some * p.step) {
+        some = DVTI_MIN(p.rows - r, 8);
+        for (j = 0; j < p.n; j += 16) {
+            V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8), a, b;
+            for (k = 0; k < some; k++) {
+                V(f) v = V(load_upto)(x + k * p.step + j, p.n - j);
                 a = V(widen_low)(v);
                 b = V(widen_high)(v);
-                if (op == DVTI_OP_prod) {
+                if (p.op == DVTI_OP_prod) {
                     low = V(dmul)(a, low);
                     high = V(dmul)(b, high);
                 } else {
@@ -22210,63 +22387,60 @@ static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64
                     high = V(dfma)(b, b, high);
                 }
             }
-            V(dstore)(value + j, low);
-            V(dstore)(value + j + 8, high);
+            V(dstore)(p.value + j, low);
+            V(dstore)(p.value + j + 8, high);
         }
     }
 }
 
-static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                    int64_t n, int64_t seen, const float *mean, double *value,
-                                    int64_t *at) {
-    const V(extreme) e = V(extreme_of)(op);
+static void V(fold_extreme_columns)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const V(f) flips = V(set)(V(smallest)(p.op) ? -0.f : 0.f);
+    const float *x = (const float *)p.x;
+    const int64_t step = p.step, n = p.n, seen = p.seen;
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
-    const bool quick = !at && !e.truth;
     int64_t j, r, row, some;
     V(m) better, nan;
     V(f) most, v;
     V(i) where;
-    (void)mean;
     for (j = 0; j < n; j += 16) {
-        most = V(narrow)(V(dload)(value + j), V(dload)(value + j + 8));
-        V(store)(best + j, seen ? V(bit_xor)(most, e.flips) : V(set)(-INFINITY));
+        most = V(narrow)(V(dload)(p.value + j), V(dload)(p.value + j + 8));
+        V(store)(best + j, seen ? V(bit_xor)(most, flips) : V(set)(-INFINITY));
     }
-    for (j = 0; at && j < n; j++)
-        place[j] = seen ? (int32_t)at[j] : 0;
-    for (row = 0; row < rows; row += some) {
-        some = DVTI_MIN(rows - row, 8);
+    for (j = 0; p.at && j < n; j++)
+        place[j] = seen ? (int32_t)p.at[j] : 0;
+    for (row = 0; row < p.rows; row += some) {
+        some = DVTI_MIN(p.rows - row, 8);
         for (j = 0; j < n; j += 16) {
             most = V(load)(best + j);
-            where = at ? V(iload)(place + j) : V(iset)(0);
+            where = p.at ? V(iload)(place + j) : V(iset)(0);
             /* Without places: the maximum of eight rows forgets NaN, which is asked for apart. */
             nan = V(unord)(most, most);
-            for (r = row; quick && r < row + some; r++) {
-                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), e.flips);
+            for (r = row; !p.at && r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
                 nan = V(mor)(nan, V(unord)(v, v));
                 most = V(max)(v, most);
             }
             most = V(select)(nan, V(set)(NAN), most);
-            for (r = row; !quick && r < row + some; r++) {
-                v = V(load_upto)(x + r * step + j, n - j);
-                v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
+            for (r = row; p.at && r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
                 better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
                 most = V(select)(better, v, most);
-                if (at)
-                    where = V(iselect)(better, V(iset)((int32_t)(seen + r)), where);
+                where = V(iselect)(better, V(iset)((int32_t)(seen + r)), where);
             }
             V(store)(best + j, most);
-            if (at)
+            if (p.at)
                 V(istore)(place + j, where);
         }
     }
     for (j = 0; j < n; j += 16) {
-        most = V(bit_xor)(V(load)(best + j), e.flips);
-        V(dstore)(value + j, V(widen_low)(most));
-        V(dstore)(value + j + 8, V(widen_high)(most));
+        most = V(bit_xor)(V(load)(best + j), flips);
+        V(dstore)(p.value + j, V(widen_low)(most));
+        V(dstore)(p.value + j + 8, V(widen_high)(most));
     }
-    for (j = 0; at && j < n; j++)
-        at[j] = place[j];
+    for (j = 0; p.at && j < n; j++)
+        p.at[j] = place[j];
 }
 
 /* Sums to means or norms, as floats. f has room for whole vectors. */
@@ -22311,8 +22485,6 @@ static dvti_fold V(fold)(dvti_op op) {
     case DVTI_OP_min:
     case DVTI_OP_argmax:
     case DVTI_OP_argmin:
-    case DVTI_OP_any:
-    case DVTI_OP_all:
         fold.rows = V(fold_extreme);
         fold.columns = V(fold_extreme_columns);
         break;
@@ -22696,156 +22868,299 @@ static bool V(sort_columns)(float *x, int64_t n, bool descending) {
 #line 32 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
-/* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
-   results each is one chain. */
+/* Reductions of double: sums, sums of squares of distances, products and extremes. A run goes into 4 x 8 lanes, which are folded in one
+   order; of neighbouring results each is one chain. */
 
+/* n > 0 elements of each row; beyond the last one there is `none`, m for the squares of distances from m. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/reduce64.inl"
+#line 4 "src/3_cpu/simd/reduce64.inl"
 #endif
-DVTI_INLINE V(d) V(fold64_combine)(dvti_op op, V(d) a, V(d) b) {
-    switch ((int)op) {
-    case DVTI_OP_prod:
-        return V(dmul)(a, b);
-    case DVTI_OP_min:
-        return V(dsmaller)(a, b);
-    case DVTI_OP_max:
-        return V(dlarger)(a, b);
-    default:
-        return V(dadd)(a, b);
+#define DVTI_FOLD64_ROWS(name, none, join, combine, fold)                                          \
+    static void V(name)(const dvti_folding *folding) {                                                   \
+        const dvti_folding p = *folding;  \
+        const double *x = (const double *)p.x, *mean = (const double *)p.mean;                   \
+        const int64_t n = p.n;                                                                    \
+        int64_t r, k;                                                                              \
+        for (r = 0; r < p.rows; r++, x += p.step) {                                              \
+            const double middle = mean ? mean[r] : 0;                                              \
+            const V(d) m = V(dset)(middle);                                                        \
+            V(d) s = V(dset)(none), t = s, u = s, w = s;                                           \
+            (void)m;                                                                               \
+            for (k = 0; k + 32 <= n; k += 32) {                                                    \
+                s = join(s, V(dload)(x + k));                                                      \
+                t = join(t, V(dload)(x + k + 8));                                                  \
+                u = join(u, V(dload)(x + k + 16));                                                 \
+                w = join(w, V(dload)(x + k + 24));                                                 \
+            }                                                                                      \
+            for (; k < n; k += 8)                                                                  \
+                s = join(s, V(dload_or)(x + k, n - k, none + middle));                             \
+            p.value[r] = fold(combine(combine(s, t), combine(u, w)));                             \
+        }                                                                                          \
     }
+#define DVTI_SQUARE(s, v) V(distance)(s, v, m)
+
+/* s + (v - m)^2 */
+DVTI_INLINE V(d) V(distance)(V(d) s, V(d) v, V(d) m) {
+    const V(d) d = V(dsub)(v, m);
+    return V(dadd)(s, V(dmul)(d, d));
 }
 
-/* n elements into the lanes of s; what the last vector lacks is as if it were not there. */
-#define DVTI_FOLD64_RUN(none, join)                                                                \
-    {                                                                                              \
-        for (k = 0; k < 8; k++)                                                                    \
-            few[k] = none;                                                                         \
-        s = t = u = w = V(dload)(few);                                                             \
-        for (; n >= 32; n -= 32, x += 32) {                                                        \
-            s = join(s, V(dload)(x));                                                              \
-            t = join(t, V(dload)(x + 8));                                                          \
-            u = join(u, V(dload)(x + 16));                                                         \
-            w = join(w, V(dload)(x + 24));                                                         \
-        }                                                                                          \
-        for (; n >= 8; n -= 8, x += 8)                                                             \
-            s = join(s, V(dload)(x));                                                              \
-        if (n) {                                                                                   \
-            memcpy(few, x, (size_t)n * sizeof *x);                                                 \
-            t = join(t, V(dload)(few));                                                            \
-        }                                                                                          \
-    }                                                                                              \
-    break
-#define DVTI_SQUARE_STEP(s, v) V(dfma)(v, v, s)
-
-/* n > 0 */
-static double V(fold64_value)(dvti_op op, const double *x, int64_t n) {
-    double few[16];
-    V(d) s, t, u, w;
-    int k;
-    switch ((int)op) {
-    case DVTI_OP_norm:
-        DVTI_FOLD64_RUN(0, DVTI_SQUARE_STEP);
-    case DVTI_OP_prod:
-        DVTI_FOLD64_RUN(1, V(dmul));
-    case DVTI_OP_min:
-        DVTI_FOLD64_RUN((double)INFINITY, V(dsmaller));
-    case DVTI_OP_max:
-        DVTI_FOLD64_RUN(-(double)INFINITY, V(dlarger));
-    default:
-        DVTI_FOLD64_RUN(0, V(dadd));
-    }
-    s = V(fold64_combine)(op, V(fold64_combine)(op, s, t), V(fold64_combine)(op, u, w));
-    V(dstore)(few + 8, s);
-    for (k = 4; k; k /= 2) { /* lanes 0..k-1 with k..2k-1; the others do not matter */
-        V(dstore)(few, s);
-        s = V(fold64_combine)(op, s, V(dload)(few + k));
-    }
-    V(dstore)(few, s);
-    return few[0];
-}
+DVTI_FOLD64_ROWS(fold64_sum, 0, V(dadd), V(dadd), V(dfold_add))
+DVTI_FOLD64_ROWS(fold64_spread, 0, DVTI_SQUARE, V(dadd), V(dfold_add))
+DVTI_FOLD64_ROWS(fold64_product, 1, V(dmul), V(dmul), V(dfold_mul))
 
 /* The first of n elements that is `best`, or that is NaN when `best` is. */
 static int64_t V(fold64_find)(const double *x, int64_t n, double best) {
     const V(d) wanted = V(dset)(best);
     int64_t at;
-    int k;
     for (at = 0; at < n; at += 8) {
-        const V(d) v = n - at >= 8 ? V(dload)(x + at) : V(dload_n)(x + at, n - at);
-        uint32_t bits = V(nbits)(best != best ? V(dunord)(v, v) : V(deq)(v, wanted));
-        for (k = 0; bits; k++, bits >>= 1)
-            if (bits & 1)
-                return at + k;
+        const V(d) v = V(dload_or)(x + at, n - at, x[at]);
+        const uint32_t bits = V(nbits)(best != best ? V(dunord)(v, v) : V(deq)(v, wanted));
+        if (bits)
+            return at + dvti_lowest_bit(bits);
     }
     return 0;
 }
 
-static void V(fold64_row)(dvti_op op, const double *x, int64_t n, double *value, int64_t *at) {
-    dvti_op extreme = op == DVTI_OP_argmin ? DVTI_OP_min : op == DVTI_OP_argmax ? DVTI_OP_max : op;
-    *value = V(fold64_value)(extreme, x, n);
-    if (extreme != op)
-        *at = V(fold64_find)(x, n, *value);
+/* The largest of x or, of a minimum, of -x, that is x ^ flips; NaN when there is one. */
+static void V(fold64_extreme)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const double sign = V(smallest)(p.op) ? -0. : 0.;
+    const V(d) flips = V(dset)(sign);
+    const double *x = (const double *)p.x;
+    const int64_t n = p.n;
+    int64_t r, k;
+    for (r = 0; r < p.rows; r++, x += p.step) {
+        V(d) s = V(dset)(-(double)INFINITY), t = s, u = s, w = s;
+        V(n) nan = V(dunord)(s, s);
+        double best[8];
+        for (k = 0; k + 32 <= n; k += 32) {
+            const V(d) a = V(dload)(x + k), b = V(dload)(x + k + 8);
+            const V(d) c = V(dload)(x + k + 16), d = V(dload)(x + k + 24);
+            nan = V(nor)(nan, V(nor)(V(dunord)(a, b), V(dunord)(c, d)));
+            s = V(dmax)(V(dxor)(a, flips), s);
+            t = V(dmax)(V(dxor)(b, flips), t);
+            u = V(dmax)(V(dxor)(c, flips), u);
+            w = V(dmax)(V(dxor)(d, flips), w);
+        }
+        for (; k < n; k += 8) {
+            const V(d) a = V(dload_or)(x + k, n - k, x[k]);
+            nan = V(nor)(nan, V(dunord)(a, a));
+            s = V(dmax)(V(dxor)(a, flips), s);
+        }
+        s = V(dset)(V(dfold_max)(V(dmax)(V(dmax)(s, t), V(dmax)(u, w))));
+        V(dstore)(best, V(dxor)(s, flips));
+        p.value[r] = V(nbits)(nan) ? (double)NAN : best[0];
+        if (p.at)
+            p.at[r] = V(fold64_find)(x, n, p.value[r]);
+    }
 }
 
+/* ---- columns ---- */
 /* Some rows into 8 results. */
-#define DVTI_FOLD64_ROWS(join)                                                                     \
+#define DVTI_FOLD64_COLUMN(join)                                                                   \
     {                                                                                              \
         for (k = 0; k < some; k++)                                                                 \
-            s = join(s, V(dload_upto)(row + k * fold->step, left));                                \
+            s = join(s, V(dload_upto)(row + k * p.step, left));                                   \
     }                                                                                              \
     break
 
-static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t rows, double *value,
-                              int64_t *at) {
-    const bool smallest = fold->op == DVTI_OP_argmin;
+static void V(fold64_columns)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const bool smallest = V(smallest)(p.op);
+    const double *x = (const double *)p.x, *mean = (const double *)p.mean;
     int64_t j, r, some, k;
-    for (r = 0; r < rows; r += some) {
-        some = DVTI_MIN(rows - r, 4);
-        for (j = 0; j < fold->n; j += 8) {
-            const double *row = x + r * fold->step + j;
-            const int64_t left = fold->n - j;
-            V(d) s = V(dload_upto)(value + j, left), place, v;
+    if (!p.seen && (p.op == DVTI_OP_min || p.op == DVTI_OP_max || p.at))
+        for (j = 0; j < p.n; j += 8) {
+            V(dstore)(p.value + j, V(dset)(smallest ? (double)INFINITY : -(double)INFINITY));
+            if (p.at) /* the first of those that are no better than nothing */
+                memset(p.at + j, 0, 8 * sizeof *p.at);
+        }
+    for (r = 0; r < p.rows; r += some) {
+        some = DVTI_MIN(p.rows - r, 8);
+        for (j = 0; j < p.n; j += 8) {
+            const double *row = x + r * p.step + j;
+            const int64_t left = p.n - j;
+            const V(d) m = mean ? V(dload_upto)(mean + j, left) : V(dzero)();
+            V(d) s = V(dload)(p.value + j), place, v;
             V(n) better;
-            switch ((int)fold->op) {
+            switch ((int)p.op) {
             case DVTI_OP_norm:
-                DVTI_FOLD64_ROWS(DVTI_SQUARE_STEP);
+            case DVTI_OP_square:
+                DVTI_FOLD64_COLUMN(DVTI_SQUARE);
             case DVTI_OP_prod:
-                DVTI_FOLD64_ROWS(V(dmul));
+                DVTI_FOLD64_COLUMN(V(dmul));
             case DVTI_OP_min:
-                DVTI_FOLD64_ROWS(V(dsmaller));
+                DVTI_FOLD64_COLUMN(V(dsmaller));
             case DVTI_OP_max:
-                DVTI_FOLD64_ROWS(V(dlarger));
+                DVTI_FOLD64_COLUMN(V(dlarger));
             case DVTI_OP_argmin:
             case DVTI_OP_argmax:
-                place = V(dload)((const double *)(const void *)(at + j)); /* bits to select */
+                place = V(dload)((const double *)(const void *)(p.at + j)); /* bits to select */
                 for (k = 0; k < some; k++) {
-                    v = V(dload_upto)(row + k * fold->step, left);
+                    v = V(dload_upto)(row + k * p.step, left);
                     better = smallest ? V(dle)(s, v) : V(dle)(v, s);
                     better = V(nand)(V(nnot)(better), V(deq)(s, s));
                     s = V(dselect)(better, v, s);
-                    place = V(dselect)(better, V(as_d)(V(lset)(fold->first + r + k)), place);
+                    place = V(dselect)(better, V(as_d)(V(lset)(p.seen + r + k)), place);
                 }
-                V(dstore)((double *)(void *)(at + j), place);
+                V(dstore)((double *)(void *)(p.at + j), place);
                 break;
             default:
-                DVTI_FOLD64_ROWS(V(dadd));
+                DVTI_FOLD64_COLUMN(V(dadd));
             }
-            V(dstore)(value + j, s);
+            V(dstore)(p.value + j, s);
         }
     }
 }
 
-#undef DVTI_FOLD64_RUN
+static dvti_fold V(fold64)(dvti_op op) {
+    dvti_fold fold = {NULL, V(fold64_columns), NULL};
+    switch ((int)op) {
+    case DVTI_OP_sum:
+    case DVTI_OP_mean:
+        fold.rows = V(fold64_sum);
+        break;
+    case DVTI_OP_norm:
+    case DVTI_OP_square:
+        fold.rows = V(fold64_spread);
+        break;
+    case DVTI_OP_prod:
+        fold.rows = V(fold64_product);
+        break;
+    case DVTI_OP_min:
+    case DVTI_OP_max:
+    case DVTI_OP_argmin:
+    case DVTI_OP_argmax:
+        fold.rows = V(fold64_extreme);
+        break;
+    default:
+        break;
+    }
+    return fold;
+}
+
 #undef DVTI_FOLD64_ROWS
-#undef DVTI_SQUARE_STEP
+#undef DVTI_FOLD64_COLUMN
+#undef DVTI_SQUARE
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 33 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/truth.inl ==== */
+/* any and all of elements of every dtype: an element is yes where a bit of it is 1, other than the sign of a float. Eight bytes at a time, one
+   bit of each element tells: the highest, into which the sum of the others and of all ones carries. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/truth.inl"
+#endif
+typedef struct V(yes) {
+    uint64_t low, top, flip; /* all bits but the highest, that one of whole numbers, all bits when the elements that are no are looked for */
+    int size;
+} V(yes);
 
-static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};
+static V(yes) V(yes_of)(const dvti_folding *p) {
+    V(yes) t;
+    uint64_t highest;
+    t.size = (int)dvt_dtype_size(p->dtype);
+    highest = t.size == 1   ? UINT64_C(0x8080808080808080)
+              : t.size == 2 ? UINT64_C(0x8000800080008000)
+              : t.size == 4 ? UINT64_C(0x8000000080000000)
+                            : UINT64_C(0x8000000000000000);
+    t.low = ~highest;
+    t.top = dvt_dtype_is_float(p->dtype) ? 0 : highest;
+    t.flip = p->op == DVTI_OP_all ? ~UINT64_C(0) : 0;
+    return t;
+}
+
+DVTI_INLINE uint64_t V(look_word)(uint64_t w, const V(yes) * t) {
+    return (((w & t->low) + t->low) | (w & t->top)) ^ t->flip;
+}
+
+/* seen, or 64 bytes at p */
+DVTI_INLINE V(l) V(look)(V(l) seen, const void *p, const V(yes) * t) {
+    const V(l) w = V(as_l)(V(dload)((const double *)p)), low = V(lset)((int64_t)t->low);
+    const V(l) carry = V(ladd)(V(land)(w, low), low);
+    const V(l) yes = V(lor)(carry, V(land)(w, V(lset)((int64_t)t->top)));
+    return V(lor)(seen, V(as_l)(V(dxor)(V(as_d)(yes), V(as_d)(V(lset)((int64_t)t->flip)))));
+}
+
+/* Is what is looked for among some bytes? */
+static bool V(found)(const unsigned char *x, int64_t bytes, const V(yes) * t) {
+    uint64_t word[8], seen = 0;
+    int64_t k, end;
+    int j;
+    if (bytes >= 64) {
+        for (k = 0; k < bytes && !(seen & ~t->low); k = end) { /* a kilobyte between two decisions */
+            V(l) some = V(lset)(0);
+            end = DVTI_MIN(k + 1024, bytes);
+            for (; k + 64 <= end; k += 64)
+                some = V(look)(some, x + k, t);
+            if (k < end) /* the last 64 bytes, some of them twice */
+                some = V(look)(some, x + end - 64, t);
+            V(dstore)((double *)(void *)word, V(as_d)(some));
+            for (j = 0; j < 8; j++)
+                seen |= word[j];
+        }
+        return (seen & ~t->low) != 0;
+    }
+    for (k = 0; k < bytes; k += 8) {
+        if (bytes >= 8) {
+            memcpy(word, x + DVTI_MIN(k, bytes - 8), 8);
+        } else {
+            *word = t->flip;
+            memcpy(word, x, (size_t)bytes);
+        }
+        seen |= V(look_word)(*word, t);
+    }
+    return (seen & ~t->low) != 0;
+}
+
+static void V(truth_rows)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const V(yes) t = V(yes_of)(folding);
+    const unsigned char *x = (const unsigned char *)p.x;
+    int64_t r;
+    for (r = 0; r < p.rows; r++, x += p.step * t.size)
+        p.value[r] = V(found)(x, p.n * t.size, &t) != (t.flip != 0);
+}
+
+/* 64 bytes of each row; of the last ones some twice. Rows that are shorter are copied. */
+static void V(truth_columns)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const V(yes) t = V(yes_of)(folding);
+    const int64_t bytes = p.n * t.size, step = p.step * t.size;
+    const uint64_t highest = ~t.low;
+    unsigned char few[64];
+    int64_t c, at, r, j;
+    int k;
+    for (c = 0; c < bytes; c += 64) {
+        V(l) seen = V(lset)(0);
+        const unsigned char *x = (const unsigned char *)p.x;
+        at = DVTI_MAX(DVTI_MIN(c, bytes - 64), 0);
+        for (r = 0; r < p.rows; r++, x += step)
+            if (bytes >= 64)
+                seen = V(look)(seen, x + at, &t);
+            else
+                seen = V(look)(seen, memcpy(few, x, (size_t)bytes), &t);
+        V(dstore)((double *)(void *)few, V(as_d)(V(land)(seen, V(lset)((int64_t)highest))));
+        for (j = 0; j < DVTI_MIN(bytes, 64) / t.size; j++) {
+            unsigned char hit = 0;
+            for (k = 0; k < t.size; k++)
+                hit |= few[j * t.size + k];
+            if (hit)
+                p.value[at / t.size + j] = t.flip == 0;
+        }
+    }
+}
+/* ==== end src/3_cpu/simd/truth.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 34 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64)};
 
 static const dvti_simd V(table) = {
-    DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
+    DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
     V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns),
     V(load_row),       V(store_row), &V(f64)};
@@ -23138,6 +23453,8 @@ DVTI_PART2(pm, p_mand, pm, pm, (__mmask16)(a & b))
 DVTI_PART2(pm, p_mor, pm, pm, (__mmask16)(a | b))
 DVTI_PART1(pm, p_mnot, pm, (__mmask16)~a)
 DVTI_PART_BITS(p_mbits, pm, (uint32_t)a)
+DVTI_PART_STORE(pm, p_mstore, uint8_t,
+                _mm_storeu_si128((__m128i *)p, _mm_maskz_set1_epi8(a, 1)))
 
 /* double */
 DVTI_PART_SET(pd, p_dset, double, _mm512_set1_pd(x))
@@ -23216,6 +23533,7 @@ DVTI_PART2(pn, p_nand, pn, pn, (__mmask8)(a & b))
 DVTI_PART2(pn, p_nor, pn, pn, (__mmask8)(a | b))
 DVTI_PART1(pn, p_nnot, pn, (__mmask8)~a)
 DVTI_PART_BITS(p_nbits, pn, (uint32_t)a)
+DVTI_PART_STORE(pn, p_nstore, uint8_t, _mm_storel_epi64((__m128i *)p, _mm_maskz_set1_epi8(a, 1)))
 
 #undef DVTI_MASK16
 #undef DVTI_MASK8
@@ -23411,6 +23729,7 @@ DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
 DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
+DVTI_LIFT_STORE(m, mstore, uint8_t, DVTI_PART_F)
 
 DVTI_INLINE V(i) V(umul)(V(i) a, V(i) b, V(i) * high) {
     V(i) r;
@@ -23469,6 +23788,7 @@ DVTI_LIFT2(n, nand, n, n)
 DVTI_LIFT2(n, nor, n, n)
 DVTI_LIFT1(n, nnot, n)
 DVTI_LIFT_BITS(nbits, n, DVTI_PART_D)
+DVTI_LIFT_STORE(n, nstore, uint8_t, DVTI_PART_D)
 
 /* ---- words made of words ---- */
 DVTI_INLINE V(f) V(zero)(void) {
@@ -23701,7 +24021,6 @@ DVTI_FOLD(fold_min, min)
 DVTI_FOLD(fold_max, max)
 DVTI_DFOLD(dfold_add, DVTI_PLUS)
 DVTI_DFOLD(dfold_mul, DVTI_TIMES)
-DVTI_DFOLD(dfold_min, DVTI_MIN)
 DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_PLUS
 #undef DVTI_TIMES
@@ -23755,6 +24074,20 @@ DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
         V(store)(x, a);
     else
         V(store_n)(x, n, a);
+}
+
+/* Bools of the first n lanes. */
+DVTI_INLINE void V(mstore_n)(uint8_t *to, int64_t n, V(m) m) {
+    uint8_t few[16];
+    V(mstore)(few, m);
+    memcpy(to, few, (size_t)n);
+}
+
+DVTI_INLINE V(d) V(dload_or)(const double *x, int64_t n, double other) {
+    static const double number[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    if (n >= 8)
+        return V(dload)(x);
+    return V(dselect)(V(dlt)(V(dload)(number), V(dset)((double)n)), V(dload_n)(x, n), V(dset)(other));
 }
 
 DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
@@ -24427,39 +24760,41 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
 /* The last vector is partial; a repeated operand has 16 elements to take from all the same. One body for whole vectors and the partial
    one: compiling it twice would cost more than the branch does. */
 /* What lies beyond the end counts as 1, for which no operation raises a floating-point exception. */
-#define DVTI_EW1(name, value)                                                                      \
+#define DVTI_EW1_TO(name, R, E, store, value)                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16];                                                                           \
         const float *p = V(ew_operand)(loop, 0, row_a);                                            \
         const int64_t p_step = 16 * loop->step[0];                                                 \
-        float *to = (float *)loop->out;                                                            \
+        E *to = (E *)loop->out;                                                                    \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step) {                                 \
             const V(f) a = V(load_or)(p, n, 1);                                                    \
-            const V(f) r = value;                                                                  \
+            const V(R) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
             else                                                                                   \
-                V(store_n)(to, n, r);                                                              \
+                V(store##_n)(to, n, r);                                                            \
         }                                                                                          \
     }
-#define DVTI_EW2(name, value)                                                                      \
+#define DVTI_EW2_TO(name, R, E, store, value)                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16], row_b[16];                                                                \
         const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
         const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
-        float *to = (float *)loop->out;                                                            \
+        E *to = (E *)loop->out;                                                                    \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step) {                    \
             const V(f) a = V(load_or)(p, n, 1);                                                    \
             const V(f) b = V(load_or)(q, n, 1);                                                    \
-            const V(f) r = value;                                                                  \
+            const V(R) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
             else                                                                                   \
-                V(store_n)(to, n, r);                                                              \
+                V(store##_n)(to, n, r);                                                            \
         }                                                                                          \
     }
+#define DVTI_EW1(name, value) DVTI_EW1_TO(name, f, float, store, value)
+#define DVTI_EW2(name, value) DVTI_EW2_TO(name, f, float, store, value)
 
 #define DVTI_EW3(name, value)                                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
@@ -24525,24 +24860,28 @@ DVTI_INLINE V(f) V(clipped)(V(f) a, const dvti_loop *loop) {
     R(reciprocal, V(div)(V(set)(1), a))                                                            \
     R(sqrt, V(sqrt)(a))                                                                            \
     R(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))                                                        \
-    R(clip, V(clipped)(a, loop))                                                                   \
-    R(isnan, V(truth)(V(unord)(a, a)))                                                             \
-    R(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))                                          \
-    R(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))                                       \
-    R(logical_not, V(truth)(V(eq)(a, V(zero)())))
+    R(clip, V(clipped)(a, loop))
 #define DVTI_SIMPLE2(R)                                                                            \
     R(div, V(div)(a, b))                                                                           \
     R(minimum, V(smaller)(a, b))                                                                   \
-    R(maximum, V(larger)(a, b))                                                                    \
-    R(equal, V(truth)(V(eq)(a, b)))                                                                \
-    R(not_equal, V(truth)(V(ne)(a, b)))                                                            \
-    R(less, V(truth)(V(lt)(a, b)))                                                                 \
-    R(less_equal, V(truth)(V(le)(a, b)))                                                           \
-    R(greater, V(truth)(V(gt)(a, b)))                                                              \
-    R(greater_equal, V(truth)(V(ge)(a, b)))                                                        \
-    R(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))                                \
-    R(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))                                  \
-    R(logical_xor, V(select)(V(nonzero)(a), V(truth)(V(eq)(b, V(zero)())), V(truth)(V(nonzero)(b))))
+    R(maximum, V(larger)(a, b))
+/* These write a bool for each element. */
+#define DVTI_TRUTH1(R)                                                                             \
+    R(isnan, V(unord)(a, a))                                                                       \
+    R(isinf, V(gt)(V(abs)(a), V(set)(FLT_MAX)))                                                    \
+    R(isfinite, V(le)(V(abs)(a), V(set)(FLT_MAX)))                                                 \
+    R(logical_not, V(eq)(a, V(zero)()))
+#define DVTI_TRUTH2(R)                                                                             \
+    R(equal, V(eq)(a, b))                                                                          \
+    R(not_equal, V(ne)(a, b))                                                                      \
+    R(less, V(lt)(a, b))                                                                           \
+    R(less_equal, V(le)(a, b))                                                                     \
+    R(greater, V(gt)(a, b))                                                                        \
+    R(greater_equal, V(ge)(a, b))                                                                  \
+    R(logical_and, V(mand)(V(nonzero)(a), V(nonzero)(b)))                                          \
+    R(logical_or, V(mor)(V(nonzero)(a), V(nonzero)(b)))                                            \
+    R(logical_xor, V(mand)(V(mor)(V(nonzero)(a), V(nonzero)(b)),                                   \
+                           V(mor)(V(eq)(a, V(zero)()), V(eq)(b, V(zero)()))))
 #define DVTI_ROW(name, value)                                                                      \
     case DVTI_OP_##name:                                                                           \
         return value;
@@ -24562,8 +24901,26 @@ DVTI_INLINE V(f) V(simple2)(V(f) a, V(f) b, const dvti_loop *loop) {
         return a;
     }
 }
+
+DVTI_INLINE V(m) V(truth1)(V(f) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH1(DVTI_ROW)
+    default:
+        return V(eq)(a, a);
+    }
+}
+
+DVTI_INLINE V(m) V(truth2)(V(f) a, V(f) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH2(DVTI_ROW)
+    default:
+        return V(eq)(a, b);
+    }
+}
 #undef DVTI_ROW
 
+DVTI_EW1_TO(truth1, m, uint8_t, mstore, V(truth1)(a, loop))
+DVTI_EW2_TO(truth2, m, uint8_t, mstore, V(truth2)(a, b, loop))
 DVTI_EW1(simple1, V(simple1)(a, loop))
 DVTI_EW2(simple2, V(simple2)(a, b, loop))
 #define DVTI_ROW(name, files) DVTI_EW1(name, V(name)(a))
@@ -24584,15 +24941,16 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
 #define DVTI_FUNCTION(name, files) DVTI_ROW(name)
-#define DVTI_QUICK1(name, value)                                                                   \
-    case DVTI_OP_##name:                                                                           \
-        return V(ew_simple1);
-#define DVTI_QUICK2(name, value)                                                                   \
-    case DVTI_OP_##name:                                                                           \
-        return V(ew_simple2);
+#define DVTI_QUICK(name, value) case DVTI_OP_##name:
     switch ((int)op) {
-        DVTI_SIMPLE1(DVTI_QUICK1)
-        DVTI_SIMPLE2(DVTI_QUICK2)
+        DVTI_SIMPLE1(DVTI_QUICK)
+        return V(ew_simple1);
+        DVTI_SIMPLE2(DVTI_QUICK)
+        return V(ew_simple2);
+        DVTI_TRUTH1(DVTI_QUICK)
+        return V(ew_truth1);
+        DVTI_TRUTH2(DVTI_QUICK)
+        return V(ew_truth2);
         DVTI_FUNCTIONS1(DVTI_FUNCTION)
         DVTI_FUNCTIONS2(DVTI_FUNCTION)
         DVTI_ROW(add)
@@ -24606,14 +24964,17 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     }
 #undef DVTI_ROW
 #undef DVTI_FUNCTION
-#undef DVTI_QUICK1
-#undef DVTI_QUICK2
+#undef DVTI_QUICK
 }
 
 #undef DVTI_SIMPLE1
 #undef DVTI_SIMPLE2
+#undef DVTI_TRUTH1
+#undef DVTI_TRUTH2
 #undef DVTI_EW1
 #undef DVTI_EW2
+#undef DVTI_EW1_TO
+#undef DVTI_EW2_TO
 #undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -24708,14 +25069,13 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
             V(store_bf16)((uint16_t *)(void *)p, a);
         else if (dtype == DVT_I32)
             V(istore)((int32_t *)(void *)p, V(whole)(a, -2147483648.f, 2147483648.f));
+        else if (dtype == DVT_BOOL)
+            V(mstore)((uint8_t *)p, V(nonzero)(a));
         else if (dtype == DVT_F64) {
             V(dstore)((double *)(void *)p, V(widen_low)(a));
             V(dstore)((double *)(void *)p + 8, V(widen_high)(a));
         } else {
-            if (dtype == DVT_BOOL)
-                V(istore)(lane, V(iselect)(V(nonzero)(a), V(iset)(1), V(iset)(0)));
-            else
-                V(istore)(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
+            V(istore)(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
             DVTI_LANES(p[k] = (char)lane[k])
         }
         if (n < 16)
@@ -25437,33 +25797,33 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/elementwise64.inl"
 #endif
-typedef void (*V(body))(const dvti_loop *loop, const double *const *in, double *to, int64_t n);
+typedef void (*V(body))(const dvti_loop *loop, const double *const *in, void *out, int64_t n);
 
 /* n vectors; an operand that is repeated stands in memory as one vector. */
-#define DVTI_BODY1(name, value)                                                                    \
-    static void V(body_##name)(const dvti_loop *loop, const double *const *in, double *to,         \
+#define DVTI_BODY1_TO(name, E, store, value)                                                       \
+    static void V(body_##name)(const dvti_loop *loop, const double *const *in, void *out,          \
                                int64_t n) {                                                        \
         const double *p = in[0];                                                                   \
         const int64_t p_step = 8 * loop->step[0];                                                  \
+        E *to = (E *)out;                                                                          \
         for (; n > 0; n--, to += 8, p += p_step) {                                                 \
             const V(d) a = V(dload)(p);                                                            \
-            V(dstore)(to, value);                                                                  \
+            V(store)(to, value);                                                                   \
         }                                                                                          \
     }
-#define DVTI_BODY2(name, value)                                                                    \
-    static void V(body_##name)(const dvti_loop *loop, const double *const *in, double *to,         \
+#define DVTI_BODY2_TO(name, E, store, value)                                                       \
+    static void V(body_##name)(const dvti_loop *loop, const double *const *in, void *out,          \
                                int64_t n) {                                                        \
         const double *p = in[0], *q = in[1];                                                       \
         const int64_t p_step = 8 * loop->step[0], q_step = 8 * loop->step[1];                      \
+        E *to = (E *)out;                                                                          \
         for (; n > 0; n--, to += 8, p += p_step, q += q_step) {                                    \
             const V(d) a = V(dload)(p), b = V(dload)(q);                                           \
-            V(dstore)(to, value);                                                                  \
+            V(store)(to, value);                                                                   \
         }                                                                                          \
     }
-
-DVTI_INLINE V(d) V(dtruth)(V(n) m) {
-    return V(dselect)(m, V(dset)(1), V(dzero)());
-}
+#define DVTI_BODY1(name, value) DVTI_BODY1_TO(name, double, dstore, value)
+#define DVTI_BODY2(name, value) DVTI_BODY2_TO(name, double, dstore, value)
 
 DVTI_INLINE V(n) V(dnonzero)(V(d) a) {
     return V(dne)(a, V(dzero)());
@@ -25502,25 +25862,29 @@ DVTI_INLINE V(d) V(dclipped)(V(d) a, const dvti_loop *loop) {
     R(reciprocal, V(ddiv)(V(dset)(1), a))                                                          \
     R(sqrt, V(dsqrt)(a))                                                                           \
     R(rsqrt, V(ddiv)(V(dset)(1), V(dsqrt)(a)))                                                     \
-    R(clip, V(dclipped)(a, loop))                                                                  \
-    R(isnan, V(dtruth)(V(dunord)(a, a)))                                                           \
-    R(isinf, V(dtruth)(V(dgt)(V(dabs)(a), V(dset)(DBL_MAX))))                                      \
-    R(isfinite, V(dtruth)(V(dle)(V(dabs)(a), V(dset)(DBL_MAX))))                                   \
-    R(logical_not, V(dtruth)(V(deq)(a, V(dzero)())))
+    R(clip, V(dclipped)(a, loop))
 #define DVTI_SIMPLE2(R)                                                                            \
     R(sub, V(dsub)(a, b))                                                                          \
     R(div, V(ddiv)(a, b))                                                                          \
     R(minimum, V(dsmaller)(a, b))                                                                  \
-    R(maximum, V(dlarger)(a, b))                                                                   \
-    R(equal, V(dtruth)(V(deq)(a, b)))                                                              \
-    R(not_equal, V(dtruth)(V(dne)(a, b)))                                                          \
-    R(less, V(dtruth)(V(dlt)(a, b)))                                                               \
-    R(less_equal, V(dtruth)(V(dle)(a, b)))                                                         \
-    R(greater, V(dtruth)(V(dgt)(a, b)))                                                            \
-    R(greater_equal, V(dtruth)(V(dge)(a, b)))                                                      \
-    R(logical_and, V(dtruth)(V(nand)(V(dnonzero)(a), V(dnonzero)(b))))                             \
-    R(logical_or, V(dtruth)(V(nor)(V(dnonzero)(a), V(dnonzero)(b))))                               \
-    R(logical_xor, V(dselect)(V(dnonzero)(a), V(dtruth)(V(deq)(b, V(dzero)())), V(dtruth)(V(dnonzero)(b))))
+    R(maximum, V(dlarger)(a, b))
+/* These write a bool for each element. */
+#define DVTI_TRUTH1(R)                                                                             \
+    R(isnan, V(dunord)(a, a))                                                                      \
+    R(isinf, V(dgt)(V(dabs)(a), V(dset)(DBL_MAX)))                                                 \
+    R(isfinite, V(dle)(V(dabs)(a), V(dset)(DBL_MAX)))                                              \
+    R(logical_not, V(deq)(a, V(dzero)()))
+#define DVTI_TRUTH2(R)                                                                             \
+    R(equal, V(deq)(a, b))                                                                         \
+    R(not_equal, V(dne)(a, b))                                                                     \
+    R(less, V(dlt)(a, b))                                                                          \
+    R(less_equal, V(dle)(a, b))                                                                    \
+    R(greater, V(dgt)(a, b))                                                                       \
+    R(greater_equal, V(dge)(a, b))                                                                 \
+    R(logical_and, V(nand)(V(dnonzero)(a), V(dnonzero)(b)))                                        \
+    R(logical_or, V(nor)(V(dnonzero)(a), V(dnonzero)(b)))                                          \
+    R(logical_xor, V(nand)(V(nor)(V(dnonzero)(a), V(dnonzero)(b)),                                 \
+                           V(nor)(V(deq)(a, V(dzero)()), V(deq)(b, V(dzero)()))))
 #define DVTI_ROW(name, value)                                                                      \
     case DVTI_OP_##name:                                                                           \
         return value;
@@ -25540,8 +25904,26 @@ DVTI_INLINE V(d) V(dsimple2)(V(d) a, V(d) b, const dvti_loop *loop) {
         return a;
     }
 }
+
+DVTI_INLINE V(n) V(dtruth1)(V(d) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH1(DVTI_ROW)
+    default:
+        return V(deq)(a, a);
+    }
+}
+
+DVTI_INLINE V(n) V(dtruth2)(V(d) a, V(d) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH2(DVTI_ROW)
+    default:
+        return V(deq)(a, b);
+    }
+}
 #undef DVTI_ROW
 
+DVTI_BODY1_TO(truth1, uint8_t, nstore, V(dtruth1)(a, loop))
+DVTI_BODY2_TO(truth2, uint8_t, nstore, V(dtruth2)(a, b, loop))
 DVTI_BODY1(simple1, V(dsimple1)(a, loop))
 DVTI_BODY2(simple2, V(dsimple2)(a, b, loop))
 DVTI_BODY2(add, V(dadd)(a, b))
@@ -25568,14 +25950,16 @@ DVTI_BODY2(atan2, V(datan2)(a, b))
 DVTI_BODY2(hypot, V(dhypot)(a, b))
 
 /* Logarithms to three bases; sine and cosine. */
-static void V(body_log)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+static void V(body_log)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    double *to = (double *)out;
     const double *p = in[0], *c = V(log_constants)(loop->op);
     const int64_t p_step = 8 * loop->step[0];
     for (; n > 0; n--, to += 8, p += p_step)
         V(dstore)(to, V(dlog)(V(dload)(p), c));
 }
 
-static void V(body_wave)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+static void V(body_wave)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    double *to = (double *)out;
     const double *p = in[0];
     const int64_t p_step = 8 * loop->step[0];
     const int32_t turn = loop->op == DVTI_OP_cos;
@@ -25583,7 +25967,8 @@ static void V(body_wave)(const dvti_loop *loop, const double *const *in, double 
         V(dstore)(to, V(dsin_turned)(V(dload)(p), turn));
 }
 
-static void V(body_where)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+static void V(body_where)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    double *to = (double *)out;
     const double *p = in[0], *q = in[1], *s = in[2];
     const int64_t p_step = 8 * loop->step[0], q_step = 8 * loop->step[1];
     const int64_t s_step = 8 * loop->step[2];
@@ -25597,14 +25982,19 @@ static V(body) V(body_of)(dvti_op op, int *operands) {
     case DVTI_OP_##name:                                                                           \
         *operands = count;                                                                         \
         return V(body_##name);
-#define DVTI_QUICK1(name, value) case DVTI_OP_##name:
+#define DVTI_QUICK(name, value) case DVTI_OP_##name:
     *operands = 1;
     switch ((int)op) {
-        DVTI_SIMPLE1(DVTI_QUICK1)
+        DVTI_SIMPLE1(DVTI_QUICK)
         return V(body_simple1);
-        DVTI_SIMPLE2(DVTI_QUICK1)
+        DVTI_TRUTH1(DVTI_QUICK)
+        return V(body_truth1);
+        DVTI_SIMPLE2(DVTI_QUICK)
         *operands = 2;
         return V(body_simple2);
+        DVTI_TRUTH2(DVTI_QUICK)
+        *operands = 2;
+        return V(body_truth2);
         DVTI_ROW(exp, 1)
         DVTI_ROW(exp2, 1)
         DVTI_ROW(expm1, 1)
@@ -25639,12 +26029,13 @@ static V(body) V(body_of)(dvti_op op, int *operands) {
         return NULL;
     }
 #undef DVTI_ROW
-#undef DVTI_QUICK1
+#undef DVTI_QUICK
 }
 
 static void V(loop64)(const dvti_loop *loop) {
     const int64_t whole = loop->n / 8 * 8, rest = loop->n - whole;
-    double same[3][8], few[3][8], last[8], *to = (double *)loop->out;
+    const int64_t size = dvt_dtype_size(dvti_loop_dtype(loop->op, DVT_F64));
+    double same[3][8], few[3][8], last[8];
     const double *in[3], *end[3];
     int operands, k, j;
     const V(body) body = V(body_of)(loop->op, &operands);
@@ -25662,8 +26053,8 @@ static void V(loop64)(const dvti_loop *loop) {
     if (rest)
         body(loop, end, last, 1);
     if (whole)
-        body(loop, in, to, whole / 8);
-    memcpy(to + whole, last, (size_t)rest * sizeof *to);
+        body(loop, in, loop->out, whole / 8);
+    memcpy((char *)loop->out + whole * size, last, (size_t)(rest * size));
 }
 
 static dvti_loop_fn V(loop_f64)(dvti_op op) {
@@ -25706,15 +26097,6 @@ static void V(narrow_row)(const double *from, int64_t n, float *to) {
         to[k] = (float)from[k];
 }
 
-/* One byte for each of eight bits. */
-DVTI_INLINE void V(spread_bits)(uint32_t bits, uint8_t *to) {
-    uint64_t each = bits * UINT64_C(0x0101010101010101) & UINT64_C(0x8040201008040201);
-    int k;
-    each = (each + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 7 & UINT64_C(0x0101010101010101);
-    for (k = 0; k < 8; k++)
-        to[k] = (uint8_t)(each >> 8 * k);
-}
-
 static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *from) {
     uint8_t *to = (uint8_t *)dst, last[8];
     if (dtype == DVT_F32)
@@ -25723,8 +26105,8 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
         return false;
     else {
         for (; n >= 8; n -= 8, from += 8, to += 8)
-            V(spread_bits)(V(nbits)(V(dnonzero)(V(dload)(from))), to);
-        V(spread_bits)(V(nbits)(V(dnonzero)(V(dload_n)(from, n))), last);
+            V(nstore)(to, V(dnonzero)(V(dload)(from)));
+        V(nstore)(last, V(dnonzero)(V(dload_n)(from, n)));
         memcpy(to, last, (size_t)n);
     }
     return true;
@@ -25732,8 +26114,12 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 
 #undef DVTI_SIMPLE1
 #undef DVTI_SIMPLE2
+#undef DVTI_TRUTH1
+#undef DVTI_TRUTH2
 #undef DVTI_BODY1
 #undef DVTI_BODY2
+#undef DVTI_BODY1_TO
+#undef DVTI_BODY2_TO
 /* ==== end src/3_cpu/simd/elementwise64.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 19 "src/3_cpu/simd/tier.inl"
@@ -27380,18 +27766,15 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 }
 
 /* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
-static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                              const float *mean, double *value, int64_t *at) {
+static void V(fold_logsumexp)(const dvti_folding *p) {
+    const float *x = (const float *)p->x;
     V(soft) of;
-    int64_t some, r;
-    (void)op;
-    (void)mean;
-    (void)at;
-    for (; rows > 0; rows -= some, x += some * step) {
-        some = V(soft_group)(rows, n);
-        V(soft_rows)(x, step, NULL, 0, some, n, FLT_MAX, true, &of);
+    int64_t some, r, row;
+    for (row = 0; row < p->rows; row += some, x += some * p->step) {
+        some = V(soft_group)(p->rows - row, p->n);
+        V(soft_rows)(x, p->step, NULL, 0, some, p->n, FLT_MAX, true, &of);
         for (r = 0; r < some; r++)
-            *value++ = (double)of.most[r] + (double)of.factor[r];
+            p->value[row + r] = (double)of.most[r] + (double)of.factor[r];
     }
 }
 
@@ -27427,25 +27810,22 @@ static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t 
 }
 
 /* What comes before is about 1 times the exponential of its logarithm, rounded. */
-static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                      int64_t n, int64_t seen, const float *mean, double *value,
-                                      int64_t *at) {
+static void V(fold_logsumexp_columns)(const dvti_folding *p) {
+    const int64_t n = p->n;
+    double *value = p->value;
     float base[DVTI_BLOCK], factor[DVTI_BLOCK];
     int64_t j;
-    (void)op;
-    (void)mean;
-    (void)at;
     for (j = 0; j < n; j += 16) {
         V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
-        V(f) before = seen ? V(narrow)(low, high) : V(set)(-INFINITY);
+        V(f) before = p->seen ? V(narrow)(low, high) : V(set)(-INFINITY);
         before = V(within)(before, -FLT_MAX, FLT_MAX);
         V(store)(base + j, before);
         low = V(dadd)(V(dset)(1), V(dsub)(low, V(widen_low)(before)));
         high = V(dadd)(V(dset)(1), V(dsub)(high, V(widen_high)(before)));
-        V(dstore)(value + j, seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
-        V(dstore)(value + j + 8, seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
+        V(dstore)(value + j, p->seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
+        V(dstore)(value + j + 8, p->seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
     }
-    V(soft_columns)(x, step, rows, n, base, value);
+    V(soft_columns)((const float *)p->x, p->step, p->rows, n, base, value);
     V(soft_factors)(value, n, true, factor);
     for (j = 0; j < n; j++)
         value[j] = (double)base[j] + (double)factor[j];
@@ -27486,8 +27866,8 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #line 26 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
-/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
-   those in double: as fast as float alone, and the error does not grow with the length. Squares and products are double at once, because
+/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements, eight of 16 bits, are formed
+   in float, sums of those in double: as fast as float alone, and the error does not grow with the length. Squares and products are double at once, because
    they leave float's range. */
 
 #ifdef DEVTENSOR_LINES
@@ -27495,57 +27875,90 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #endif
 #define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
 
-/* n elements, or the squares of their distances from m; zeros beyond them. */
-DVTI_INLINE V(f) V(term)(const float *x, int64_t n, const float *mean, V(f) m) {
+/* n elements of a dtype that sums are formed of in place, from number `at` on; zeros beyond them. */
+DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n) {
+    const uint16_t *half = (const uint16_t *)x + at;
+    if (dtype == DVT_F32)
+        return V(load_upto)((const float *)x + at, n);
+    if (dtype == DVT_F16)
+        return n >= 16 ? V(load_f16)(half) : V(load_f16_n)(half, n);
+    return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
+}
+
+/* They, or the squares of the distances of floats from m; zeros beyond them. */
+DVTI_INLINE V(f) V(term)(const void *x, dvt_dtype dtype, int64_t at, int64_t n, const float *mean,
+                         V(f) m) {
     V(f) d;
     if (!mean)
-        return V(load_upto)(x, n);
-    d = V(sub)(V(load_or)(x, n, *mean), m);
+        return V(addend)(x, dtype, at, n);
+    d = V(sub)(V(load_or)((const float *)x + at, n, *mean), m);
     return V(mul)(d, d);
 }
 
-/* Those of x, x + step, x + 2 step, x + 3 step. */
-DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n, const float *mean, V(f) m) {
-    V(f) a = V(add)(V(term)(x, n, mean, m), V(term)(x + step, n, mean, m));
-    V(f) b = V(add)(V(term)(x + 2 * step, n, mean, m), V(term)(x + 3 * step, n, mean, m));
+/* Those at, at + step, at + 2 step, at + 3 step. */
+DVTI_INLINE V(f) V(sum4)(const void *x, dvt_dtype dtype, int64_t at, int64_t step, int64_t n,
+                         const float *mean, V(f) m) {
+    V(f) a = V(add)(V(term)(x, dtype, at, n, mean, m), V(term)(x, dtype, at + step, n, mean, m));
+    V(f) b = V(add)(V(term)(x, dtype, at + 2 * step, n, mean, m),
+                    V(term)(x, dtype, at + 3 * step, n, mean, m));
     return V(add)(a, b);
 }
 
-DVTI_INLINE double V(fold_row)(const float *x, int64_t n, const float *mean) {
+/* Of 64 neighbours. As 32-bit words two of them are floats when half of the bits is taken away. */
+DVTI_INLINE V(f) V(words_bf16)(const int32_t *p) {
+    const V(i) w = V(iload)(p);
+    return V(add)(V(as_f)(V(ishl)(w, 16)), V(as_f)(V(iand)(w, V(iset)(-65536))));
+}
+
+DVTI_INLINE V(f) V(sum4_bf16)(const void *x, int64_t at) {
+    const int32_t *p = (const int32_t *)(const void *)((const uint16_t *)x + at);
+    return V(add)(V(words_bf16)(p), V(words_bf16)(p + 16));
+}
+
+DVTI_INLINE double V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n,
+                               const float *mean) {
     const V(f) m = mean ? V(set)(*mean) : V(zero)();
+    const int64_t group = dtype == DVT_F32 ? 64 : 128;
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) s;
-    int64_t k;
-    for (k = 0; k + 64 <= n; k += 64) {
-        s = V(sum4)(x + k, 16, 16, mean, m);
+    for (n += k; k + group <= n; k += group) {
+        if (dtype == DVT_BF16)
+            s = V(add)(V(sum4_bf16)(x, k), V(sum4_bf16)(x, k + 64));
+        else
+            s = V(sum4)(x, dtype, k, 16, 16, mean, m);
+        if (dtype == DVT_F16)
+            s = V(add)(s, V(sum4)(x, dtype, k + 64, 16, 16, mean, m));
         low = V(dadd)(low, V(widen_low)(s));
         high = V(dadd)(high, V(widen_high)(s));
     }
-    if (k < n) { /* up to four again */
-        s = V(term)(x + k, n - k, mean, m);
+    if (k < n) { /* as many at most */
+        s = V(term)(x, dtype, k, n - k, mean, m);
         for (k += 16; k < n; k += 16)
-            s = V(add)(s, V(term)(x + k, n - k, mean, m));
+            s = V(add)(s, V(term)(x, dtype, k, n - k, mean, m));
         low = V(dadd)(low, V(widen_low)(s));
         high = V(dadd)(high, V(widen_high)(s));
     }
     return V(dfold_add)(V(dadd)(low, high));
 }
 
-static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                        const float *mean, double *value, int64_t *at) {
-    (void)op;
-    (void)mean;
-    (void)at;
-    for (; rows > 0; rows--, x += step)
-        *value++ = V(fold_row)(x, n, NULL);
+DVTI_INLINE void V(fold_rows)(const dvti_folding *folding, dvt_dtype dtype, const float *mean) {
+    const dvti_folding p = *folding;
+    int64_t r;
+    for (r = 0; r < p.rows; r++)
+        p.value[r] = V(fold_row)(p.x, dtype, r * p.step, p.n, mean ? mean + r : NULL);
 }
 
-static void V(fold_spread)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                           const float *mean, double *value, int64_t *at) {
-    (void)op;
-    (void)at;
-    for (; rows > 0; rows--, x += step)
-        *value++ = V(fold_row)(x, n, mean++);
+static void V(fold_sum)(const dvti_folding *folding) {
+    if (folding->dtype == DVT_F32)
+        V(fold_rows)(folding, DVT_F32, NULL);
+    else if (folding->dtype == DVT_F16)
+        V(fold_rows)(folding, DVT_F16, NULL);
+    else
+        V(fold_rows)(folding, DVT_BF16, NULL);
+}
+
+static void V(fold_spread)(const dvti_folding *folding) {
+    V(fold_rows)(folding, DVT_F32, (const float *)folding->mean);
 }
 
 static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma,
@@ -27554,9 +27967,17 @@ static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma
     float mean, variance;
     V(f) m, scale, v;
     int64_t k;
-    V(fold_sum)(DVTI_OP_sum, x, n, 1, n, NULL, &sum, NULL);
+    dvti_folding row;
+    memset(&row, 0, sizeof row);
+    row.dtype = DVT_F32;
+    row.x = x;
+    row.n = n;
+    row.rows = 1;
+    row.value = &sum;
+    row.mean = &mean;
+    V(fold_sum)(&row);
     mean = (float)(sum / (double)n);
-    V(fold_spread)(DVTI_OP_square, x, n, 1, n, &mean, &sum, NULL);
+    V(fold_spread)(&row);
     variance = (float)(sum / (double)n);
     scale = V(div)(V(set)(1), V(sqrt)(V(add)(V(set)(variance), V(set)(epsilon))));
     m = V(set)(mean);
@@ -27570,33 +27991,30 @@ static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma
     }
 }
 
-static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            const float *mean, double *value, int64_t *at) {
-    (void)mean;
-    (void)op;
-    (void)at;
-    for (; rows > 0; rows--, x += step, value++) {
+static void V(fold_squares)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const float *x = (const float *)p.x;
+    int64_t r, k;
+    for (r = 0; r < p.rows; r++, x += p.step) {
         V(d) low = V(dzero)(), high = V(dzero)(), a, b;
-        int64_t k;
-        for (k = 0; k < n; k += 16) {
-            V(f) s = V(load_upto)(x + k, n - k);
+        for (k = 0; k < p.n; k += 16) {
+            V(f) s = V(load_upto)(x + k, p.n - k);
             a = V(widen_low)(s);
             b = V(widen_high)(s);
             low = V(dfma)(a, a, low);
             high = V(dfma)(b, b, high);
         }
-        *value = V(dfold_add)(V(dadd)(low, high));
+        p.value[r] = V(dfold_add)(V(dadd)(low, high));
     }
 }
 
-static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            const float *mean, double *value, int64_t *at) {
-    (void)mean;
-    (void)op;
-    (void)at;
-    for (; rows > 0; rows--, x += step, value++) {
+static void V(fold_product)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const float *x = (const float *)p.x;
+    const int64_t n = p.n;
+    int64_t r, k;
+    for (r = 0; r < p.rows; r++, x += p.step) {
         V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
-        int64_t k;
         for (k = 0; k + 32 <= n; k += 32) {
             V(f) s = V(load)(x + k), t = V(load)(x + k + 16);
             low = V(dmul)(low, V(widen_low)(s));
@@ -27609,22 +28027,13 @@ static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t ro
             low = V(dmul)(low, V(widen_low)(s));
             high = V(dmul)(high, V(widen_high)(s));
         }
-        *value = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
+        p.value[r] = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
     }
 }
 
-/* ---- extremes: the largest of x or, `smallest`, of -x; of x's truth for any and all. NaN is larger than all; of equals the first one. ---- */
-typedef struct V(extreme) {
-    bool smallest, truth;
-    V(f) flips;
-} V(extreme);
-
-DVTI_INLINE V(extreme) V(extreme_of)(dvti_op op) {
-    V(extreme) e;
-    e.truth = op == DVTI_OP_any || op == DVTI_OP_all;
-    e.smallest = op == DVTI_OP_min || op == DVTI_OP_argmin || op == DVTI_OP_all;
-    e.flips = V(set)(e.smallest ? -0.f : 0.f);
-    return e;
+/* ---- extremes: the largest of x or, of a minimum, of -x, that is x ^ flips. NaN is larger than all; of equals the first one. ---- */
+DVTI_INLINE bool V(smallest)(dvti_op op) {
+    return op == DVTI_OP_min || op == DVTI_OP_argmin;
 }
 
 /* The first of n elements that is `best`, or that is NaN. n when none is. */
@@ -27647,7 +28056,7 @@ static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
 }
 
 /* 1 to DVTI_FOLD_BLOCK elements; false when there is a NaN. */
-DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, V(f) * most) {
+DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, V(f) flips, V(f) * most) {
     V(f) m0 = V(set)(-INFINITY), m1 = m0, m2 = m0, m3 = m0, a, b, c, d;
     V(m) nan = V(unord)(m0, m0);
     int64_t k;
@@ -27656,113 +28065,107 @@ DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, 
         b = V(load)(x + k + 16);
         c = V(load)(x + k + 32);
         d = V(load)(x + k + 48);
-        if (e->truth) {
-            a = V(truth)(V(nonzero)(a));
-            b = V(truth)(V(nonzero)(b));
-            c = V(truth)(V(nonzero)(c));
-            d = V(truth)(V(nonzero)(d));
-        }
         nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
-        m0 = V(max)(V(bit_xor)(a, e->flips), m0);
-        m1 = V(max)(V(bit_xor)(b, e->flips), m1);
-        m2 = V(max)(V(bit_xor)(c, e->flips), m2);
-        m3 = V(max)(V(bit_xor)(d, e->flips), m3);
+        m0 = V(max)(V(bit_xor)(a, flips), m0);
+        m1 = V(max)(V(bit_xor)(b, flips), m1);
+        m2 = V(max)(V(bit_xor)(c, flips), m2);
+        m3 = V(max)(V(bit_xor)(d, flips), m3);
     }
     for (; k < n; k += 16) {
         a = V(load_or)(x + k, n - k, *x);
-        if (e->truth)
-            a = V(truth)(V(nonzero)(a));
         nan = V(mor)(nan, V(unord)(a, a));
-        m0 = V(max)(V(bit_xor)(a, e->flips), m0);
+        m0 = V(max)(V(bit_xor)(a, flips), m0);
     }
     *most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
     return !V(mbits)(nan);
 }
 
 /* n > 0. at may be NULL. */
-static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            const float *mean, double *value, int64_t *at) {
-    const V(extreme) e = V(extreme_of)(op);
-    (void)mean;
-    for (; rows > 0; rows--, x += step) {
+static void V(fold_extreme)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const bool smallest = V(smallest)(p.op);
+    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
+    const float *x = (const float *)p.x;
+    const int64_t n = p.n;
+    int64_t r;
+    for (r = 0; r < p.rows; r++, x += p.step) {
         float best = -INFINITY;
         int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
         bool numbers = true;
         V(f) most;
         for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
             int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
-            numbers = V(fold_block)(x + block, length, &e, &most);
+            numbers = V(fold_block)(x + block, length, flips, &most);
             if (numbers && block && !V(mbits)(V(gt)(most, V(set)(best))))
                 continue;
             best = V(fold_max)(most);
             where = block;
             size = length;
         }
-        best = e.smallest ? -best : best;
-        *value++ = numbers ? (double)best : (double)NAN;
-        if (at)
-            *at++ = where + V(fold_find)(x + where, size, best, !numbers);
+        best = smallest ? -best : best;
+        p.value[r] = numbers ? (double)best : (double)NAN;
+        if (p.at)
+            p.at[r] = where + V(fold_find)(x + where, size, best, !numbers);
     }
 }
 
 /* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
 /* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
-DVTI_INLINE void V(fold_add_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                     const float *mean, double *value) {
-    int64_t j, k, fours, some;
-    for (; rows > 0; rows -= some, x += some * step) {
-        fours = DVTI_MIN(rows / 4, 2);
+DVTI_INLINE void V(fold_add_columns)(const dvti_folding *folding, dvt_dtype dtype,
+                                     const float *mean) {
+    const dvti_folding p = *folding;
+    const int64_t step = p.step, n = p.n;
+    int64_t j, k, fours, some, r;
+    for (r = 0; r < p.rows; r += some) {
+        fours = DVTI_MIN((p.rows - r) / 4, 2);
         some = fours ? 4 * fours : 1;
         for (j = 0; j < n; j += 16) {
             const float *middle = mean ? mean + j : NULL;
             const V(f) m = mean ? V(load_upto)(middle, n - j) : V(zero)();
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
-            for (k = 0; k < some; k += 4) {
-                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j, middle, m)
-                               : V(term)(x + j, n - j, middle, m);
+            V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8);
+            for (k = r; k < r + some; k += 4) {
+                V(f) s = fours ? V(sum4)(p.x, dtype, k * step + j, step, n - j, middle, m)
+                               : V(term)(p.x, dtype, k * step + j, n - j, middle, m);
+                if (dtype != DVT_F32 && fours == 2) {
+                    k += 4;
+                    s = V(add)(s, V(sum4)(p.x, dtype, k * step + j, step, n - j, middle, m));
+                }
                 low = V(dadd)(low, V(widen_low)(s));
                 high = V(dadd)(high, V(widen_high)(s));
             }
-            V(dstore)(value + j, low);
-            V(dstore)(value + j + 8, high);
+            V(dstore)(p.value + j, low);
+            V(dstore)(p.value + j + 8, high);
         }
     }
 }
 
-static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                int64_t seen, const float *mean, double *value, int64_t *at) {
-    (void)op;
-    (void)seen;
-    (void)mean;
-    (void)at;
-    V(fold_add_columns)(x, step, rows, n, NULL, value);
+static void V(fold_sum_columns)(const dvti_folding *folding) {
+    if (folding->dtype == DVT_F32)
+        V(fold_add_columns)(folding, DVT_F32, NULL);
+    else if (folding->dtype == DVT_F16)
+        V(fold_add_columns)(folding, DVT_F16, NULL);
+    else
+        V(fold_add_columns)(folding, DVT_BF16, NULL);
 }
 
-static void V(fold_spread_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                   int64_t n, int64_t seen, const float *mean, double *value,
-                                   int64_t *at) {
-    (void)op;
-    (void)seen;
-    (void)at;
-    V(fold_add_columns)(x, step, rows, n, mean, value);
+static void V(fold_spread_columns)(const dvti_folding *folding) {
+    V(fold_add_columns)(folding, DVT_F32, (const float *)folding->mean);
 }
 
 /* Adds squares to value, or multiplies it. */
-static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                 int64_t seen, const float *mean, double *value, int64_t *at) {
-    int64_t j, r, some;
-    (void)seen;
-    (void)mean;
-    (void)at;
-    for (; rows > 0; rows -= some, x += some * step) {
-        some = DVTI_MIN(rows, 8);
-        for (j = 0; j < n; j += 16) {
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8), a, b;
-            for (r = 0; r < some; r++) {
-                V(f) v = V(load_upto)(x + r * step + j, n - j);
+static void V(fold_wide_columns)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const float *x = (const float *)p.x;
+    int64_t j, r, k, some;
+    for (r = 0; r < p.rows; r += some, x += some * p.step) {
+        some = DVTI_MIN(p.rows - r, 8);
+        for (j = 0; j < p.n; j += 16) {
+            V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8), a, b;
+            for (k = 0; k < some; k++) {
+                V(f) v = V(load_upto)(x + k * p.step + j, p.n - j);
                 a = V(widen_low)(v);
                 b = V(widen_high)(v);
-                if (op == DVTI_OP_prod) {
+                if (p.op == DVTI_OP_prod) {
                     low = V(dmul)(a, low);
                     high = V(dmul)(b, high);
                 } else {
@@ -27770,63 +28173,60 @@ static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64
                     high = V(dfma)(b, b, high);
                 }
             }
-            V(dstore)(value + j, low);
-            V(dstore)(value + j + 8, high);
+            V(dstore)(p.value + j, low);
+            V(dstore)(p.value + j + 8, high);
         }
     }
 }
 
-static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                    int64_t n, int64_t seen, const float *mean, double *value,
-                                    int64_t *at) {
-    const V(extreme) e = V(extreme_of)(op);
+static void V(fold_extreme_columns)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const V(f) flips = V(set)(V(smallest)(p.op) ? -0.f : 0.f);
+    const float *x = (const float *)p.x;
+    const int64_t step = p.step, n = p.n, seen = p.seen;
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
-    const bool quick = !at && !e.truth;
     int64_t j, r, row, some;
     V(m) better, nan;
     V(f) most, v;
     V(i) where;
-    (void)mean;
     for (j = 0; j < n; j += 16) {
-        most = V(narrow)(V(dload)(value + j), V(dload)(value + j + 8));
-        V(store)(best + j, seen ? V(bit_xor)(most, e.flips) : V(set)(-INFINITY));
+        most = V(narrow)(V(dload)(p.value + j), V(dload)(p.value + j + 8));
+        V(store)(best + j, seen ? V(bit_xor)(most, flips) : V(set)(-INFINITY));
     }
-    for (j = 0; at && j < n; j++)
-        place[j] = seen ? (int32_t)at[j] : 0;
-    for (row = 0; row < rows; row += some) {
-        some = DVTI_MIN(rows - row, 8);
+    for (j = 0; p.at && j < n; j++)
+        place[j] = seen ? (int32_t)p.at[j] : 0;
+    for (row = 0; row < p.rows; row += some) {
+        some = DVTI_MIN(p.rows - row, 8);
         for (j = 0; j < n; j += 16) {
             most = V(load)(best + j);
-            where = at ? V(iload)(place + j) : V(iset)(0);
+            where = p.at ? V(iload)(place + j) : V(iset)(0);
             /* Without places: the maximum of eight rows forgets NaN, which is asked for apart. */
             nan = V(unord)(most, most);
-            for (r = row; quick && r < row + some; r++) {
-                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), e.flips);
+            for (r = row; !p.at && r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
                 nan = V(mor)(nan, V(unord)(v, v));
                 most = V(max)(v, most);
             }
             most = V(select)(nan, V(set)(NAN), most);
-            for (r = row; !quick && r < row + some; r++) {
-                v = V(load_upto)(x + r * step + j, n - j);
-                v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
+            for (r = row; p.at && r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
                 better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
                 most = V(select)(better, v, most);
-                if (at)
-                    where = V(iselect)(better, V(iset)((int32_t)(seen + r)), where);
+                where = V(iselect)(better, V(iset)((int32_t)(seen + r)), where);
             }
             V(store)(best + j, most);
-            if (at)
+            if (p.at)
                 V(istore)(place + j, where);
         }
     }
     for (j = 0; j < n; j += 16) {
-        most = V(bit_xor)(V(load)(best + j), e.flips);
-        V(dstore)(value + j, V(widen_low)(most));
-        V(dstore)(value + j + 8, V(widen_high)(most));
+        most = V(bit_xor)(V(load)(best + j), flips);
+        V(dstore)(p.value + j, V(widen_low)(most));
+        V(dstore)(p.value + j + 8, V(widen_high)(most));
     }
-    for (j = 0; at && j < n; j++)
-        at[j] = place[j];
+    for (j = 0; p.at && j < n; j++)
+        p.at[j] = place[j];
 }
 
 /* Sums to means or norms, as floats. f has room for whole vectors. */
@@ -27871,8 +28271,6 @@ static dvti_fold V(fold)(dvti_op op) {
     case DVTI_OP_min:
     case DVTI_OP_argmax:
     case DVTI_OP_argmin:
-    case DVTI_OP_any:
-    case DVTI_OP_all:
         fold.rows = V(fold_extreme);
         fold.columns = V(fold_extreme_columns);
         break;
@@ -28256,156 +28654,299 @@ static bool V(sort_columns)(float *x, int64_t n, bool descending) {
 #line 32 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
-/* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
-   results each is one chain. */
+/* Reductions of double: sums, sums of squares of distances, products and extremes. A run goes into 4 x 8 lanes, which are folded in one
+   order; of neighbouring results each is one chain. */
 
+/* n > 0 elements of each row; beyond the last one there is `none`, m for the squares of distances from m. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/reduce64.inl"
+#line 4 "src/3_cpu/simd/reduce64.inl"
 #endif
-DVTI_INLINE V(d) V(fold64_combine)(dvti_op op, V(d) a, V(d) b) {
-    switch ((int)op) {
-    case DVTI_OP_prod:
-        return V(dmul)(a, b);
-    case DVTI_OP_min:
-        return V(dsmaller)(a, b);
-    case DVTI_OP_max:
-        return V(dlarger)(a, b);
-    default:
-        return V(dadd)(a, b);
+#define DVTI_FOLD64_ROWS(name, none, join, combine, fold)                                          \
+    static void V(name)(const dvti_folding *folding) {                                                   \
+        const dvti_folding p = *folding;  \
+        const double *x = (const double *)p.x, *mean = (const double *)p.mean;                   \
+        const int64_t n = p.n;                                                                    \
+        int64_t r, k;                                                                              \
+        for (r = 0; r < p.rows; r++, x += p.step) {                                              \
+            const double middle = mean ? mean[r] : 0;                                              \
+            const V(d) m = V(dset)(middle);                                                        \
+            V(d) s = V(dset)(none), t = s, u = s, w = s;                                           \
+            (void)m;                                                                               \
+            for (k = 0; k + 32 <= n; k += 32) {                                                    \
+                s = join(s, V(dload)(x + k));                                                      \
+                t = join(t, V(dload)(x + k + 8));                                                  \
+                u = join(u, V(dload)(x + k + 16));                                                 \
+                w = join(w, V(dload)(x + k + 24));                                                 \
+            }                                                                                      \
+            for (; k < n; k += 8)                                                                  \
+                s = join(s, V(dload_or)(x + k, n - k, none + middle));                             \
+            p.value[r] = fold(combine(combine(s, t), combine(u, w)));                             \
+        }                                                                                          \
     }
+#define DVTI_SQUARE(s, v) V(distance)(s, v, m)
+
+/* s + (v - m)^2 */
+DVTI_INLINE V(d) V(distance)(V(d) s, V(d) v, V(d) m) {
+    const V(d) d = V(dsub)(v, m);
+    return V(dadd)(s, V(dmul)(d, d));
 }
 
-/* n elements into the lanes of s; what the last vector lacks is as if it were not there. */
-#define DVTI_FOLD64_RUN(none, join)                                                                \
-    {                                                                                              \
-        for (k = 0; k < 8; k++)                                                                    \
-            few[k] = none;                                                                         \
-        s = t = u = w = V(dload)(few);                                                             \
-        for (; n >= 32; n -= 32, x += 32) {                                                        \
-            s = join(s, V(dload)(x));                                                              \
-            t = join(t, V(dload)(x + 8));                                                          \
-            u = join(u, V(dload)(x + 16));                                                         \
-            w = join(w, V(dload)(x + 24));                                                         \
-        }                                                                                          \
-        for (; n >= 8; n -= 8, x += 8)                                                             \
-            s = join(s, V(dload)(x));                                                              \
-        if (n) {                                                                                   \
-            memcpy(few, x, (size_t)n * sizeof *x);                                                 \
-            t = join(t, V(dload)(few));                                                            \
-        }                                                                                          \
-    }                                                                                              \
-    break
-#define DVTI_SQUARE_STEP(s, v) V(dfma)(v, v, s)
-
-/* n > 0 */
-static double V(fold64_value)(dvti_op op, const double *x, int64_t n) {
-    double few[16];
-    V(d) s, t, u, w;
-    int k;
-    switch ((int)op) {
-    case DVTI_OP_norm:
-        DVTI_FOLD64_RUN(0, DVTI_SQUARE_STEP);
-    case DVTI_OP_prod:
-        DVTI_FOLD64_RUN(1, V(dmul));
-    case DVTI_OP_min:
-        DVTI_FOLD64_RUN((double)INFINITY, V(dsmaller));
-    case DVTI_OP_max:
-        DVTI_FOLD64_RUN(-(double)INFINITY, V(dlarger));
-    default:
-        DVTI_FOLD64_RUN(0, V(dadd));
-    }
-    s = V(fold64_combine)(op, V(fold64_combine)(op, s, t), V(fold64_combine)(op, u, w));
-    V(dstore)(few + 8, s);
-    for (k = 4; k; k /= 2) { /* lanes 0..k-1 with k..2k-1; the others do not matter */
-        V(dstore)(few, s);
-        s = V(fold64_combine)(op, s, V(dload)(few + k));
-    }
-    V(dstore)(few, s);
-    return few[0];
-}
+DVTI_FOLD64_ROWS(fold64_sum, 0, V(dadd), V(dadd), V(dfold_add))
+DVTI_FOLD64_ROWS(fold64_spread, 0, DVTI_SQUARE, V(dadd), V(dfold_add))
+DVTI_FOLD64_ROWS(fold64_product, 1, V(dmul), V(dmul), V(dfold_mul))
 
 /* The first of n elements that is `best`, or that is NaN when `best` is. */
 static int64_t V(fold64_find)(const double *x, int64_t n, double best) {
     const V(d) wanted = V(dset)(best);
     int64_t at;
-    int k;
     for (at = 0; at < n; at += 8) {
-        const V(d) v = n - at >= 8 ? V(dload)(x + at) : V(dload_n)(x + at, n - at);
-        uint32_t bits = V(nbits)(best != best ? V(dunord)(v, v) : V(deq)(v, wanted));
-        for (k = 0; bits; k++, bits >>= 1)
-            if (bits & 1)
-                return at + k;
+        const V(d) v = V(dload_or)(x + at, n - at, x[at]);
+        const uint32_t bits = V(nbits)(best != best ? V(dunord)(v, v) : V(deq)(v, wanted));
+        if (bits)
+            return at + dvti_lowest_bit(bits);
     }
     return 0;
 }
 
-static void V(fold64_row)(dvti_op op, const double *x, int64_t n, double *value, int64_t *at) {
-    dvti_op extreme = op == DVTI_OP_argmin ? DVTI_OP_min : op == DVTI_OP_argmax ? DVTI_OP_max : op;
-    *value = V(fold64_value)(extreme, x, n);
-    if (extreme != op)
-        *at = V(fold64_find)(x, n, *value);
+/* The largest of x or, of a minimum, of -x, that is x ^ flips; NaN when there is one. */
+static void V(fold64_extreme)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const double sign = V(smallest)(p.op) ? -0. : 0.;
+    const V(d) flips = V(dset)(sign);
+    const double *x = (const double *)p.x;
+    const int64_t n = p.n;
+    int64_t r, k;
+    for (r = 0; r < p.rows; r++, x += p.step) {
+        V(d) s = V(dset)(-(double)INFINITY), t = s, u = s, w = s;
+        V(n) nan = V(dunord)(s, s);
+        double best[8];
+        for (k = 0; k + 32 <= n; k += 32) {
+            const V(d) a = V(dload)(x + k), b = V(dload)(x + k + 8);
+            const V(d) c = V(dload)(x + k + 16), d = V(dload)(x + k + 24);
+            nan = V(nor)(nan, V(nor)(V(dunord)(a, b), V(dunord)(c, d)));
+            s = V(dmax)(V(dxor)(a, flips), s);
+            t = V(dmax)(V(dxor)(b, flips), t);
+            u = V(dmax)(V(dxor)(c, flips), u);
+            w = V(dmax)(V(dxor)(d, flips), w);
+        }
+        for (; k < n; k += 8) {
+            const V(d) a = V(dload_or)(x + k, n - k, x[k]);
+            nan = V(nor)(nan, V(dunord)(a, a));
+            s = V(dmax)(V(dxor)(a, flips), s);
+        }
+        s = V(dset)(V(dfold_max)(V(dmax)(V(dmax)(s, t), V(dmax)(u, w))));
+        V(dstore)(best, V(dxor)(s, flips));
+        p.value[r] = V(nbits)(nan) ? (double)NAN : best[0];
+        if (p.at)
+            p.at[r] = V(fold64_find)(x, n, p.value[r]);
+    }
 }
 
+/* ---- columns ---- */
 /* Some rows into 8 results. */
-#define DVTI_FOLD64_ROWS(join)                                                                     \
+#define DVTI_FOLD64_COLUMN(join)                                                                   \
     {                                                                                              \
         for (k = 0; k < some; k++)                                                                 \
-            s = join(s, V(dload_upto)(row + k * fold->step, left));                                \
+            s = join(s, V(dload_upto)(row + k * p.step, left));                                   \
     }                                                                                              \
     break
 
-static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t rows, double *value,
-                              int64_t *at) {
-    const bool smallest = fold->op == DVTI_OP_argmin;
+static void V(fold64_columns)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const bool smallest = V(smallest)(p.op);
+    const double *x = (const double *)p.x, *mean = (const double *)p.mean;
     int64_t j, r, some, k;
-    for (r = 0; r < rows; r += some) {
-        some = DVTI_MIN(rows - r, 4);
-        for (j = 0; j < fold->n; j += 8) {
-            const double *row = x + r * fold->step + j;
-            const int64_t left = fold->n - j;
-            V(d) s = V(dload_upto)(value + j, left), place, v;
+    if (!p.seen && (p.op == DVTI_OP_min || p.op == DVTI_OP_max || p.at))
+        for (j = 0; j < p.n; j += 8) {
+            V(dstore)(p.value + j, V(dset)(smallest ? (double)INFINITY : -(double)INFINITY));
+            if (p.at) /* the first of those that are no better than nothing */
+                memset(p.at + j, 0, 8 * sizeof *p.at);
+        }
+    for (r = 0; r < p.rows; r += some) {
+        some = DVTI_MIN(p.rows - r, 8);
+        for (j = 0; j < p.n; j += 8) {
+            const double *row = x + r * p.step + j;
+            const int64_t left = p.n - j;
+            const V(d) m = mean ? V(dload_upto)(mean + j, left) : V(dzero)();
+            V(d) s = V(dload)(p.value + j), place, v;
             V(n) better;
-            switch ((int)fold->op) {
+            switch ((int)p.op) {
             case DVTI_OP_norm:
-                DVTI_FOLD64_ROWS(DVTI_SQUARE_STEP);
+            case DVTI_OP_square:
+                DVTI_FOLD64_COLUMN(DVTI_SQUARE);
             case DVTI_OP_prod:
-                DVTI_FOLD64_ROWS(V(dmul));
+                DVTI_FOLD64_COLUMN(V(dmul));
             case DVTI_OP_min:
-                DVTI_FOLD64_ROWS(V(dsmaller));
+                DVTI_FOLD64_COLUMN(V(dsmaller));
             case DVTI_OP_max:
-                DVTI_FOLD64_ROWS(V(dlarger));
+                DVTI_FOLD64_COLUMN(V(dlarger));
             case DVTI_OP_argmin:
             case DVTI_OP_argmax:
-                place = V(dload)((const double *)(const void *)(at + j)); /* bits to select */
+                place = V(dload)((const double *)(const void *)(p.at + j)); /* bits to select */
                 for (k = 0; k < some; k++) {
-                    v = V(dload_upto)(row + k * fold->step, left);
+                    v = V(dload_upto)(row + k * p.step, left);
                     better = smallest ? V(dle)(s, v) : V(dle)(v, s);
                     better = V(nand)(V(nnot)(better), V(deq)(s, s));
                     s = V(dselect)(better, v, s);
-                    place = V(dselect)(better, V(as_d)(V(lset)(fold->first + r + k)), place);
+                    place = V(dselect)(better, V(as_d)(V(lset)(p.seen + r + k)), place);
                 }
-                V(dstore)((double *)(void *)(at + j), place);
+                V(dstore)((double *)(void *)(p.at + j), place);
                 break;
             default:
-                DVTI_FOLD64_ROWS(V(dadd));
+                DVTI_FOLD64_COLUMN(V(dadd));
             }
-            V(dstore)(value + j, s);
+            V(dstore)(p.value + j, s);
         }
     }
 }
 
-#undef DVTI_FOLD64_RUN
+static dvti_fold V(fold64)(dvti_op op) {
+    dvti_fold fold = {NULL, V(fold64_columns), NULL};
+    switch ((int)op) {
+    case DVTI_OP_sum:
+    case DVTI_OP_mean:
+        fold.rows = V(fold64_sum);
+        break;
+    case DVTI_OP_norm:
+    case DVTI_OP_square:
+        fold.rows = V(fold64_spread);
+        break;
+    case DVTI_OP_prod:
+        fold.rows = V(fold64_product);
+        break;
+    case DVTI_OP_min:
+    case DVTI_OP_max:
+    case DVTI_OP_argmin:
+    case DVTI_OP_argmax:
+        fold.rows = V(fold64_extreme);
+        break;
+    default:
+        break;
+    }
+    return fold;
+}
+
 #undef DVTI_FOLD64_ROWS
-#undef DVTI_SQUARE_STEP
+#undef DVTI_FOLD64_COLUMN
+#undef DVTI_SQUARE
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 33 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/truth.inl ==== */
+/* any and all of elements of every dtype: an element is yes where a bit of it is 1, other than the sign of a float. Eight bytes at a time, one
+   bit of each element tells: the highest, into which the sum of the others and of all ones carries. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/truth.inl"
+#endif
+typedef struct V(yes) {
+    uint64_t low, top, flip; /* all bits but the highest, that one of whole numbers, all bits when the elements that are no are looked for */
+    int size;
+} V(yes);
 
-static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};
+static V(yes) V(yes_of)(const dvti_folding *p) {
+    V(yes) t;
+    uint64_t highest;
+    t.size = (int)dvt_dtype_size(p->dtype);
+    highest = t.size == 1   ? UINT64_C(0x8080808080808080)
+              : t.size == 2 ? UINT64_C(0x8000800080008000)
+              : t.size == 4 ? UINT64_C(0x8000000080000000)
+                            : UINT64_C(0x8000000000000000);
+    t.low = ~highest;
+    t.top = dvt_dtype_is_float(p->dtype) ? 0 : highest;
+    t.flip = p->op == DVTI_OP_all ? ~UINT64_C(0) : 0;
+    return t;
+}
+
+DVTI_INLINE uint64_t V(look_word)(uint64_t w, const V(yes) * t) {
+    return (((w & t->low) + t->low) | (w & t->top)) ^ t->flip;
+}
+
+/* seen, or 64 bytes at p */
+DVTI_INLINE V(l) V(look)(V(l) seen, const void *p, const V(yes) * t) {
+    const V(l) w = V(as_l)(V(dload)((const double *)p)), low = V(lset)((int64_t)t->low);
+    const V(l) carry = V(ladd)(V(land)(w, low), low);
+    const V(l) yes = V(lor)(carry, V(land)(w, V(lset)((int64_t)t->top)));
+    return V(lor)(seen, V(as_l)(V(dxor)(V(as_d)(yes), V(as_d)(V(lset)((int64_t)t->flip)))));
+}
+
+/* Is what is looked for among some bytes? */
+static bool V(found)(const unsigned char *x, int64_t bytes, const V(yes) * t) {
+    uint64_t word[8], seen = 0;
+    int64_t k, end;
+    int j;
+    if (bytes >= 64) {
+        for (k = 0; k < bytes && !(seen & ~t->low); k = end) { /* a kilobyte between two decisions */
+            V(l) some = V(lset)(0);
+            end = DVTI_MIN(k + 1024, bytes);
+            for (; k + 64 <= end; k += 64)
+                some = V(look)(some, x + k, t);
+            if (k < end) /* the last 64 bytes, some of them twice */
+                some = V(look)(some, x + end - 64, t);
+            V(dstore)((double *)(void *)word, V(as_d)(some));
+            for (j = 0; j < 8; j++)
+                seen |= word[j];
+        }
+        return (seen & ~t->low) != 0;
+    }
+    for (k = 0; k < bytes; k += 8) {
+        if (bytes >= 8) {
+            memcpy(word, x + DVTI_MIN(k, bytes - 8), 8);
+        } else {
+            *word = t->flip;
+            memcpy(word, x, (size_t)bytes);
+        }
+        seen |= V(look_word)(*word, t);
+    }
+    return (seen & ~t->low) != 0;
+}
+
+static void V(truth_rows)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const V(yes) t = V(yes_of)(folding);
+    const unsigned char *x = (const unsigned char *)p.x;
+    int64_t r;
+    for (r = 0; r < p.rows; r++, x += p.step * t.size)
+        p.value[r] = V(found)(x, p.n * t.size, &t) != (t.flip != 0);
+}
+
+/* 64 bytes of each row; of the last ones some twice. Rows that are shorter are copied. */
+static void V(truth_columns)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const V(yes) t = V(yes_of)(folding);
+    const int64_t bytes = p.n * t.size, step = p.step * t.size;
+    const uint64_t highest = ~t.low;
+    unsigned char few[64];
+    int64_t c, at, r, j;
+    int k;
+    for (c = 0; c < bytes; c += 64) {
+        V(l) seen = V(lset)(0);
+        const unsigned char *x = (const unsigned char *)p.x;
+        at = DVTI_MAX(DVTI_MIN(c, bytes - 64), 0);
+        for (r = 0; r < p.rows; r++, x += step)
+            if (bytes >= 64)
+                seen = V(look)(seen, x + at, &t);
+            else
+                seen = V(look)(seen, memcpy(few, x, (size_t)bytes), &t);
+        V(dstore)((double *)(void *)few, V(as_d)(V(land)(seen, V(lset)((int64_t)highest))));
+        for (j = 0; j < DVTI_MIN(bytes, 64) / t.size; j++) {
+            unsigned char hit = 0;
+            for (k = 0; k < t.size; k++)
+                hit |= few[j * t.size + k];
+            if (hit)
+                p.value[at / t.size + j] = t.flip == 0;
+        }
+    }
+}
+/* ==== end src/3_cpu/simd/truth.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 34 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64)};
 
 static const dvti_simd V(table) = {
-    DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
+    DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
     V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns),
     V(load_row),       V(store_row), &V(f64)};
@@ -28559,7 +29100,8 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      p_min(a, b) = a < b ? a : b, p_max(a, b) = a > b ? a : b: b when one is NaN
      p_even, p_odd   of the lanes of a and then b
      p_round halves to even;   p_bit_and, p_bit_or, p_bit_xor;   p_bit_andnot(a, b) = ~a & b
-     p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane
+     p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane,
+     p_mstore one byte per lane, 1 or 0
      p_as_i, p_as_f the same bits;   p_to_i nearest integer (what it likes when that does not fit);   p_to_f its float
      p_widen_low, p_widen_high half of a part as doubles, p_narrow(low, high) back
      p_zip_low(a, b) = a[0], b[0], a[1], b[1] ..: the lower halves; p_zip_high the upper ones
@@ -28569,7 +29111,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      p_ishl, p_ishr (zeros come in), p_isar (the sign comes in)
    Doubles have a d before the word, int32 an i, int64 an l, masks an m or an n. */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/part_plain.inl"
+#line 21 "src/3_cpu/simd/part_plain.inl"
 #endif
 #define DVTI_PARTS 4
 #define DVTI_PART_F 4
@@ -28663,10 +29205,19 @@ DVTI_PART2(pm, p_mor, pm, pm, a | b)
 DVTI_PART1(pm, p_mnot, pm, ~a)
 DVTI_PART_BITS(p_mbits, pm,
                (uint32_t)((a[0] & 1) | (a[1] & 2) | (a[2] & 4) | (a[3] & 8)))
+DVTI_INLINE void V(p_mstore)(uint8_t *p, V(pm) a) {
+    int k;
+    for (k = 0; k < 4; k++)
+        p[k] = (uint8_t)(a[k] & 1);
+}
 DVTI_PART2(pn, p_nand, pn, pn, a &b)
 DVTI_PART2(pn, p_nor, pn, pn, a | b)
 DVTI_PART1(pn, p_nnot, pn, ~a)
 DVTI_PART_BITS(p_nbits, pn, (uint32_t)((a[0] & 1) | (a[1] & 2)))
+DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
+    p[0] = (uint8_t)(a[0] & 1);
+    p[1] = (uint8_t)(a[1] & 1);
+}
 
 /* float */
 DVTI_PART1(pi, p_as_i, pf, (V(pi))a)
@@ -29107,6 +29658,7 @@ DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
 DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
+DVTI_LIFT_STORE(m, mstore, uint8_t, DVTI_PART_F)
 
 DVTI_INLINE V(i) V(umul)(V(i) a, V(i) b, V(i) * high) {
     V(i) r;
@@ -29165,6 +29717,7 @@ DVTI_LIFT2(n, nand, n, n)
 DVTI_LIFT2(n, nor, n, n)
 DVTI_LIFT1(n, nnot, n)
 DVTI_LIFT_BITS(nbits, n, DVTI_PART_D)
+DVTI_LIFT_STORE(n, nstore, uint8_t, DVTI_PART_D)
 
 /* ---- words made of words ---- */
 DVTI_INLINE V(f) V(zero)(void) {
@@ -29397,7 +29950,6 @@ DVTI_FOLD(fold_min, min)
 DVTI_FOLD(fold_max, max)
 DVTI_DFOLD(dfold_add, DVTI_PLUS)
 DVTI_DFOLD(dfold_mul, DVTI_TIMES)
-DVTI_DFOLD(dfold_min, DVTI_MIN)
 DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_PLUS
 #undef DVTI_TIMES
@@ -29451,6 +30003,20 @@ DVTI_INLINE void V(store_upto)(float *x, int64_t n, V(f) a) {
         V(store)(x, a);
     else
         V(store_n)(x, n, a);
+}
+
+/* Bools of the first n lanes. */
+DVTI_INLINE void V(mstore_n)(uint8_t *to, int64_t n, V(m) m) {
+    uint8_t few[16];
+    V(mstore)(few, m);
+    memcpy(to, few, (size_t)n);
+}
+
+DVTI_INLINE V(d) V(dload_or)(const double *x, int64_t n, double other) {
+    static const double number[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    if (n >= 8)
+        return V(dload)(x);
+    return V(dselect)(V(dlt)(V(dload)(number), V(dset)((double)n)), V(dload_n)(x, n), V(dset)(other));
 }
 
 DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
@@ -30123,39 +30689,41 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
 /* The last vector is partial; a repeated operand has 16 elements to take from all the same. One body for whole vectors and the partial
    one: compiling it twice would cost more than the branch does. */
 /* What lies beyond the end counts as 1, for which no operation raises a floating-point exception. */
-#define DVTI_EW1(name, value)                                                                      \
+#define DVTI_EW1_TO(name, R, E, store, value)                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16];                                                                           \
         const float *p = V(ew_operand)(loop, 0, row_a);                                            \
         const int64_t p_step = 16 * loop->step[0];                                                 \
-        float *to = (float *)loop->out;                                                            \
+        E *to = (E *)loop->out;                                                                    \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step) {                                 \
             const V(f) a = V(load_or)(p, n, 1);                                                    \
-            const V(f) r = value;                                                                  \
+            const V(R) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
             else                                                                                   \
-                V(store_n)(to, n, r);                                                              \
+                V(store##_n)(to, n, r);                                                            \
         }                                                                                          \
     }
-#define DVTI_EW2(name, value)                                                                      \
+#define DVTI_EW2_TO(name, R, E, store, value)                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16], row_b[16];                                                                \
         const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
         const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
-        float *to = (float *)loop->out;                                                            \
+        E *to = (E *)loop->out;                                                                    \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step) {                    \
             const V(f) a = V(load_or)(p, n, 1);                                                    \
             const V(f) b = V(load_or)(q, n, 1);                                                    \
-            const V(f) r = value;                                                                  \
+            const V(R) r = value;                                                                  \
             if (n >= 16)                                                                           \
                 V(store)(to, r);                                                                   \
             else                                                                                   \
-                V(store_n)(to, n, r);                                                              \
+                V(store##_n)(to, n, r);                                                            \
         }                                                                                          \
     }
+#define DVTI_EW1(name, value) DVTI_EW1_TO(name, f, float, store, value)
+#define DVTI_EW2(name, value) DVTI_EW2_TO(name, f, float, store, value)
 
 #define DVTI_EW3(name, value)                                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
@@ -30221,24 +30789,28 @@ DVTI_INLINE V(f) V(clipped)(V(f) a, const dvti_loop *loop) {
     R(reciprocal, V(div)(V(set)(1), a))                                                            \
     R(sqrt, V(sqrt)(a))                                                                            \
     R(rsqrt, V(div)(V(set)(1), V(sqrt)(a)))                                                        \
-    R(clip, V(clipped)(a, loop))                                                                   \
-    R(isnan, V(truth)(V(unord)(a, a)))                                                             \
-    R(isinf, V(truth)(V(gt)(V(abs)(a), V(set)(FLT_MAX))))                                          \
-    R(isfinite, V(truth)(V(le)(V(abs)(a), V(set)(FLT_MAX))))                                       \
-    R(logical_not, V(truth)(V(eq)(a, V(zero)())))
+    R(clip, V(clipped)(a, loop))
 #define DVTI_SIMPLE2(R)                                                                            \
     R(div, V(div)(a, b))                                                                           \
     R(minimum, V(smaller)(a, b))                                                                   \
-    R(maximum, V(larger)(a, b))                                                                    \
-    R(equal, V(truth)(V(eq)(a, b)))                                                                \
-    R(not_equal, V(truth)(V(ne)(a, b)))                                                            \
-    R(less, V(truth)(V(lt)(a, b)))                                                                 \
-    R(less_equal, V(truth)(V(le)(a, b)))                                                           \
-    R(greater, V(truth)(V(gt)(a, b)))                                                              \
-    R(greater_equal, V(truth)(V(ge)(a, b)))                                                        \
-    R(logical_and, V(truth)(V(mand)(V(nonzero)(a), V(nonzero)(b))))                                \
-    R(logical_or, V(truth)(V(mor)(V(nonzero)(a), V(nonzero)(b))))                                  \
-    R(logical_xor, V(select)(V(nonzero)(a), V(truth)(V(eq)(b, V(zero)())), V(truth)(V(nonzero)(b))))
+    R(maximum, V(larger)(a, b))
+/* These write a bool for each element. */
+#define DVTI_TRUTH1(R)                                                                             \
+    R(isnan, V(unord)(a, a))                                                                       \
+    R(isinf, V(gt)(V(abs)(a), V(set)(FLT_MAX)))                                                    \
+    R(isfinite, V(le)(V(abs)(a), V(set)(FLT_MAX)))                                                 \
+    R(logical_not, V(eq)(a, V(zero)()))
+#define DVTI_TRUTH2(R)                                                                             \
+    R(equal, V(eq)(a, b))                                                                          \
+    R(not_equal, V(ne)(a, b))                                                                      \
+    R(less, V(lt)(a, b))                                                                           \
+    R(less_equal, V(le)(a, b))                                                                     \
+    R(greater, V(gt)(a, b))                                                                        \
+    R(greater_equal, V(ge)(a, b))                                                                  \
+    R(logical_and, V(mand)(V(nonzero)(a), V(nonzero)(b)))                                          \
+    R(logical_or, V(mor)(V(nonzero)(a), V(nonzero)(b)))                                            \
+    R(logical_xor, V(mand)(V(mor)(V(nonzero)(a), V(nonzero)(b)),                                   \
+                           V(mor)(V(eq)(a, V(zero)()), V(eq)(b, V(zero)()))))
 #define DVTI_ROW(name, value)                                                                      \
     case DVTI_OP_##name:                                                                           \
         return value;
@@ -30258,8 +30830,26 @@ DVTI_INLINE V(f) V(simple2)(V(f) a, V(f) b, const dvti_loop *loop) {
         return a;
     }
 }
+
+DVTI_INLINE V(m) V(truth1)(V(f) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH1(DVTI_ROW)
+    default:
+        return V(eq)(a, a);
+    }
+}
+
+DVTI_INLINE V(m) V(truth2)(V(f) a, V(f) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH2(DVTI_ROW)
+    default:
+        return V(eq)(a, b);
+    }
+}
 #undef DVTI_ROW
 
+DVTI_EW1_TO(truth1, m, uint8_t, mstore, V(truth1)(a, loop))
+DVTI_EW2_TO(truth2, m, uint8_t, mstore, V(truth2)(a, b, loop))
 DVTI_EW1(simple1, V(simple1)(a, loop))
 DVTI_EW2(simple2, V(simple2)(a, b, loop))
 #define DVTI_ROW(name, files) DVTI_EW1(name, V(name)(a))
@@ -30280,15 +30870,16 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     case DVTI_OP_##name:                                                                           \
         return V(ew_##name);
 #define DVTI_FUNCTION(name, files) DVTI_ROW(name)
-#define DVTI_QUICK1(name, value)                                                                   \
-    case DVTI_OP_##name:                                                                           \
-        return V(ew_simple1);
-#define DVTI_QUICK2(name, value)                                                                   \
-    case DVTI_OP_##name:                                                                           \
-        return V(ew_simple2);
+#define DVTI_QUICK(name, value) case DVTI_OP_##name:
     switch ((int)op) {
-        DVTI_SIMPLE1(DVTI_QUICK1)
-        DVTI_SIMPLE2(DVTI_QUICK2)
+        DVTI_SIMPLE1(DVTI_QUICK)
+        return V(ew_simple1);
+        DVTI_SIMPLE2(DVTI_QUICK)
+        return V(ew_simple2);
+        DVTI_TRUTH1(DVTI_QUICK)
+        return V(ew_truth1);
+        DVTI_TRUTH2(DVTI_QUICK)
+        return V(ew_truth2);
         DVTI_FUNCTIONS1(DVTI_FUNCTION)
         DVTI_FUNCTIONS2(DVTI_FUNCTION)
         DVTI_ROW(add)
@@ -30302,14 +30893,17 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
     }
 #undef DVTI_ROW
 #undef DVTI_FUNCTION
-#undef DVTI_QUICK1
-#undef DVTI_QUICK2
+#undef DVTI_QUICK
 }
 
 #undef DVTI_SIMPLE1
 #undef DVTI_SIMPLE2
+#undef DVTI_TRUTH1
+#undef DVTI_TRUTH2
 #undef DVTI_EW1
 #undef DVTI_EW2
+#undef DVTI_EW1_TO
+#undef DVTI_EW2_TO
 #undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -30404,14 +30998,13 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
             V(store_bf16)((uint16_t *)(void *)p, a);
         else if (dtype == DVT_I32)
             V(istore)((int32_t *)(void *)p, V(whole)(a, -2147483648.f, 2147483648.f));
+        else if (dtype == DVT_BOOL)
+            V(mstore)((uint8_t *)p, V(nonzero)(a));
         else if (dtype == DVT_F64) {
             V(dstore)((double *)(void *)p, V(widen_low)(a));
             V(dstore)((double *)(void *)p + 8, V(widen_high)(a));
         } else {
-            if (dtype == DVT_BOOL)
-                V(istore)(lane, V(iselect)(V(nonzero)(a), V(iset)(1), V(iset)(0)));
-            else
-                V(istore)(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
+            V(istore)(lane, V(whole)(a, dtype == DVT_I8 ? -128.f : 0.f, dtype == DVT_I8 ? 127.f : 255.f));
             DVTI_LANES(p[k] = (char)lane[k])
         }
         if (n < 16)
@@ -31133,33 +31726,33 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/elementwise64.inl"
 #endif
-typedef void (*V(body))(const dvti_loop *loop, const double *const *in, double *to, int64_t n);
+typedef void (*V(body))(const dvti_loop *loop, const double *const *in, void *out, int64_t n);
 
 /* n vectors; an operand that is repeated stands in memory as one vector. */
-#define DVTI_BODY1(name, value)                                                                    \
-    static void V(body_##name)(const dvti_loop *loop, const double *const *in, double *to,         \
+#define DVTI_BODY1_TO(name, E, store, value)                                                       \
+    static void V(body_##name)(const dvti_loop *loop, const double *const *in, void *out,          \
                                int64_t n) {                                                        \
         const double *p = in[0];                                                                   \
         const int64_t p_step = 8 * loop->step[0];                                                  \
+        E *to = (E *)out;                                                                          \
         for (; n > 0; n--, to += 8, p += p_step) {                                                 \
             const V(d) a = V(dload)(p);                                                            \
-            V(dstore)(to, value);                                                                  \
+            V(store)(to, value);                                                                   \
         }                                                                                          \
     }
-#define DVTI_BODY2(name, value)                                                                    \
-    static void V(body_##name)(const dvti_loop *loop, const double *const *in, double *to,         \
+#define DVTI_BODY2_TO(name, E, store, value)                                                       \
+    static void V(body_##name)(const dvti_loop *loop, const double *const *in, void *out,          \
                                int64_t n) {                                                        \
         const double *p = in[0], *q = in[1];                                                       \
         const int64_t p_step = 8 * loop->step[0], q_step = 8 * loop->step[1];                      \
+        E *to = (E *)out;                                                                          \
         for (; n > 0; n--, to += 8, p += p_step, q += q_step) {                                    \
             const V(d) a = V(dload)(p), b = V(dload)(q);                                           \
-            V(dstore)(to, value);                                                                  \
+            V(store)(to, value);                                                                   \
         }                                                                                          \
     }
-
-DVTI_INLINE V(d) V(dtruth)(V(n) m) {
-    return V(dselect)(m, V(dset)(1), V(dzero)());
-}
+#define DVTI_BODY1(name, value) DVTI_BODY1_TO(name, double, dstore, value)
+#define DVTI_BODY2(name, value) DVTI_BODY2_TO(name, double, dstore, value)
 
 DVTI_INLINE V(n) V(dnonzero)(V(d) a) {
     return V(dne)(a, V(dzero)());
@@ -31198,25 +31791,29 @@ DVTI_INLINE V(d) V(dclipped)(V(d) a, const dvti_loop *loop) {
     R(reciprocal, V(ddiv)(V(dset)(1), a))                                                          \
     R(sqrt, V(dsqrt)(a))                                                                           \
     R(rsqrt, V(ddiv)(V(dset)(1), V(dsqrt)(a)))                                                     \
-    R(clip, V(dclipped)(a, loop))                                                                  \
-    R(isnan, V(dtruth)(V(dunord)(a, a)))                                                           \
-    R(isinf, V(dtruth)(V(dgt)(V(dabs)(a), V(dset)(DBL_MAX))))                                      \
-    R(isfinite, V(dtruth)(V(dle)(V(dabs)(a), V(dset)(DBL_MAX))))                                   \
-    R(logical_not, V(dtruth)(V(deq)(a, V(dzero)())))
+    R(clip, V(dclipped)(a, loop))
 #define DVTI_SIMPLE2(R)                                                                            \
     R(sub, V(dsub)(a, b))                                                                          \
     R(div, V(ddiv)(a, b))                                                                          \
     R(minimum, V(dsmaller)(a, b))                                                                  \
-    R(maximum, V(dlarger)(a, b))                                                                   \
-    R(equal, V(dtruth)(V(deq)(a, b)))                                                              \
-    R(not_equal, V(dtruth)(V(dne)(a, b)))                                                          \
-    R(less, V(dtruth)(V(dlt)(a, b)))                                                               \
-    R(less_equal, V(dtruth)(V(dle)(a, b)))                                                         \
-    R(greater, V(dtruth)(V(dgt)(a, b)))                                                            \
-    R(greater_equal, V(dtruth)(V(dge)(a, b)))                                                      \
-    R(logical_and, V(dtruth)(V(nand)(V(dnonzero)(a), V(dnonzero)(b))))                             \
-    R(logical_or, V(dtruth)(V(nor)(V(dnonzero)(a), V(dnonzero)(b))))                               \
-    R(logical_xor, V(dselect)(V(dnonzero)(a), V(dtruth)(V(deq)(b, V(dzero)())), V(dtruth)(V(dnonzero)(b))))
+    R(maximum, V(dlarger)(a, b))
+/* These write a bool for each element. */
+#define DVTI_TRUTH1(R)                                                                             \
+    R(isnan, V(dunord)(a, a))                                                                      \
+    R(isinf, V(dgt)(V(dabs)(a), V(dset)(DBL_MAX)))                                                 \
+    R(isfinite, V(dle)(V(dabs)(a), V(dset)(DBL_MAX)))                                              \
+    R(logical_not, V(deq)(a, V(dzero)()))
+#define DVTI_TRUTH2(R)                                                                             \
+    R(equal, V(deq)(a, b))                                                                         \
+    R(not_equal, V(dne)(a, b))                                                                     \
+    R(less, V(dlt)(a, b))                                                                          \
+    R(less_equal, V(dle)(a, b))                                                                    \
+    R(greater, V(dgt)(a, b))                                                                       \
+    R(greater_equal, V(dge)(a, b))                                                                 \
+    R(logical_and, V(nand)(V(dnonzero)(a), V(dnonzero)(b)))                                        \
+    R(logical_or, V(nor)(V(dnonzero)(a), V(dnonzero)(b)))                                          \
+    R(logical_xor, V(nand)(V(nor)(V(dnonzero)(a), V(dnonzero)(b)),                                 \
+                           V(nor)(V(deq)(a, V(dzero)()), V(deq)(b, V(dzero)()))))
 #define DVTI_ROW(name, value)                                                                      \
     case DVTI_OP_##name:                                                                           \
         return value;
@@ -31236,8 +31833,26 @@ DVTI_INLINE V(d) V(dsimple2)(V(d) a, V(d) b, const dvti_loop *loop) {
         return a;
     }
 }
+
+DVTI_INLINE V(n) V(dtruth1)(V(d) a, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH1(DVTI_ROW)
+    default:
+        return V(deq)(a, a);
+    }
+}
+
+DVTI_INLINE V(n) V(dtruth2)(V(d) a, V(d) b, const dvti_loop *loop) {
+    switch ((int)loop->op) {
+        DVTI_TRUTH2(DVTI_ROW)
+    default:
+        return V(deq)(a, b);
+    }
+}
 #undef DVTI_ROW
 
+DVTI_BODY1_TO(truth1, uint8_t, nstore, V(dtruth1)(a, loop))
+DVTI_BODY2_TO(truth2, uint8_t, nstore, V(dtruth2)(a, b, loop))
 DVTI_BODY1(simple1, V(dsimple1)(a, loop))
 DVTI_BODY2(simple2, V(dsimple2)(a, b, loop))
 DVTI_BODY2(add, V(dadd)(a, b))
@@ -31264,14 +31879,16 @@ DVTI_BODY2(atan2, V(datan2)(a, b))
 DVTI_BODY2(hypot, V(dhypot)(a, b))
 
 /* Logarithms to three bases; sine and cosine. */
-static void V(body_log)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+static void V(body_log)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    double *to = (double *)out;
     const double *p = in[0], *c = V(log_constants)(loop->op);
     const int64_t p_step = 8 * loop->step[0];
     for (; n > 0; n--, to += 8, p += p_step)
         V(dstore)(to, V(dlog)(V(dload)(p), c));
 }
 
-static void V(body_wave)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+static void V(body_wave)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    double *to = (double *)out;
     const double *p = in[0];
     const int64_t p_step = 8 * loop->step[0];
     const int32_t turn = loop->op == DVTI_OP_cos;
@@ -31279,7 +31896,8 @@ static void V(body_wave)(const dvti_loop *loop, const double *const *in, double 
         V(dstore)(to, V(dsin_turned)(V(dload)(p), turn));
 }
 
-static void V(body_where)(const dvti_loop *loop, const double *const *in, double *to, int64_t n) {
+static void V(body_where)(const dvti_loop *loop, const double *const *in, void *out, int64_t n) {
+    double *to = (double *)out;
     const double *p = in[0], *q = in[1], *s = in[2];
     const int64_t p_step = 8 * loop->step[0], q_step = 8 * loop->step[1];
     const int64_t s_step = 8 * loop->step[2];
@@ -31293,14 +31911,19 @@ static V(body) V(body_of)(dvti_op op, int *operands) {
     case DVTI_OP_##name:                                                                           \
         *operands = count;                                                                         \
         return V(body_##name);
-#define DVTI_QUICK1(name, value) case DVTI_OP_##name:
+#define DVTI_QUICK(name, value) case DVTI_OP_##name:
     *operands = 1;
     switch ((int)op) {
-        DVTI_SIMPLE1(DVTI_QUICK1)
+        DVTI_SIMPLE1(DVTI_QUICK)
         return V(body_simple1);
-        DVTI_SIMPLE2(DVTI_QUICK1)
+        DVTI_TRUTH1(DVTI_QUICK)
+        return V(body_truth1);
+        DVTI_SIMPLE2(DVTI_QUICK)
         *operands = 2;
         return V(body_simple2);
+        DVTI_TRUTH2(DVTI_QUICK)
+        *operands = 2;
+        return V(body_truth2);
         DVTI_ROW(exp, 1)
         DVTI_ROW(exp2, 1)
         DVTI_ROW(expm1, 1)
@@ -31335,12 +31958,13 @@ static V(body) V(body_of)(dvti_op op, int *operands) {
         return NULL;
     }
 #undef DVTI_ROW
-#undef DVTI_QUICK1
+#undef DVTI_QUICK
 }
 
 static void V(loop64)(const dvti_loop *loop) {
     const int64_t whole = loop->n / 8 * 8, rest = loop->n - whole;
-    double same[3][8], few[3][8], last[8], *to = (double *)loop->out;
+    const int64_t size = dvt_dtype_size(dvti_loop_dtype(loop->op, DVT_F64));
+    double same[3][8], few[3][8], last[8];
     const double *in[3], *end[3];
     int operands, k, j;
     const V(body) body = V(body_of)(loop->op, &operands);
@@ -31358,8 +31982,8 @@ static void V(loop64)(const dvti_loop *loop) {
     if (rest)
         body(loop, end, last, 1);
     if (whole)
-        body(loop, in, to, whole / 8);
-    memcpy(to + whole, last, (size_t)rest * sizeof *to);
+        body(loop, in, loop->out, whole / 8);
+    memcpy((char *)loop->out + whole * size, last, (size_t)(rest * size));
 }
 
 static dvti_loop_fn V(loop_f64)(dvti_op op) {
@@ -31402,15 +32026,6 @@ static void V(narrow_row)(const double *from, int64_t n, float *to) {
         to[k] = (float)from[k];
 }
 
-/* One byte for each of eight bits. */
-DVTI_INLINE void V(spread_bits)(uint32_t bits, uint8_t *to) {
-    uint64_t each = bits * UINT64_C(0x0101010101010101) & UINT64_C(0x8040201008040201);
-    int k;
-    each = (each + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 7 & UINT64_C(0x0101010101010101);
-    for (k = 0; k < 8; k++)
-        to[k] = (uint8_t)(each >> 8 * k);
-}
-
 static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *from) {
     uint8_t *to = (uint8_t *)dst, last[8];
     if (dtype == DVT_F32)
@@ -31419,8 +32034,8 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
         return false;
     else {
         for (; n >= 8; n -= 8, from += 8, to += 8)
-            V(spread_bits)(V(nbits)(V(dnonzero)(V(dload)(from))), to);
-        V(spread_bits)(V(nbits)(V(dnonzero)(V(dload_n)(from, n))), last);
+            V(nstore)(to, V(dnonzero)(V(dload)(from)));
+        V(nstore)(last, V(dnonzero)(V(dload_n)(from, n)));
         memcpy(to, last, (size_t)n);
     }
     return true;
@@ -31428,8 +32043,12 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 
 #undef DVTI_SIMPLE1
 #undef DVTI_SIMPLE2
+#undef DVTI_TRUTH1
+#undef DVTI_TRUTH2
 #undef DVTI_BODY1
 #undef DVTI_BODY2
+#undef DVTI_BODY1_TO
+#undef DVTI_BODY2_TO
 /* ==== end src/3_cpu/simd/elementwise64.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 19 "src/3_cpu/simd/tier.inl"
@@ -33076,18 +33695,15 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 }
 
 /* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
-static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                              const float *mean, double *value, int64_t *at) {
+static void V(fold_logsumexp)(const dvti_folding *p) {
+    const float *x = (const float *)p->x;
     V(soft) of;
-    int64_t some, r;
-    (void)op;
-    (void)mean;
-    (void)at;
-    for (; rows > 0; rows -= some, x += some * step) {
-        some = V(soft_group)(rows, n);
-        V(soft_rows)(x, step, NULL, 0, some, n, FLT_MAX, true, &of);
+    int64_t some, r, row;
+    for (row = 0; row < p->rows; row += some, x += some * p->step) {
+        some = V(soft_group)(p->rows - row, p->n);
+        V(soft_rows)(x, p->step, NULL, 0, some, p->n, FLT_MAX, true, &of);
         for (r = 0; r < some; r++)
-            *value++ = (double)of.most[r] + (double)of.factor[r];
+            p->value[row + r] = (double)of.most[r] + (double)of.factor[r];
     }
 }
 
@@ -33123,25 +33739,22 @@ static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t 
 }
 
 /* What comes before is about 1 times the exponential of its logarithm, rounded. */
-static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                      int64_t n, int64_t seen, const float *mean, double *value,
-                                      int64_t *at) {
+static void V(fold_logsumexp_columns)(const dvti_folding *p) {
+    const int64_t n = p->n;
+    double *value = p->value;
     float base[DVTI_BLOCK], factor[DVTI_BLOCK];
     int64_t j;
-    (void)op;
-    (void)mean;
-    (void)at;
     for (j = 0; j < n; j += 16) {
         V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
-        V(f) before = seen ? V(narrow)(low, high) : V(set)(-INFINITY);
+        V(f) before = p->seen ? V(narrow)(low, high) : V(set)(-INFINITY);
         before = V(within)(before, -FLT_MAX, FLT_MAX);
         V(store)(base + j, before);
         low = V(dadd)(V(dset)(1), V(dsub)(low, V(widen_low)(before)));
         high = V(dadd)(V(dset)(1), V(dsub)(high, V(widen_high)(before)));
-        V(dstore)(value + j, seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
-        V(dstore)(value + j + 8, seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
+        V(dstore)(value + j, p->seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
+        V(dstore)(value + j + 8, p->seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
     }
-    V(soft_columns)(x, step, rows, n, base, value);
+    V(soft_columns)((const float *)p->x, p->step, p->rows, n, base, value);
     V(soft_factors)(value, n, true, factor);
     for (j = 0; j < n; j++)
         value[j] = (double)base[j] + (double)factor[j];
@@ -33182,8 +33795,8 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #line 26 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
-/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
-   those in double: as fast as float alone, and the error does not grow with the length. Squares and products are double at once, because
+/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements, eight of 16 bits, are formed
+   in float, sums of those in double: as fast as float alone, and the error does not grow with the length. Squares and products are double at once, because
    they leave float's range. */
 
 #ifdef DEVTENSOR_LINES
@@ -33191,57 +33804,90 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #endif
 #define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
 
-/* n elements, or the squares of their distances from m; zeros beyond them. */
-DVTI_INLINE V(f) V(term)(const float *x, int64_t n, const float *mean, V(f) m) {
+/* n elements of a dtype that sums are formed of in place, from number `at` on; zeros beyond them. */
+DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n) {
+    const uint16_t *half = (const uint16_t *)x + at;
+    if (dtype == DVT_F32)
+        return V(load_upto)((const float *)x + at, n);
+    if (dtype == DVT_F16)
+        return n >= 16 ? V(load_f16)(half) : V(load_f16_n)(half, n);
+    return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
+}
+
+/* They, or the squares of the distances of floats from m; zeros beyond them. */
+DVTI_INLINE V(f) V(term)(const void *x, dvt_dtype dtype, int64_t at, int64_t n, const float *mean,
+                         V(f) m) {
     V(f) d;
     if (!mean)
-        return V(load_upto)(x, n);
-    d = V(sub)(V(load_or)(x, n, *mean), m);
+        return V(addend)(x, dtype, at, n);
+    d = V(sub)(V(load_or)((const float *)x + at, n, *mean), m);
     return V(mul)(d, d);
 }
 
-/* Those of x, x + step, x + 2 step, x + 3 step. */
-DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n, const float *mean, V(f) m) {
-    V(f) a = V(add)(V(term)(x, n, mean, m), V(term)(x + step, n, mean, m));
-    V(f) b = V(add)(V(term)(x + 2 * step, n, mean, m), V(term)(x + 3 * step, n, mean, m));
+/* Those at, at + step, at + 2 step, at + 3 step. */
+DVTI_INLINE V(f) V(sum4)(const void *x, dvt_dtype dtype, int64_t at, int64_t step, int64_t n,
+                         const float *mean, V(f) m) {
+    V(f) a = V(add)(V(term)(x, dtype, at, n, mean, m), V(term)(x, dtype, at + step, n, mean, m));
+    V(f) b = V(add)(V(term)(x, dtype, at + 2 * step, n, mean, m),
+                    V(term)(x, dtype, at + 3 * step, n, mean, m));
     return V(add)(a, b);
 }
 
-DVTI_INLINE double V(fold_row)(const float *x, int64_t n, const float *mean) {
+/* Of 64 neighbours. As 32-bit words two of them are floats when half of the bits is taken away. */
+DVTI_INLINE V(f) V(words_bf16)(const int32_t *p) {
+    const V(i) w = V(iload)(p);
+    return V(add)(V(as_f)(V(ishl)(w, 16)), V(as_f)(V(iand)(w, V(iset)(-65536))));
+}
+
+DVTI_INLINE V(f) V(sum4_bf16)(const void *x, int64_t at) {
+    const int32_t *p = (const int32_t *)(const void *)((const uint16_t *)x + at);
+    return V(add)(V(words_bf16)(p), V(words_bf16)(p + 16));
+}
+
+DVTI_INLINE double V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n,
+                               const float *mean) {
     const V(f) m = mean ? V(set)(*mean) : V(zero)();
+    const int64_t group = dtype == DVT_F32 ? 64 : 128;
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) s;
-    int64_t k;
-    for (k = 0; k + 64 <= n; k += 64) {
-        s = V(sum4)(x + k, 16, 16, mean, m);
+    for (n += k; k + group <= n; k += group) {
+        if (dtype == DVT_BF16)
+            s = V(add)(V(sum4_bf16)(x, k), V(sum4_bf16)(x, k + 64));
+        else
+            s = V(sum4)(x, dtype, k, 16, 16, mean, m);
+        if (dtype == DVT_F16)
+            s = V(add)(s, V(sum4)(x, dtype, k + 64, 16, 16, mean, m));
         low = V(dadd)(low, V(widen_low)(s));
         high = V(dadd)(high, V(widen_high)(s));
     }
-    if (k < n) { /* up to four again */
-        s = V(term)(x + k, n - k, mean, m);
+    if (k < n) { /* as many at most */
+        s = V(term)(x, dtype, k, n - k, mean, m);
         for (k += 16; k < n; k += 16)
-            s = V(add)(s, V(term)(x + k, n - k, mean, m));
+            s = V(add)(s, V(term)(x, dtype, k, n - k, mean, m));
         low = V(dadd)(low, V(widen_low)(s));
         high = V(dadd)(high, V(widen_high)(s));
     }
     return V(dfold_add)(V(dadd)(low, high));
 }
 
-static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                        const float *mean, double *value, int64_t *at) {
-    (void)op;
-    (void)mean;
-    (void)at;
-    for (; rows > 0; rows--, x += step)
-        *value++ = V(fold_row)(x, n, NULL);
+DVTI_INLINE void V(fold_rows)(const dvti_folding *folding, dvt_dtype dtype, const float *mean) {
+    const dvti_folding p = *folding;
+    int64_t r;
+    for (r = 0; r < p.rows; r++)
+        p.value[r] = V(fold_row)(p.x, dtype, r * p.step, p.n, mean ? mean + r : NULL);
 }
 
-static void V(fold_spread)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                           const float *mean, double *value, int64_t *at) {
-    (void)op;
-    (void)at;
-    for (; rows > 0; rows--, x += step)
-        *value++ = V(fold_row)(x, n, mean++);
+static void V(fold_sum)(const dvti_folding *folding) {
+    if (folding->dtype == DVT_F32)
+        V(fold_rows)(folding, DVT_F32, NULL);
+    else if (folding->dtype == DVT_F16)
+        V(fold_rows)(folding, DVT_F16, NULL);
+    else
+        V(fold_rows)(folding, DVT_BF16, NULL);
+}
+
+static void V(fold_spread)(const dvti_folding *folding) {
+    V(fold_rows)(folding, DVT_F32, (const float *)folding->mean);
 }
 
 static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma,
@@ -33250,9 +33896,17 @@ static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma
     float mean, variance;
     V(f) m, scale, v;
     int64_t k;
-    V(fold_sum)(DVTI_OP_sum, x, n, 1, n, NULL, &sum, NULL);
+    dvti_folding row;
+    memset(&row, 0, sizeof row);
+    row.dtype = DVT_F32;
+    row.x = x;
+    row.n = n;
+    row.rows = 1;
+    row.value = &sum;
+    row.mean = &mean;
+    V(fold_sum)(&row);
     mean = (float)(sum / (double)n);
-    V(fold_spread)(DVTI_OP_square, x, n, 1, n, &mean, &sum, NULL);
+    V(fold_spread)(&row);
     variance = (float)(sum / (double)n);
     scale = V(div)(V(set)(1), V(sqrt)(V(add)(V(set)(variance), V(set)(epsilon))));
     m = V(set)(mean);
@@ -33266,33 +33920,30 @@ static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma
     }
 }
 
-static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            const float *mean, double *value, int64_t *at) {
-    (void)mean;
-    (void)op;
-    (void)at;
-    for (; rows > 0; rows--, x += step, value++) {
+static void V(fold_squares)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const float *x = (const float *)p.x;
+    int64_t r, k;
+    for (r = 0; r < p.rows; r++, x += p.step) {
         V(d) low = V(dzero)(), high = V(dzero)(), a, b;
-        int64_t k;
-        for (k = 0; k < n; k += 16) {
-            V(f) s = V(load_upto)(x + k, n - k);
+        for (k = 0; k < p.n; k += 16) {
+            V(f) s = V(load_upto)(x + k, p.n - k);
             a = V(widen_low)(s);
             b = V(widen_high)(s);
             low = V(dfma)(a, a, low);
             high = V(dfma)(b, b, high);
         }
-        *value = V(dfold_add)(V(dadd)(low, high));
+        p.value[r] = V(dfold_add)(V(dadd)(low, high));
     }
 }
 
-static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            const float *mean, double *value, int64_t *at) {
-    (void)mean;
-    (void)op;
-    (void)at;
-    for (; rows > 0; rows--, x += step, value++) {
+static void V(fold_product)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const float *x = (const float *)p.x;
+    const int64_t n = p.n;
+    int64_t r, k;
+    for (r = 0; r < p.rows; r++, x += p.step) {
         V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
-        int64_t k;
         for (k = 0; k + 32 <= n; k += 32) {
             V(f) s = V(load)(x + k), t = V(load)(x + k + 16);
             low = V(dmul)(low, V(widen_low)(s));
@@ -33305,22 +33956,13 @@ static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t ro
             low = V(dmul)(low, V(widen_low)(s));
             high = V(dmul)(high, V(widen_high)(s));
         }
-        *value = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
+        p.value[r] = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
     }
 }
 
-/* ---- extremes: the largest of x or, `smallest`, of -x; of x's truth for any and all. NaN is larger than all; of equals the first one. ---- */
-typedef struct V(extreme) {
-    bool smallest, truth;
-    V(f) flips;
-} V(extreme);
-
-DVTI_INLINE V(extreme) V(extreme_of)(dvti_op op) {
-    V(extreme) e;
-    e.truth = op == DVTI_OP_any || op == DVTI_OP_all;
-    e.smallest = op == DVTI_OP_min || op == DVTI_OP_argmin || op == DVTI_OP_all;
-    e.flips = V(set)(e.smallest ? -0.f : 0.f);
-    return e;
+/* ---- extremes: the largest of x or, of a minimum, of -x, that is x ^ flips. NaN is larger than all; of equals the first one. ---- */
+DVTI_INLINE bool V(smallest)(dvti_op op) {
+    return op == DVTI_OP_min || op == DVTI_OP_argmin;
 }
 
 /* The first of n elements that is `best`, or that is NaN. n when none is. */
@@ -33343,7 +33985,7 @@ static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
 }
 
 /* 1 to DVTI_FOLD_BLOCK elements; false when there is a NaN. */
-DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, V(f) * most) {
+DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, V(f) flips, V(f) * most) {
     V(f) m0 = V(set)(-INFINITY), m1 = m0, m2 = m0, m3 = m0, a, b, c, d;
     V(m) nan = V(unord)(m0, m0);
     int64_t k;
@@ -33352,113 +33994,107 @@ DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, 
         b = V(load)(x + k + 16);
         c = V(load)(x + k + 32);
         d = V(load)(x + k + 48);
-        if (e->truth) {
-            a = V(truth)(V(nonzero)(a));
-            b = V(truth)(V(nonzero)(b));
-            c = V(truth)(V(nonzero)(c));
-            d = V(truth)(V(nonzero)(d));
-        }
         nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
-        m0 = V(max)(V(bit_xor)(a, e->flips), m0);
-        m1 = V(max)(V(bit_xor)(b, e->flips), m1);
-        m2 = V(max)(V(bit_xor)(c, e->flips), m2);
-        m3 = V(max)(V(bit_xor)(d, e->flips), m3);
+        m0 = V(max)(V(bit_xor)(a, flips), m0);
+        m1 = V(max)(V(bit_xor)(b, flips), m1);
+        m2 = V(max)(V(bit_xor)(c, flips), m2);
+        m3 = V(max)(V(bit_xor)(d, flips), m3);
     }
     for (; k < n; k += 16) {
         a = V(load_or)(x + k, n - k, *x);
-        if (e->truth)
-            a = V(truth)(V(nonzero)(a));
         nan = V(mor)(nan, V(unord)(a, a));
-        m0 = V(max)(V(bit_xor)(a, e->flips), m0);
+        m0 = V(max)(V(bit_xor)(a, flips), m0);
     }
     *most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
     return !V(mbits)(nan);
 }
 
 /* n > 0. at may be NULL. */
-static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            const float *mean, double *value, int64_t *at) {
-    const V(extreme) e = V(extreme_of)(op);
-    (void)mean;
-    for (; rows > 0; rows--, x += step) {
+static void V(fold_extreme)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const bool smallest = V(smallest)(p.op);
+    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
+    const float *x = (const float *)p.x;
+    const int64_t n = p.n;
+    int64_t r;
+    for (r = 0; r < p.rows; r++, x += p.step) {
         float best = -INFINITY;
         int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
         bool numbers = true;
         V(f) most;
         for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
             int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
-            numbers = V(fold_block)(x + block, length, &e, &most);
+            numbers = V(fold_block)(x + block, length, flips, &most);
             if (numbers && block && !V(mbits)(V(gt)(most, V(set)(best))))
                 continue;
             best = V(fold_max)(most);
             where = block;
             size = length;
         }
-        best = e.smallest ? -best : best;
-        *value++ = numbers ? (double)best : (double)NAN;
-        if (at)
-            *at++ = where + V(fold_find)(x + where, size, best, !numbers);
+        best = smallest ? -best : best;
+        p.value[r] = numbers ? (double)best : (double)NAN;
+        if (p.at)
+            p.at[r] = where + V(fold_find)(x + where, size, best, !numbers);
     }
 }
 
 /* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
 /* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
-DVTI_INLINE void V(fold_add_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                     const float *mean, double *value) {
-    int64_t j, k, fours, some;
-    for (; rows > 0; rows -= some, x += some * step) {
-        fours = DVTI_MIN(rows / 4, 2);
+DVTI_INLINE void V(fold_add_columns)(const dvti_folding *folding, dvt_dtype dtype,
+                                     const float *mean) {
+    const dvti_folding p = *folding;
+    const int64_t step = p.step, n = p.n;
+    int64_t j, k, fours, some, r;
+    for (r = 0; r < p.rows; r += some) {
+        fours = DVTI_MIN((p.rows - r) / 4, 2);
         some = fours ? 4 * fours : 1;
         for (j = 0; j < n; j += 16) {
             const float *middle = mean ? mean + j : NULL;
             const V(f) m = mean ? V(load_upto)(middle, n - j) : V(zero)();
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
-            for (k = 0; k < some; k += 4) {
-                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j, middle, m)
-                               : V(term)(x + j, n - j, middle, m);
+            V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8);
+            for (k = r; k < r + some; k += 4) {
+                V(f) s = fours ? V(sum4)(p.x, dtype, k * step + j, step, n - j, middle, m)
+                               : V(term)(p.x, dtype, k * step + j, n - j, middle, m);
+                if (dtype != DVT_F32 && fours == 2) {
+                    k += 4;
+                    s = V(add)(s, V(sum4)(p.x, dtype, k * step + j, step, n - j, middle, m));
+                }
                 low = V(dadd)(low, V(widen_low)(s));
                 high = V(dadd)(high, V(widen_high)(s));
             }
-            V(dstore)(value + j, low);
-            V(dstore)(value + j + 8, high);
+            V(dstore)(p.value + j, low);
+            V(dstore)(p.value + j + 8, high);
         }
     }
 }
 
-static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                int64_t seen, const float *mean, double *value, int64_t *at) {
-    (void)op;
-    (void)seen;
-    (void)mean;
-    (void)at;
-    V(fold_add_columns)(x, step, rows, n, NULL, value);
+static void V(fold_sum_columns)(const dvti_folding *folding) {
+    if (folding->dtype == DVT_F32)
+        V(fold_add_columns)(folding, DVT_F32, NULL);
+    else if (folding->dtype == DVT_F16)
+        V(fold_add_columns)(folding, DVT_F16, NULL);
+    else
+        V(fold_add_columns)(folding, DVT_BF16, NULL);
 }
 
-static void V(fold_spread_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                   int64_t n, int64_t seen, const float *mean, double *value,
-                                   int64_t *at) {
-    (void)op;
-    (void)seen;
-    (void)at;
-    V(fold_add_columns)(x, step, rows, n, mean, value);
+static void V(fold_spread_columns)(const dvti_folding *folding) {
+    V(fold_add_columns)(folding, DVT_F32, (const float *)folding->mean);
 }
 
 /* Adds squares to value, or multiplies it. */
-static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                 int64_t seen, const float *mean, double *value, int64_t *at) {
-    int64_t j, r, some;
-    (void)seen;
-    (void)mean;
-    (void)at;
-    for (; rows > 0; rows -= some, x += some * step) {
-        some = DVTI_MIN(rows, 8);
-        for (j = 0; j < n; j += 16) {
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8), a, b;
-            for (r = 0; r < some; r++) {
-                V(f) v = V(load_upto)(x + r * step + j, n - j);
+static void V(fold_wide_columns)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const float *x = (const float *)p.x;
+    int64_t j, r, k, some;
+    for (r = 0; r < p.rows; r += some, x += some * p.step) {
+        some = DVTI_MIN(p.rows - r, 8);
+        for (j = 0; j < p.n; j += 16) {
+            V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8), a, b;
+            for (k = 0; k < some; k++) {
+                V(f) v = V(load_upto)(x + k * p.step + j, p.n - j);
                 a = V(widen_low)(v);
                 b = V(widen_high)(v);
-                if (op == DVTI_OP_prod) {
+                if (p.op == DVTI_OP_prod) {
                     low = V(dmul)(a, low);
                     high = V(dmul)(b, high);
                 } else {
@@ -33466,63 +34102,60 @@ static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64
                     high = V(dfma)(b, b, high);
                 }
             }
-            V(dstore)(value + j, low);
-            V(dstore)(value + j + 8, high);
+            V(dstore)(p.value + j, low);
+            V(dstore)(p.value + j + 8, high);
         }
     }
 }
 
-static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                    int64_t n, int64_t seen, const float *mean, double *value,
-                                    int64_t *at) {
-    const V(extreme) e = V(extreme_of)(op);
+static void V(fold_extreme_columns)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const V(f) flips = V(set)(V(smallest)(p.op) ? -0.f : 0.f);
+    const float *x = (const float *)p.x;
+    const int64_t step = p.step, n = p.n, seen = p.seen;
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
-    const bool quick = !at && !e.truth;
     int64_t j, r, row, some;
     V(m) better, nan;
     V(f) most, v;
     V(i) where;
-    (void)mean;
     for (j = 0; j < n; j += 16) {
-        most = V(narrow)(V(dload)(value + j), V(dload)(value + j + 8));
-        V(store)(best + j, seen ? V(bit_xor)(most, e.flips) : V(set)(-INFINITY));
+        most = V(narrow)(V(dload)(p.value + j), V(dload)(p.value + j + 8));
+        V(store)(best + j, seen ? V(bit_xor)(most, flips) : V(set)(-INFINITY));
     }
-    for (j = 0; at && j < n; j++)
-        place[j] = seen ? (int32_t)at[j] : 0;
-    for (row = 0; row < rows; row += some) {
-        some = DVTI_MIN(rows - row, 8);
+    for (j = 0; p.at && j < n; j++)
+        place[j] = seen ? (int32_t)p.at[j] : 0;
+    for (row = 0; row < p.rows; row += some) {
+        some = DVTI_MIN(p.rows - row, 8);
         for (j = 0; j < n; j += 16) {
             most = V(load)(best + j);
-            where = at ? V(iload)(place + j) : V(iset)(0);
+            where = p.at ? V(iload)(place + j) : V(iset)(0);
             /* Without places: the maximum of eight rows forgets NaN, which is asked for apart. */
             nan = V(unord)(most, most);
-            for (r = row; quick && r < row + some; r++) {
-                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), e.flips);
+            for (r = row; !p.at && r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
                 nan = V(mor)(nan, V(unord)(v, v));
                 most = V(max)(v, most);
             }
             most = V(select)(nan, V(set)(NAN), most);
-            for (r = row; !quick && r < row + some; r++) {
-                v = V(load_upto)(x + r * step + j, n - j);
-                v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
+            for (r = row; p.at && r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
                 better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
                 most = V(select)(better, v, most);
-                if (at)
-                    where = V(iselect)(better, V(iset)((int32_t)(seen + r)), where);
+                where = V(iselect)(better, V(iset)((int32_t)(seen + r)), where);
             }
             V(store)(best + j, most);
-            if (at)
+            if (p.at)
                 V(istore)(place + j, where);
         }
     }
     for (j = 0; j < n; j += 16) {
-        most = V(bit_xor)(V(load)(best + j), e.flips);
-        V(dstore)(value + j, V(widen_low)(most));
-        V(dstore)(value + j + 8, V(widen_high)(most));
+        most = V(bit_xor)(V(load)(best + j), flips);
+        V(dstore)(p.value + j, V(widen_low)(most));
+        V(dstore)(p.value + j + 8, V(widen_high)(most));
     }
-    for (j = 0; at && j < n; j++)
-        at[j] = place[j];
+    for (j = 0; p.at && j < n; j++)
+        p.at[j] = place[j];
 }
 
 /* Sums to means or norms, as floats. f has room for whole vectors. */
@@ -33567,8 +34200,6 @@ static dvti_fold V(fold)(dvti_op op) {
     case DVTI_OP_min:
     case DVTI_OP_argmax:
     case DVTI_OP_argmin:
-    case DVTI_OP_any:
-    case DVTI_OP_all:
         fold.rows = V(fold_extreme);
         fold.columns = V(fold_extreme_columns);
         break;
@@ -33952,156 +34583,299 @@ static bool V(sort_columns)(float *x, int64_t n, bool descending) {
 #line 32 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
-/* Reductions of double: sums, sums of squares, products and extremes. A run goes into 4 x 8 lanes, which are folded in one order; of neighbouring
-   results each is one chain. */
+/* Reductions of double: sums, sums of squares of distances, products and extremes. A run goes into 4 x 8 lanes, which are folded in one
+   order; of neighbouring results each is one chain. */
 
+/* n > 0 elements of each row; beyond the last one there is `none`, m for the squares of distances from m. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/reduce64.inl"
+#line 4 "src/3_cpu/simd/reduce64.inl"
 #endif
-DVTI_INLINE V(d) V(fold64_combine)(dvti_op op, V(d) a, V(d) b) {
-    switch ((int)op) {
-    case DVTI_OP_prod:
-        return V(dmul)(a, b);
-    case DVTI_OP_min:
-        return V(dsmaller)(a, b);
-    case DVTI_OP_max:
-        return V(dlarger)(a, b);
-    default:
-        return V(dadd)(a, b);
+#define DVTI_FOLD64_ROWS(name, none, join, combine, fold)                                          \
+    static void V(name)(const dvti_folding *folding) {                                                   \
+        const dvti_folding p = *folding;  \
+        const double *x = (const double *)p.x, *mean = (const double *)p.mean;                   \
+        const int64_t n = p.n;                                                                    \
+        int64_t r, k;                                                                              \
+        for (r = 0; r < p.rows; r++, x += p.step) {                                              \
+            const double middle = mean ? mean[r] : 0;                                              \
+            const V(d) m = V(dset)(middle);                                                        \
+            V(d) s = V(dset)(none), t = s, u = s, w = s;                                           \
+            (void)m;                                                                               \
+            for (k = 0; k + 32 <= n; k += 32) {                                                    \
+                s = join(s, V(dload)(x + k));                                                      \
+                t = join(t, V(dload)(x + k + 8));                                                  \
+                u = join(u, V(dload)(x + k + 16));                                                 \
+                w = join(w, V(dload)(x + k + 24));                                                 \
+            }                                                                                      \
+            for (; k < n; k += 8)                                                                  \
+                s = join(s, V(dload_or)(x + k, n - k, none + middle));                             \
+            p.value[r] = fold(combine(combine(s, t), combine(u, w)));                             \
+        }                                                                                          \
     }
+#define DVTI_SQUARE(s, v) V(distance)(s, v, m)
+
+/* s + (v - m)^2 */
+DVTI_INLINE V(d) V(distance)(V(d) s, V(d) v, V(d) m) {
+    const V(d) d = V(dsub)(v, m);
+    return V(dadd)(s, V(dmul)(d, d));
 }
 
-/* n elements into the lanes of s; what the last vector lacks is as if it were not there. */
-#define DVTI_FOLD64_RUN(none, join)                                                                \
-    {                                                                                              \
-        for (k = 0; k < 8; k++)                                                                    \
-            few[k] = none;                                                                         \
-        s = t = u = w = V(dload)(few);                                                             \
-        for (; n >= 32; n -= 32, x += 32) {                                                        \
-            s = join(s, V(dload)(x));                                                              \
-            t = join(t, V(dload)(x + 8));                                                          \
-            u = join(u, V(dload)(x + 16));                                                         \
-            w = join(w, V(dload)(x + 24));                                                         \
-        }                                                                                          \
-        for (; n >= 8; n -= 8, x += 8)                                                             \
-            s = join(s, V(dload)(x));                                                              \
-        if (n) {                                                                                   \
-            memcpy(few, x, (size_t)n * sizeof *x);                                                 \
-            t = join(t, V(dload)(few));                                                            \
-        }                                                                                          \
-    }                                                                                              \
-    break
-#define DVTI_SQUARE_STEP(s, v) V(dfma)(v, v, s)
-
-/* n > 0 */
-static double V(fold64_value)(dvti_op op, const double *x, int64_t n) {
-    double few[16];
-    V(d) s, t, u, w;
-    int k;
-    switch ((int)op) {
-    case DVTI_OP_norm:
-        DVTI_FOLD64_RUN(0, DVTI_SQUARE_STEP);
-    case DVTI_OP_prod:
-        DVTI_FOLD64_RUN(1, V(dmul));
-    case DVTI_OP_min:
-        DVTI_FOLD64_RUN((double)INFINITY, V(dsmaller));
-    case DVTI_OP_max:
-        DVTI_FOLD64_RUN(-(double)INFINITY, V(dlarger));
-    default:
-        DVTI_FOLD64_RUN(0, V(dadd));
-    }
-    s = V(fold64_combine)(op, V(fold64_combine)(op, s, t), V(fold64_combine)(op, u, w));
-    V(dstore)(few + 8, s);
-    for (k = 4; k; k /= 2) { /* lanes 0..k-1 with k..2k-1; the others do not matter */
-        V(dstore)(few, s);
-        s = V(fold64_combine)(op, s, V(dload)(few + k));
-    }
-    V(dstore)(few, s);
-    return few[0];
-}
+DVTI_FOLD64_ROWS(fold64_sum, 0, V(dadd), V(dadd), V(dfold_add))
+DVTI_FOLD64_ROWS(fold64_spread, 0, DVTI_SQUARE, V(dadd), V(dfold_add))
+DVTI_FOLD64_ROWS(fold64_product, 1, V(dmul), V(dmul), V(dfold_mul))
 
 /* The first of n elements that is `best`, or that is NaN when `best` is. */
 static int64_t V(fold64_find)(const double *x, int64_t n, double best) {
     const V(d) wanted = V(dset)(best);
     int64_t at;
-    int k;
     for (at = 0; at < n; at += 8) {
-        const V(d) v = n - at >= 8 ? V(dload)(x + at) : V(dload_n)(x + at, n - at);
-        uint32_t bits = V(nbits)(best != best ? V(dunord)(v, v) : V(deq)(v, wanted));
-        for (k = 0; bits; k++, bits >>= 1)
-            if (bits & 1)
-                return at + k;
+        const V(d) v = V(dload_or)(x + at, n - at, x[at]);
+        const uint32_t bits = V(nbits)(best != best ? V(dunord)(v, v) : V(deq)(v, wanted));
+        if (bits)
+            return at + dvti_lowest_bit(bits);
     }
     return 0;
 }
 
-static void V(fold64_row)(dvti_op op, const double *x, int64_t n, double *value, int64_t *at) {
-    dvti_op extreme = op == DVTI_OP_argmin ? DVTI_OP_min : op == DVTI_OP_argmax ? DVTI_OP_max : op;
-    *value = V(fold64_value)(extreme, x, n);
-    if (extreme != op)
-        *at = V(fold64_find)(x, n, *value);
+/* The largest of x or, of a minimum, of -x, that is x ^ flips; NaN when there is one. */
+static void V(fold64_extreme)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const double sign = V(smallest)(p.op) ? -0. : 0.;
+    const V(d) flips = V(dset)(sign);
+    const double *x = (const double *)p.x;
+    const int64_t n = p.n;
+    int64_t r, k;
+    for (r = 0; r < p.rows; r++, x += p.step) {
+        V(d) s = V(dset)(-(double)INFINITY), t = s, u = s, w = s;
+        V(n) nan = V(dunord)(s, s);
+        double best[8];
+        for (k = 0; k + 32 <= n; k += 32) {
+            const V(d) a = V(dload)(x + k), b = V(dload)(x + k + 8);
+            const V(d) c = V(dload)(x + k + 16), d = V(dload)(x + k + 24);
+            nan = V(nor)(nan, V(nor)(V(dunord)(a, b), V(dunord)(c, d)));
+            s = V(dmax)(V(dxor)(a, flips), s);
+            t = V(dmax)(V(dxor)(b, flips), t);
+            u = V(dmax)(V(dxor)(c, flips), u);
+            w = V(dmax)(V(dxor)(d, flips), w);
+        }
+        for (; k < n; k += 8) {
+            const V(d) a = V(dload_or)(x + k, n - k, x[k]);
+            nan = V(nor)(nan, V(dunord)(a, a));
+            s = V(dmax)(V(dxor)(a, flips), s);
+        }
+        s = V(dset)(V(dfold_max)(V(dmax)(V(dmax)(s, t), V(dmax)(u, w))));
+        V(dstore)(best, V(dxor)(s, flips));
+        p.value[r] = V(nbits)(nan) ? (double)NAN : best[0];
+        if (p.at)
+            p.at[r] = V(fold64_find)(x, n, p.value[r]);
+    }
 }
 
+/* ---- columns ---- */
 /* Some rows into 8 results. */
-#define DVTI_FOLD64_ROWS(join)                                                                     \
+#define DVTI_FOLD64_COLUMN(join)                                                                   \
     {                                                                                              \
         for (k = 0; k < some; k++)                                                                 \
-            s = join(s, V(dload_upto)(row + k * fold->step, left));                                \
+            s = join(s, V(dload_upto)(row + k * p.step, left));                                   \
     }                                                                                              \
     break
 
-static void V(fold64_columns)(const dvti_fold64 *fold, const double *x, int64_t rows, double *value,
-                              int64_t *at) {
-    const bool smallest = fold->op == DVTI_OP_argmin;
+static void V(fold64_columns)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const bool smallest = V(smallest)(p.op);
+    const double *x = (const double *)p.x, *mean = (const double *)p.mean;
     int64_t j, r, some, k;
-    for (r = 0; r < rows; r += some) {
-        some = DVTI_MIN(rows - r, 4);
-        for (j = 0; j < fold->n; j += 8) {
-            const double *row = x + r * fold->step + j;
-            const int64_t left = fold->n - j;
-            V(d) s = V(dload_upto)(value + j, left), place, v;
+    if (!p.seen && (p.op == DVTI_OP_min || p.op == DVTI_OP_max || p.at))
+        for (j = 0; j < p.n; j += 8) {
+            V(dstore)(p.value + j, V(dset)(smallest ? (double)INFINITY : -(double)INFINITY));
+            if (p.at) /* the first of those that are no better than nothing */
+                memset(p.at + j, 0, 8 * sizeof *p.at);
+        }
+    for (r = 0; r < p.rows; r += some) {
+        some = DVTI_MIN(p.rows - r, 8);
+        for (j = 0; j < p.n; j += 8) {
+            const double *row = x + r * p.step + j;
+            const int64_t left = p.n - j;
+            const V(d) m = mean ? V(dload_upto)(mean + j, left) : V(dzero)();
+            V(d) s = V(dload)(p.value + j), place, v;
             V(n) better;
-            switch ((int)fold->op) {
+            switch ((int)p.op) {
             case DVTI_OP_norm:
-                DVTI_FOLD64_ROWS(DVTI_SQUARE_STEP);
+            case DVTI_OP_square:
+                DVTI_FOLD64_COLUMN(DVTI_SQUARE);
             case DVTI_OP_prod:
-                DVTI_FOLD64_ROWS(V(dmul));
+                DVTI_FOLD64_COLUMN(V(dmul));
             case DVTI_OP_min:
-                DVTI_FOLD64_ROWS(V(dsmaller));
+                DVTI_FOLD64_COLUMN(V(dsmaller));
             case DVTI_OP_max:
-                DVTI_FOLD64_ROWS(V(dlarger));
+                DVTI_FOLD64_COLUMN(V(dlarger));
             case DVTI_OP_argmin:
             case DVTI_OP_argmax:
-                place = V(dload)((const double *)(const void *)(at + j)); /* bits to select */
+                place = V(dload)((const double *)(const void *)(p.at + j)); /* bits to select */
                 for (k = 0; k < some; k++) {
-                    v = V(dload_upto)(row + k * fold->step, left);
+                    v = V(dload_upto)(row + k * p.step, left);
                     better = smallest ? V(dle)(s, v) : V(dle)(v, s);
                     better = V(nand)(V(nnot)(better), V(deq)(s, s));
                     s = V(dselect)(better, v, s);
-                    place = V(dselect)(better, V(as_d)(V(lset)(fold->first + r + k)), place);
+                    place = V(dselect)(better, V(as_d)(V(lset)(p.seen + r + k)), place);
                 }
-                V(dstore)((double *)(void *)(at + j), place);
+                V(dstore)((double *)(void *)(p.at + j), place);
                 break;
             default:
-                DVTI_FOLD64_ROWS(V(dadd));
+                DVTI_FOLD64_COLUMN(V(dadd));
             }
-            V(dstore)(value + j, s);
+            V(dstore)(p.value + j, s);
         }
     }
 }
 
-#undef DVTI_FOLD64_RUN
+static dvti_fold V(fold64)(dvti_op op) {
+    dvti_fold fold = {NULL, V(fold64_columns), NULL};
+    switch ((int)op) {
+    case DVTI_OP_sum:
+    case DVTI_OP_mean:
+        fold.rows = V(fold64_sum);
+        break;
+    case DVTI_OP_norm:
+    case DVTI_OP_square:
+        fold.rows = V(fold64_spread);
+        break;
+    case DVTI_OP_prod:
+        fold.rows = V(fold64_product);
+        break;
+    case DVTI_OP_min:
+    case DVTI_OP_max:
+    case DVTI_OP_argmin:
+    case DVTI_OP_argmax:
+        fold.rows = V(fold64_extreme);
+        break;
+    default:
+        break;
+    }
+    return fold;
+}
+
 #undef DVTI_FOLD64_ROWS
-#undef DVTI_SQUARE_STEP
+#undef DVTI_FOLD64_COLUMN
+#undef DVTI_SQUARE
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 33 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/truth.inl ==== */
+/* any and all of elements of every dtype: an element is yes where a bit of it is 1, other than the sign of a float. Eight bytes at a time, one
+   bit of each element tells: the highest, into which the sum of the others and of all ones carries. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/truth.inl"
+#endif
+typedef struct V(yes) {
+    uint64_t low, top, flip; /* all bits but the highest, that one of whole numbers, all bits when the elements that are no are looked for */
+    int size;
+} V(yes);
 
-static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64_row), V(fold64_columns)};
+static V(yes) V(yes_of)(const dvti_folding *p) {
+    V(yes) t;
+    uint64_t highest;
+    t.size = (int)dvt_dtype_size(p->dtype);
+    highest = t.size == 1   ? UINT64_C(0x8080808080808080)
+              : t.size == 2 ? UINT64_C(0x8000800080008000)
+              : t.size == 4 ? UINT64_C(0x8000000080000000)
+                            : UINT64_C(0x8000000000000000);
+    t.low = ~highest;
+    t.top = dvt_dtype_is_float(p->dtype) ? 0 : highest;
+    t.flip = p->op == DVTI_OP_all ? ~UINT64_C(0) : 0;
+    return t;
+}
+
+DVTI_INLINE uint64_t V(look_word)(uint64_t w, const V(yes) * t) {
+    return (((w & t->low) + t->low) | (w & t->top)) ^ t->flip;
+}
+
+/* seen, or 64 bytes at p */
+DVTI_INLINE V(l) V(look)(V(l) seen, const void *p, const V(yes) * t) {
+    const V(l) w = V(as_l)(V(dload)((const double *)p)), low = V(lset)((int64_t)t->low);
+    const V(l) carry = V(ladd)(V(land)(w, low), low);
+    const V(l) yes = V(lor)(carry, V(land)(w, V(lset)((int64_t)t->top)));
+    return V(lor)(seen, V(as_l)(V(dxor)(V(as_d)(yes), V(as_d)(V(lset)((int64_t)t->flip)))));
+}
+
+/* Is what is looked for among some bytes? */
+static bool V(found)(const unsigned char *x, int64_t bytes, const V(yes) * t) {
+    uint64_t word[8], seen = 0;
+    int64_t k, end;
+    int j;
+    if (bytes >= 64) {
+        for (k = 0; k < bytes && !(seen & ~t->low); k = end) { /* a kilobyte between two decisions */
+            V(l) some = V(lset)(0);
+            end = DVTI_MIN(k + 1024, bytes);
+            for (; k + 64 <= end; k += 64)
+                some = V(look)(some, x + k, t);
+            if (k < end) /* the last 64 bytes, some of them twice */
+                some = V(look)(some, x + end - 64, t);
+            V(dstore)((double *)(void *)word, V(as_d)(some));
+            for (j = 0; j < 8; j++)
+                seen |= word[j];
+        }
+        return (seen & ~t->low) != 0;
+    }
+    for (k = 0; k < bytes; k += 8) {
+        if (bytes >= 8) {
+            memcpy(word, x + DVTI_MIN(k, bytes - 8), 8);
+        } else {
+            *word = t->flip;
+            memcpy(word, x, (size_t)bytes);
+        }
+        seen |= V(look_word)(*word, t);
+    }
+    return (seen & ~t->low) != 0;
+}
+
+static void V(truth_rows)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const V(yes) t = V(yes_of)(folding);
+    const unsigned char *x = (const unsigned char *)p.x;
+    int64_t r;
+    for (r = 0; r < p.rows; r++, x += p.step * t.size)
+        p.value[r] = V(found)(x, p.n * t.size, &t) != (t.flip != 0);
+}
+
+/* 64 bytes of each row; of the last ones some twice. Rows that are shorter are copied. */
+static void V(truth_columns)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const V(yes) t = V(yes_of)(folding);
+    const int64_t bytes = p.n * t.size, step = p.step * t.size;
+    const uint64_t highest = ~t.low;
+    unsigned char few[64];
+    int64_t c, at, r, j;
+    int k;
+    for (c = 0; c < bytes; c += 64) {
+        V(l) seen = V(lset)(0);
+        const unsigned char *x = (const unsigned char *)p.x;
+        at = DVTI_MAX(DVTI_MIN(c, bytes - 64), 0);
+        for (r = 0; r < p.rows; r++, x += step)
+            if (bytes >= 64)
+                seen = V(look)(seen, x + at, &t);
+            else
+                seen = V(look)(seen, memcpy(few, x, (size_t)bytes), &t);
+        V(dstore)((double *)(void *)few, V(as_d)(V(land)(seen, V(lset)((int64_t)highest))));
+        for (j = 0; j < DVTI_MIN(bytes, 64) / t.size; j++) {
+            unsigned char hit = 0;
+            for (k = 0; k < t.size; k++)
+                hit |= few[j * t.size + k];
+            if (hit)
+                p.value[at / t.size + j] = t.flip == 0;
+        }
+    }
+}
+/* ==== end src/3_cpu/simd/truth.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 34 "src/3_cpu/simd/tier.inl"
+#endif
+
+static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64)};
 
 static const dvti_simd V(table) = {
-    DVTI_TIER_NAME,      V(loop_f32),   V(fold),    V(step), &V(gemm_kernels),
+    DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
     V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns),
     V(load_row),       V(store_row), &V(f64)};
@@ -46156,8 +46930,8 @@ DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node);
 DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
 
 /* ---- shared by families and gradients ---- */
-/* x, and y and z unless they are NULL, are float32 in C order on cpu(), and no gradient will ask: then several operations may be one launch
-   that has their bits. */
+/* x, and y and z unless they are NULL, are float32 or float64, of one dtype, in C order on cpu(), and no gradient will ask: then several
+   operations may be one launch that has their bits. */
 DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const dvt_array *z);
 /* in[k] for k = n_in of an elementwise call; scalar_at: 0 none, 1 the scalar stands before the array, 2 behind it.
    into: NULL, or the array that receives the result. */
@@ -48424,7 +49198,8 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
             return NULL;
         }
     /* Longer rows are summed in several pieces. */
-    if (dvti_composes_unseen(x, gamma, beta) && x->shape.dim[x->shape.ndim - 1] <= 32768)
+    if (x->dtype == DVT_F32 && dvti_composes_unseen(x, gamma, beta) &&
+        x->shape.dim[x->shape.ndim - 1] <= 32768)
         return dvti_layer_norm_at_once(x, gamma, beta, epsilon);
     scope = dvt_scope_begin();
     mean = dvt_mean(x, DVT_AXES(-1), true);
@@ -49446,10 +50221,11 @@ DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const 
     in[1] = y;
     in[2] = z;
     for (i = 0; i < 3; i++)
-        if (in[i] && (in[i]->dtype != DVT_F32 || !dvt_is_contiguous(in[i]) ||
+        if (in[i] && (in[i]->dtype != x->dtype || !dvt_is_contiguous(in[i]) ||
                       (dvt_is_recording() && dvt_has_history(in[i]))))
             return false;
-    return x->storage->ctx.type == DVT_DEVICE_CPU && dvt_size(x) > 0;
+    return (x->dtype == DVT_F32 || x->dtype == DVT_F64) && x->storage->ctx.type == DVT_DEVICE_CPU &&
+           dvt_size(x) > 0;
 }
 
 /* The mean of squared distances from the mean, in at least float32: squares leave a 16-bit float's range early. A negative

@@ -1,13 +1,15 @@
-/* Reductions of floats of up to 32 bits by a tier's loops. As in ref/ref_reduce.c, chunks of a result are cut by the shape alone and combined
-   as a balanced tree, so the bits do not depend on the number of threads; where kept positions lie closer in memory than reduced ones,
-   neighbouring results are formed side by side. What lies neither way, and 16-bit floats, go through blocks in the first-level
-   cache. Many short rows are one call of the tier's loop. */
+/* Reductions by a tier's loops: of float32 and narrower floats, of float64 and of what is reduced as float64, and any and all of every dtype.
+   As in ref/ref_reduce.c, chunks of a result are cut by the shape alone and combined as a balanced tree, so the bits do not depend on the
+   number of threads; where kept positions lie closer in memory than reduced ones, neighbouring results are formed side by side. What
+   lies neither way, and dtypes that a loop does not read, go through blocks in the first-level cache. Many short rows are one call
+   of the tier's loop. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_FOLD_CHUNK 32768       /* reduced positions per chunk of one result */
 #define DVTI_FOLD_COLUMN_CHUNK 1024 /* the same for neighbouring results */
 #define DVTI_FOLD_RUN 32            /* shorter runs in memory are gathered into blocks */
-#define DVTI_FOLD_ROWS 8            /* rows of a block of columns */
+#define DVTI_FOLD_LONG 256          /* 16-bit floats that are read in place */
+#define DVTI_FOLD_BYTES 16384       /* of a block of columns: 8 or 4 rows */
 #define DVTI_FOLD_ITEM 8192         /* elements of a work item of short rows */
 #define DVTI_FOLD_GATHER 2048       /* elements of such rows that are gathered at a time */
 
@@ -21,11 +23,13 @@ typedef struct dvti_fold_plan {
     const dvti_simd *simd;
     dvti_fold fold;
     bool arg, smallest;
-    bool plain; /* the reduced elements of a result are one run of floats */
+    dvti_class compute; /* what blocks hold */
+    int64_t size, wide; /* bytes of an element of x, of a block */
+    bool readable;      /* the loops read x's dtype */
+    bool plain;         /* and the reduced elements of a result are one run */
     dvti_view kept, reduced, whole;
     int64_t n_kept, n_reduced, chunk, n_chunks;
     bool columns;
-    const float *mean; /* of each result, for op square; else NULL */
     int64_t tile, across,
         n_tiles; /* results per work item, items per row of kept positions, in all */
 } dvti_fold_plan;
@@ -75,24 +79,51 @@ static void dvti_fold_tree(const dvti_fold_plan *plan, dvti_folded *p, int64_t n
 }
 
 /* Up to DVTI_BLOCK results from number `first` on; f has room for whole vectors. */
-static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t n, const double *f,
+static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t n, double *f,
                              const int64_t *at) {
-    const dvti_view *out = &plan->launch->out[0]; /* contiguous */
+    const dvti_launch *launch = plan->launch;
+    const dvti_view *out = &launch->out[0]; /* contiguous */
     void *to = (char *)out->data + first * dvt_dtype_size(out->dtype);
     float few[DVTI_BLOCK];
+    dvti_loop loop;
     if (plan->arg) {
         dvti_store_row_i64(to, out->dtype, 1, n, at);
-        return;
+    } else if (plan->compute == DVTI_F32) {
+        plan->fold.finish(launch->op, launch->f[0], f, n,
+                          out->dtype == DVT_F32 ? (float *)to : few);
+        if (out->dtype != DVT_F32 && !plan->simd->store_row(to, out->dtype, n, few))
+            dvti_store_row_f32(to, out->dtype, 1, n, few);
+    } else {
+        loop.op = launch->op == DVTI_OP_mean ? DVTI_OP_div : DVTI_OP_sqrt;
+        loop.in[0] = loop.out = f;
+        loop.in[1] = &launch->f[0];
+        loop.step[0] = 1;
+        loop.step[1] = 0;
+        loop.n = n;
+        if (launch->op == DVTI_OP_mean || launch->op == DVTI_OP_norm)
+            plan->simd->f64->loop(loop.op)(&loop);
+        dvti_store_row_f64(to, out->dtype, 1, n, f);
     }
-    plan->fold.finish(plan->launch->op, plan->launch->f[0], f, n,
-                      out->dtype == DVT_F32 ? (float *)to : few);
-    if (out->dtype != DVT_F32 && !plan->simd->store_row(to, out->dtype, n, few))
-        dvti_store_row_f32(to, out->dtype, 1, n, few);
 }
 
 /* ---- chunks ---- */
-static const float *dvti_fold_mean(const dvti_fold_plan *plan, int64_t result) {
-    return plan->mean ? plan->mean + result : NULL;
+/* n elements of each of `rows` runs at x, which hold `dtype`, from number `result` on. */
+static dvti_folding dvti_fold_of(const dvti_fold_plan *plan, int64_t result, const void *x,
+                                 bool block, int64_t rows, int64_t n) {
+    dvti_folding p;
+    p.op = plan->launch->op;
+    p.dtype = !block ? plan->launch->in[0].dtype : plan->compute == DVTI_F32 ? DVT_F32 : DVT_F64;
+    p.x = x;
+    p.step = p.seen = 0;
+    p.rows = rows;
+    p.n = n;
+    p.mean = NULL;
+    if (p.op == DVTI_OP_square) {
+        const dvti_view *mean = &plan->launch->in[1];
+        p.mean = (const char *)mean->data + result * dvt_dtype_size(mean->dtype);
+    }
+    p.at = NULL;
+    return p;
 }
 
 /* Reduced positions begin..end of a result whose first element is element number `base`. */
@@ -100,30 +131,33 @@ static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t result, in
                                   int64_t begin, int64_t end) {
     dvti_view row = plan->reduced;
     const int last = row.ndim - 1;
-    bool direct = row.dtype == DVT_F32 && (row.stride[last] == 1 || row.dim[last] == 1) &&
+    bool direct = plan->readable && (row.stride[last] == 1 || row.dim[last] == 1) &&
                   (last == 0 || row.dim[last] >= DVTI_FOLD_RUN);
     dvti_cursor cursor;
+    dvti_folding run;
     dvti_folded all, one;
-    float block[DVTI_BLOCK];
+    double block[DVTI_BLOCK];
     int64_t at, n;
     all.f = 0;
     all.at = 0;
-    row.data = (char *)row.data + base * dvt_dtype_size(row.dtype);
+    row.data = (char *)row.data + base * plan->size;
     cursor = dvti_cursor_at(&row, begin);
     for (at = begin; at < end; at += n) {
-        const float *x = block;
+        const void *x = block;
         if (direct) {
             n = DVTI_MIN(end - at, row.dim[last] - cursor.index[last]);
-            x = (const float *)row.data + cursor.at;
+            x = (const char *)row.data + cursor.at * plan->size;
             if (at + n < end)
                 dvti_cursor_advance(&cursor, &row, n);
         } else {
             n = DVTI_MIN(end - at, DVTI_BLOCK);
-            dvti_load_block(&row, at, n, DVTI_F32, block);
+            dvti_load_block(&row, at, n, plan->compute, block);
         }
         one.at = 0;
-        plan->fold.rows(plan->launch->op, x, n, 1, n, dvti_fold_mean(plan, result), &one.f,
-                        plan->arg ? &one.at : NULL);
+        run = dvti_fold_of(plan, result, x, !direct, 1, n);
+        run.value = &one.f;
+        run.at = plan->arg ? &one.at : NULL;
+        plan->fold.rows(&run);
         one.at += at;
         if (at == begin)
             all = one;
@@ -131,19 +165,6 @@ static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t result, in
             dvti_fold_combine(plan, &all, one);
     }
     return all;
-}
-
-static dvti_folded dvti_fold_row(const dvti_fold_plan *plan, int64_t result, int64_t begin,
-                                 int64_t end) {
-    const int64_t base = dvti_cursor_at(&plan->kept, result).at;
-    dvti_folded one;
-    if (!plan->plain)
-        return dvti_fold_runs(plan, result, base, begin, end);
-    one.at = 0;
-    plan->fold.rows(plan->launch->op, (const float *)plan->reduced.data + base + begin, 0, 1,
-                    end - begin, dvti_fold_mean(plan, result), &one.f, plan->arg ? &one.at : NULL);
-    one.at += begin;
-    return one;
 }
 
 typedef struct dvti_fold_lanes {
@@ -155,38 +176,38 @@ typedef struct dvti_fold_lanes {
 static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_t n, int64_t begin,
                               int64_t end, dvti_fold_lanes *to) {
     const dvti_view *reduced = &plan->reduced;
-    const int last = reduced->ndim - 1;
+    const int last = reduced->ndim - 1, kept = plan->kept.ndim - 1;
+    const int64_t most = DVTI_FOLD_BYTES / plan->wide / DVTI_BLOCK;
+    const dvti_op op = plan->launch->op;
     dvti_cursor cursor = dvti_cursor_at(reduced, begin),
                 start = dvti_cursor_at(&plan->kept, result);
-    const int kept = plan->kept.ndim - 1;
-    const int64_t size = dvt_dtype_size(plan->kept.dtype);
     dvti_view row = plan->kept;
-    bool direct = row.dtype == DVT_F32 && row.stride[kept] == 1;
-    float block[DVTI_FOLD_ROWS * DVTI_BLOCK];
-    int64_t at, rows, r, j;
+    bool direct = plan->readable && row.stride[kept] == 1;
+    double block[DVTI_FOLD_BYTES / 8];
+    dvti_folding run = dvti_fold_of(plan, result, block, !direct, 0, n);
+    int64_t at, r, j;
+    run.step = direct ? reduced->stride[last] : DVTI_BLOCK;
+    run.value = to->f;
+    run.at = plan->arg ? to->at : NULL;
     for (j = 0; j < DVTI_BLOCK; j++)
-        to->f[j] = plan->launch->op == DVTI_OP_prod;
-    for (at = begin; at < end; at += rows) {
-        const float *x = block;
-        rows = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
+        to->f[j] = op == DVTI_OP_prod || op == DVTI_OP_all;
+    for (at = begin; at < end; at += run.rows) {
+        run.rows = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
         if (direct) {
-            x = (const float *)row.data + start.at + cursor.at;
+            run.x = (const char *)row.data + (start.at + cursor.at) * plan->size;
         } else {
-            rows = DVTI_MIN(rows, DVTI_FOLD_ROWS);
-            for (r = 0; r < rows; r++) {
-                int64_t run = cursor.at + r * reduced->stride[last];
-                row.data = (char *)plan->kept.data + run * size;
-                if (row.stride[kept] != 1 ||
-                    !plan->simd->load_row((const char *)row.data + start.at * size, row.dtype, n,
-                                          block + r * DVTI_BLOCK))
-                    dvti_load_block(&row, result, n, DVTI_F32, block + r * DVTI_BLOCK);
+            run.rows = DVTI_MIN(run.rows, most);
+            for (r = 0; r < run.rows; r++) {
+                row.data =
+                    (char *)plan->kept.data + (cursor.at + r * reduced->stride[last]) * plan->size;
+                dvti_load_block(&row, result, n, plan->compute,
+                                (char *)block + r * DVTI_BLOCK * plan->wide);
             }
         }
-        plan->fold.columns(plan->launch->op, x, direct ? reduced->stride[last] : DVTI_BLOCK, rows,
-                           n, at - begin, dvti_fold_mean(plan, result), to->f,
-                           plan->arg ? to->at : NULL);
-        if (at + rows < end)
-            dvti_cursor_advance(&cursor, reduced, rows);
+        run.seen = at - begin;
+        plan->fold.columns(&run);
+        if (at + run.rows < end)
+            dvti_cursor_advance(&cursor, reduced, run.rows);
     }
     for (j = 0; plan->arg && j < n; j++)
         to->at[j] += begin;
@@ -224,29 +245,37 @@ static void dvti_fold_column_items(void *user, int64_t begin, int64_t end) {
 static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int64_t n,
                                  dvti_fold_lanes *to) {
     const int last = plan->kept.ndim - 1;
-    const int64_t length = plan->n_reduced, step = plan->kept.stride[last];
+    const int64_t length = plan->n_reduced;
     dvti_cursor cursor = dvti_cursor_at(&plan->kept, first);
-    float block[DVTI_FOLD_GATHER];
+    double block[DVTI_FOLD_GATHER];
+    dvti_folding run;
     int64_t k, some;
     for (k = 0; k < n; k += some) {
-        int64_t *at = plan->arg ? to->at + k : NULL;
+        bool gathered = !plan->plain && length <= DVTI_BLOCK;
         if (plan->plain) {
             some = DVTI_MIN(n - k, plan->kept.dim[last] - cursor.index[last]);
-            plan->fold.rows(plan->launch->op, (const float *)plan->kept.data + cursor.at, step,
-                            some, length, dvti_fold_mean(plan, first + k), to->f + k, at);
-        } else if (length <= DVTI_BLOCK) {
+            run = dvti_fold_of(plan, first + k,
+                               (const char *)plan->kept.data + cursor.at * plan->size, false, some,
+                               length);
+            run.step = plan->kept.stride[last];
+        } else if (gathered) {
             some = DVTI_MIN(n - k, DVTI_FOLD_GATHER / length);
-            dvti_load_block(&plan->whole, (first + k) * length, some * length, DVTI_F32, block);
-            plan->fold.rows(plan->launch->op, block, length, some, length,
-                            dvti_fold_mean(plan, first + k), to->f + k, at);
-            continue;
+            dvti_load_block(&plan->whole, (first + k) * length, some * length, plan->compute,
+                            block);
+            run = dvti_fold_of(plan, first + k, block, true, some, length);
+            run.step = length;
         } else {
             dvti_folded one = dvti_fold_runs(plan, first + k, cursor.at, 0, length);
             some = 1;
             to->f[k] = one.f;
             to->at[k] = one.at;
         }
-        if (k + some < n)
+        if (plan->plain || gathered) {
+            run.value = to->f + k;
+            run.at = plan->arg ? to->at + k : NULL;
+            plan->fold.rows(&run);
+        }
+        if (!gathered && k + some < n)
             dvti_cursor_advance(&cursor, &plan->kept, some);
     }
 }
@@ -263,7 +292,9 @@ static void dvti_fold_row_items(void *user, int64_t begin, int64_t end) {
             dvti_fold_whole_rows(plan, result, n, &lanes);
             dvti_fold_finish(plan, result, n, lanes.f, lanes.at);
         } else {
-            dvti_fold_store(plan, result, chunk, dvti_fold_row(plan, result, from, to));
+            dvti_fold_store(
+                plan, result, chunk,
+                dvti_fold_runs(plan, result, dvti_cursor_at(&plan->kept, result).at, from, to));
         }
     }
 }
@@ -292,6 +323,7 @@ static void dvti_fold_plan_of(const dvti_launch *launch, dvti_fold_plan *plan) {
         reduced->dim[i] = launch->in[0].dim[kept + i];
         reduced->stride[i] = launch->in[0].stride[kept + i];
     }
+    plan->size = dvt_dtype_size(launch->in[0].dtype);
     plan->n_kept = dvti_view_size(&plan->kept);
     plan->n_reduced = dvti_view_size(reduced);
     dvti_merge_axes(&plan->kept);
@@ -322,26 +354,51 @@ DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch) {
     return plan.n_chunks > 1 ? plan.n_kept * plan.n_chunks * (int64_t)sizeof(dvti_folded) : 0;
 }
 
+/* The class of blocks, the loops, and whether these read x's dtype: any and all do so with every dtype, sums of floats with 16-bit ones.
+   False: whole numbers stay whole numbers, or no loop. */
+static bool dvti_fold_choose(const dvti_launch *launch, const dvti_simd *simd,
+                             dvti_fold_plan *plan) {
+    const dvt_dtype dtype = launch->in[0].dtype;
+    const dvti_op op = launch->op;
+    const bool narrow = dtype == DVT_F16 || dtype == DVT_BF16;
+    dvt_dtype own = dtype == DVT_F32 || narrow ? DVT_F32 : DVT_F64;
+    plan->simd = simd;
+    if (op == DVTI_OP_any || op == DVTI_OP_all) {
+        plan->fold = simd->truth;
+        plan->readable = true;
+        plan->compute = DVTI_F64;
+        plan->wide = 8;
+        return true;
+    }
+    plan->fold = own == DVT_F32 ? simd->fold(op) : simd->f64->fold(op);
+    plan->readable = dtype == own;
+    plan->compute = own == DVT_F32 ? DVTI_F32 : DVTI_F64;
+    plan->wide = dvt_dtype_size(own);
+    return plan->fold.rows && (op != DVTI_OP_square || launch->in[1].dtype == own) &&
+           (dvt_dtype_is_float(dtype) || op == DVTI_OP_mean || op == DVTI_OP_norm ||
+            op == DVTI_OP_logsumexp);
+}
+
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) {
-    dvt_dtype dtype = launch->in[0].dtype;
     dvti_fold_plan plan;
-    double item, element = dtype == DVT_F32 ? 0.06 : 0.15;
-    plan.simd = simd;
-    plan.fold = simd->fold(launch->op);
-    if (!plan.fold.rows || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16) ||
-        (launch->op == DVTI_OP_square && launch->in[1].dtype != DVT_F32))
+    double item, element;
+    if (!dvti_fold_choose(launch, simd, &plan))
         return false;
     dvti_fold_plan_of(launch, &plan);
     if (plan.n_reduced == 0)
         return false;
-    plan.mean = launch->op == DVTI_OP_square ? (const float *)launch->in[1].data : NULL;
     plan.arg = launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_argmax;
     plan.smallest =
         launch->op == DVTI_OP_argmin || launch->op == DVTI_OP_min || launch->op == DVTI_OP_all;
-    plan.plain = dtype == DVT_F32 && plan.reduced.ndim == 1 &&
+    /* Of a short row of 16-bit floats the tail costs more than a copy of many rows. */
+    if (plan.compute == DVTI_F32 && (launch->op == DVTI_OP_sum || launch->op == DVTI_OP_mean) &&
+        (plan.columns ? 4 * plan.tile : plan.n_reduced) >= DVTI_FOLD_LONG)
+        plan.readable = true;
+    plan.plain = plan.readable && plan.reduced.ndim == 1 &&
                  (plan.reduced.stride[0] == 1 || plan.n_reduced == 1);
-    if (launch->op == DVTI_OP_logsumexp)
-        element = 0.4;
+    element = launch->op == DVTI_OP_logsumexp ? 0.1 * (double)plan.wide
+              : plan.readable                 ? 0.015 * (double)plan.size
+                                              : 0.15;
     item = 20 + element * (double)(plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced));
     dvti_parallel_for(plan.n_tiles * plan.n_chunks, item,
                       plan.columns ? dvti_fold_column_items : dvti_fold_row_items, &plan);
@@ -353,6 +410,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_CHUNK
 #undef DVTI_FOLD_COLUMN_CHUNK
 #undef DVTI_FOLD_RUN
-#undef DVTI_FOLD_ROWS
+#undef DVTI_FOLD_LONG
+#undef DVTI_FOLD_BYTES
 #undef DVTI_FOLD_ITEM
 #undef DVTI_FOLD_GATHER

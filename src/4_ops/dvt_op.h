@@ -71,8 +71,8 @@ DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node);
 DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
 
 /* ---- shared by families and gradients ---- */
-/* x, and y and z unless they are NULL, are float32 in C order on cpu(), and no gradient will ask: then several operations may be one launch
-   that has their bits. */
+/* x, and y and z unless they are NULL, are float32 or float64, of one dtype, in C order on cpu(), and no gradient will ask: then several
+   operations may be one launch that has their bits. */
 DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const dvt_array *z);
 /* in[k] for k = n_in of an elementwise call; scalar_at: 0 none, 1 the scalar stands before the array, 2 behind it.
    into: NULL, or the array that receives the result. */

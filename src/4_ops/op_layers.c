@@ -212,7 +212,8 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
             return NULL;
         }
     /* Longer rows are summed in several pieces. */
-    if (dvti_composes_unseen(x, gamma, beta) && x->shape.dim[x->shape.ndim - 1] <= 32768)
+    if (x->dtype == DVT_F32 && dvti_composes_unseen(x, gamma, beta) &&
+        x->shape.dim[x->shape.ndim - 1] <= 32768)
         return dvti_layer_norm_at_once(x, gamma, beta, epsilon);
     scope = dvt_scope_begin();
     mean = dvt_mean(x, DVT_AXES(-1), true);

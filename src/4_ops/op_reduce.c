@@ -146,10 +146,11 @@ DVTI_FN bool dvti_composes_unseen(const dvt_array *x, const dvt_array *y, const 
     in[1] = y;
     in[2] = z;
     for (i = 0; i < 3; i++)
-        if (in[i] && (in[i]->dtype != DVT_F32 || !dvt_is_contiguous(in[i]) ||
+        if (in[i] && (in[i]->dtype != x->dtype || !dvt_is_contiguous(in[i]) ||
                       (dvt_is_recording() && dvt_has_history(in[i]))))
             return false;
-    return x->storage->ctx.type == DVT_DEVICE_CPU && dvt_size(x) > 0;
+    return (x->dtype == DVT_F32 || x->dtype == DVT_F64) && x->storage->ctx.type == DVT_DEVICE_CPU &&
+           dvt_size(x) > 0;
 }
 
 /* The mean of squared distances from the mean, in at least float32: squares leave a 16-bit float's range early. A negative

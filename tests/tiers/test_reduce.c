@@ -24,7 +24,13 @@ static bool places(dvti_op op) {
 }
 
 static dvt_dtype result_dtype(dvti_op op, dvt_dtype dtype) {
-    return places(op) ? DVT_I64 : op == DVTI_OP_any || op == DVTI_OP_all ? DVT_BOOL : dtype;
+    if (places(op))
+        return DVT_I64;
+    if (op == DVTI_OP_any || op == DVTI_OP_all)
+        return DVT_BOOL;
+    if (dvt_dtype_is_float(dtype) || op == DVTI_OP_min || op == DVTI_OP_max)
+        return dtype;
+    return op == DVTI_OP_sum || op == DVTI_OP_prod ? DVT_I64 : DVT_F32;
 }
 
 /* A launch over x, whose first `kept` axes are kept. The caller frees out and workspace. */
@@ -74,37 +80,53 @@ static int64_t count_of(const dvti_view *view, int from, int to) {
     return n;
 }
 
-static float fill_one(int mode) {
-    static const float special[] = {0.f, -0.f, INFINITY, -INFINITY, NAN, 1e-40f, FLT_MAX, 3.f};
+/* Ordinary numbers, many ties, special numbers; hardly anything but zeros, hardly any zero. */
+enum { MODES = 5 };
+
+static double fill_one(int mode) {
+    static const double special[] = {0., -0., INFINITY, -INFINITY, NAN, 1e-40, FLT_MAX, 3.};
+    static const double yes[] = {1, -128, 1e-6, NAN, -9223372036854775808., 64};
     if (mode == 0)
-        return (float)dvt_test_random(-1, 1);
+        return dvt_test_random(-1, 1);
     if (mode == 1)
-        return (float)(int)dvt_test_random(-4, 5); /* many ties */
-    return (int)dvt_test_random(0, 40) ? (float)dvt_test_random(-2, 2)
+        return (double)(int)dvt_test_random(-4, 5);
+    if (mode == 3)
+        return (int)dvt_test_random(0, 300) ? (int)dvt_test_random(0, 2) ? 0. : -0.
+                                            : yes[(int)dvt_test_random(0, 6)];
+    if (mode == 4)
+        return (int)dvt_test_random(0, 300) ? (int)dvt_test_random(0, 2) ? -128. : 3. : 0;
+    return (int)dvt_test_random(0, 40) ? dvt_test_random(-2, 2)
                                        : special[(int)dvt_test_random(0, 8)];
 }
 
-/* The bounds: four numbers are added in two or three roundings, the result is rounded once; half a unit each, of what is added. The logarithm of
-   a sum has the relative error of its exponentials, about two units each and as many for every new maximum. */
-static bool close_to(dvti_op op, dvt_dtype dtype, double got, double expected,
+/* The bounds. Of float32: four numbers are added in two or three roundings, the result is rounded once; half a unit each, of what is added. Of
+   float64: sums of n numbers in any order differ by n roundings. The logarithm of a sum has the relative error of its
+   exponentials, about two units each and as many for every new maximum. */
+static bool close_to(dvti_op op, dvt_dtype dtype, int64_t n, double got, double expected,
                      double sum_of_sizes) {
-    double unit = dtype == DVT_F32 ? FLT_EPSILON / 2 : dtype == DVT_F16 ? 0x1p-11 : 0x1p-8;
+    const bool wide = dtype == DVT_F64;
+    const double half = wide ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+    double unit = dtype == DVT_F16 ? 0x1p-11 : dtype == DVT_BF16 ? 0x1p-8 : half;
     bool sum = op == DVTI_OP_sum || op == DVTI_OP_mean,
-         wide = op == DVTI_OP_norm || op == DVTI_OP_prod;
+         multiplies = op == DVTI_OP_norm || op == DVTI_OP_prod;
     if (got == expected || (got != got && expected != expected))
         return true;
-    if (!sum && !wide && op != DVTI_OP_logsumexp)
+    if (!sum && !multiplies && op != DVTI_OP_logsumexp)
         return false;
+    if (wide && multiplies)
+        unit *= (double)(2 * n);
     return fabs(got - expected) <= 2 * unit * fabs(expected) + 1e-45 +
-                                       (FLT_EPSILON / 2) * (sum    ? 2 * sum_of_sizes
-                                                            : wide ? 0
-                                                                   : 16);
+                                       half * (sum          ? (wide ? (double)n : 2) * sum_of_sizes
+                                               : multiplies ? 0
+                                                            : 16);
 }
 
 /* What depends on the order of the elements: sums of special values, and products that leave double's range on the way. */
 static bool comparable(dvti_op op, int mode, int64_t n) {
-    return mode != 2 ||
-           (op != DVTI_OP_sum && op != DVTI_OP_mean && (op != DVTI_OP_prod || n < 200));
+    return mode < 2 ||
+           (op != DVTI_OP_sum && op != DVTI_OP_mean && op != DVTI_OP_norm &&
+            op != DVTI_OP_logsumexp && (op != DVTI_OP_prod || n < 200)) ||
+           (mode == 2 && (op == DVTI_OP_norm || op == DVTI_OP_logsumexp));
 }
 
 static void check_layout(dvti_view x, int kept, int mode, const double *sizes) {
@@ -123,7 +145,7 @@ static void check_layout(dvti_view x, int kept, int mode, const double *sizes) {
             memset(got, 0, bytes);
             run(tier->name, threads, op, x, kept, got);
             for (k = 0; k < n && comparable(op, mode, length); k++)
-                if (!close_to(op, x.dtype, dvti_load_f64(got, dtype, k),
+                if (!close_to(op, dtype, length, dvti_load_f64(got, dtype, k),
                               dvti_load_f64(expected, dtype, k),
                               sizes[k] / (op == DVTI_OP_mean ? (double)length : 1)))
                     bad = k;
@@ -133,11 +155,7 @@ static void check_layout(dvti_view x, int kept, int mode, const double *sizes) {
                            bad < 0 ? 0 : dvti_load_f64(got, dtype, bad),
                            bad < 0 ? 0 : dvti_load_f64(expected, dtype, bad));
             for (k = 0; before && k < n; k++)
-                if (dtype != DVT_F32)
-                    CHECK(dvti_load_f64(got, dtype, k) == dvti_load_f64(first, dtype, k) ||
-                          dvti_load_f64(got, dtype, k) != dvti_load_f64(got, dtype, k));
-                else
-                    CHECK(same_bits_f32(((float *)got)[k], ((float *)first)[k]));
+                CHECK(same_bits_f64(dvti_load_f64(got, dtype, k), dvti_load_f64(first, dtype, k)));
             if (!before)
                 memcpy(first, got, bytes);
             before = tier;
@@ -148,12 +166,14 @@ static void check_layout(dvti_view x, int kept, int mode, const double *sizes) {
     free(first);
 }
 
-/* x in C order of `order`, with gaps; the sums of absolute values by plain loops. */
+/* x in C order of `order`, with gaps, ending where nobody may read; the sums of absolute values by plain loops. */
 static void check_shape(const int64_t *dim, int ndim, int kept, const int *order, dvt_dtype dtype,
                         int64_t gap, int mode) {
     dvti_view x;
-    int64_t step = 1 + gap, size, n, m, k, r;
+    int64_t step = 1 + gap, n, m, k, r;
     double *sizes;
+    guard memory;
+    size_t bytes;
     int i;
     memset(&x, 0, sizeof x);
     x.dtype = dtype;
@@ -163,9 +183,11 @@ static void check_shape(const int64_t *dim, int ndim, int kept, const int *order
         x.stride[order[i]] = step;
         step *= dim[order[i]];
     }
-    size = step + 1;
-    x.data = malloc((size_t)size * 8);
-    for (k = 0; k < size; k++)
+    step -= gap; /* behind the last element */
+    bytes = (size_t)(step * dvt_dtype_size(dtype));
+    memory = guard_new(bytes);
+    x.data = guard_end(memory, bytes);
+    for (k = 0; k < step; k++)
         dvti_store_f64(x.data, dtype, k, fill_one(mode));
     n = count_of(&x, 0, kept);
     m = count_of(&x, kept, ndim);
@@ -181,8 +203,13 @@ static void check_shape(const int64_t *dim, int ndim, int kept, const int *order
         }
     check_layout(x, kept, mode, sizes);
     free(sizes);
-    free(x.data);
+    guard_free(memory);
 }
+
+static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_F16,  DVT_BF16, DVT_F32,
+                                   DVT_F64, DVT_I32, DVT_BOOL, DVT_I64,  DVT_U8};
+
+enum { DTYPES = 10 };
 
 DVT_TEST(tier_reduces_rows_of_all_lengths) {
     static const int order[] = {0, 1};
@@ -190,7 +217,9 @@ DVT_TEST(tier_reduces_rows_of_all_lengths) {
     dim[0] = 3;
     for (n = 1; n <= 300; n += n < 140 ? 1 : 23) {
         dim[1] = n;
-        check_shape(dim, 2, 1, order, DVT_F32, 0, (int)(n % 3));
+        check_shape(dim, 2, 1, order, DVT_F32, n % 5 == 0, (int)(n % MODES));
+        check_shape(dim, 2, 1, order, DVT_F64, n % 5 == 0, (int)(n % MODES));
+        check_shape(dim, 2, 1, order, dtypes[n % 8 + 2], n % 7 == 0, (int)(n / 8 % MODES));
     }
 }
 
@@ -198,36 +227,37 @@ DVT_TEST(tier_reduces_long_rows_by_fixed_chunks) {
     static const int order[] = {0, 1};
     static const int64_t lengths[] = {1023, 1024, 1025, 32767, 32768, 32769, 100000};
     int64_t dim[2];
-    int i;
+    int i, d;
     dim[0] = 1;
-    for (i = 0; i < 7; i++) {
-        dim[1] = lengths[i];
-        check_shape(dim, 2, 1, order, DVT_F32, 0, i % 3);
-        check_shape(dim, 2, 1, order, i % 2 ? DVT_F16 : DVT_BF16, i % 2, (i + 1) % 3);
-    }
+    for (i = 0; i < 7; i++)
+        for (d = 0; d < DTYPES; d++) {
+            dim[1] = lengths[i];
+            check_shape(dim, 2, 1, order, dtypes[d], (i + d) % 4 == 3, (i + 2 * d) % MODES);
+        }
 }
 
 DVT_TEST(tier_reduces_columns) {
     static const int order[] = {1, 0};
     static const int64_t rows[] = {2, 7, 8, 9, 31, 1023, 1024, 1025, 2100};
-    static const int64_t columns[] = {16, 17, 31, 33, 100, 511, 512, 513};
+    static const int64_t columns[] = {2, 5, 16, 17, 31, 33, 100, 511, 512, 513};
     int64_t dim[2];
     int r, c;
     for (r = 0; r < 9; r++)
-        for (c = 0; c < 8; c++) {
-            if (rows[r] > 100 && c % 4 != r % 4)
+        for (c = 0; c < 10; c++) {
+            if (rows[r] > 100 && c % 5 != r % 5)
                 continue;
             dim[0] = columns[c];
             dim[1] = rows[r];
-            check_shape(dim, 2, 1, order, DVT_F32, 0, (r + c) % 3);
-            if (c % 4 == 0)
-                check_shape(dim, 2, 1, order, DVT_BF16, r % 2, (r + c) % 3);
+            check_shape(dim, 2, 1, order,
+                        (r + c) % 3 ? (r + c) % 3 == 1 ? DVT_F32 : DVT_F64
+                                    : dtypes[(3 * r + c) % 8 + 2],
+                        c % 4 == 0, (r + c) % MODES);
         }
 }
 
 DVT_TEST(tier_reduces_any_axes) {
     int order[4], round, i, j, swap;
-    for (round = 0; round < 60; round++) {
+    for (round = 0; round < 120; round++) {
         int64_t dim[4];
         int ndim = 2 + round % 3;
         for (i = 0; i < ndim; i++) {
@@ -240,45 +270,72 @@ DVT_TEST(tier_reduces_any_axes) {
             order[i] = order[j];
             order[j] = swap;
         }
-        check_shape(dim, ndim, (int)dvt_test_random(0, ndim), order, round % 5 ? DVT_F32 : DVT_F16,
-                    round % 7 == 0, round % 3);
+        check_shape(dim, ndim, (int)dvt_test_random(0, ndim), order, dtypes[round % DTYPES],
+                    round % 7 == 0, round % MODES);
     }
 }
 
 /* ---- single kernels at the edge of memory ---- */
+static dvti_folding folding(dvti_op op, dvt_dtype dtype, const void *x, int64_t step, int64_t rows,
+                            int64_t n, double *value, int64_t *at) {
+    dvti_folding p;
+    memset(&p, 0, sizeof p);
+    p.op = op;
+    p.dtype = dtype;
+    p.x = x;
+    p.step = step;
+    p.rows = rows;
+    p.n = n;
+    p.value = value;
+    p.at = at;
+    return p;
+}
+
+static dvti_fold fold_of(const dvti_simd *tier, dvti_op op, dvt_dtype dtype) {
+    return op == DVTI_OP_any || op == DVTI_OP_all ? tier->truth
+           : dtype == DVT_F32                     ? tier->fold(op)
+                                                  : tier->f64->fold(op);
+}
+
 DVT_TEST(tier_folds_stay_in_their_rows) {
-    guard memory = guard_new(3 * 4096 * sizeof(float));
+    static const dvt_dtype own[] = {DVT_F32, DVT_F64};
+    guard memory = guard_new(3 * 4096 * sizeof(double));
     static double value[DVTI_BLOCK];
     static int64_t at[DVTI_BLOCK];
     int n, side, r, k;
     for (n = 1; n <= 200; n++)
-        for (side = 0; side < 2; side++) {
-            size_t bytes = sizeof(float) * (size_t)n;
-            float *x = (float *)(side ? guard_end(memory, bytes) : guard_start(memory));
+        for (side = 0; side < 4; side++) {
+            const dvt_dtype dtype = own[side / 2];
+            size_t bytes = (size_t)(n * dvt_dtype_size(dtype));
+            void *x = side % 2 ? guard_end(memory, bytes) : guard_start(memory);
             for (k = 0; k < n; k++)
-                x[k] = (float)(k % 7 - 3);
+                dvti_store_f64(x, dtype, k, k % 7 - 3);
             FOR_EACH_TIER(for (r = 0; r < REDUCTIONS; r++) {
-                dvti_fold fold = tier->fold(reductions[r].op);
-                fold.rows(reductions[r].op, x, n, 1, n, NULL, value, at);
-                if (places(reductions[r].op))
-                    CHECK_INT(at[0], n == 1                               ? 0
-                                     : reductions[r].op == DVTI_OP_argmin ? 0
-                                                                          : DVTI_MIN(n - 1, 6));
+                const dvti_op op = reductions[r].op;
+                dvti_fold fold = fold_of(tier, op, dtype);
+                dvti_folding p = folding(op, dtype, x, n, 1, n, value, places(op) ? at : NULL);
+                if (fold.rows)
+                    fold.rows(&p);
+                if (places(op) && fold.rows)
+                    CHECK_INT(at[0], n == 1 ? 0 : op == DVTI_OP_argmin ? 0 : DVTI_MIN(n - 1, 6));
             });
-            bytes = sizeof(float) * (size_t)(n * 11);
-            x = (float *)(side ? guard_end(memory, bytes) : guard_start(memory));
+            bytes *= 11;
+            x = side % 2 ? guard_end(memory, bytes) : guard_start(memory);
             for (k = 0; k < 11 * n; k++)
-                x[k] = (float)(k % 5);
+                dvti_store_f64(x, dtype, k, k % 5);
             FOR_EACH_TIER(for (r = 0; r < REDUCTIONS; r++) {
-                dvti_fold fold = tier->fold(reductions[r].op);
+                const dvti_op op = reductions[r].op;
+                dvti_fold fold = fold_of(tier, op, dtype);
+                dvti_folding p = folding(op, dtype, x, n, 11, n, value, places(op) ? at : NULL);
                 memset(value, 0, sizeof value);
-                fold.columns(reductions[r].op, x, n, 11, n, 0, NULL, value, at);
-                if (reductions[r].op == DVTI_OP_sum)
+                if (fold.rows)
+                    fold.columns(&p);
+                if (op == DVTI_OP_sum)
                     for (k = 0; k < n; k++) {
                         double sum = 0;
                         int row;
                         for (row = 0; row < 11; row++)
-                            sum += x[row * n + k];
+                            sum += (row * n + k) % 5;
                         CHECK(value[k] == sum);
                     }
             });
@@ -288,35 +345,46 @@ DVT_TEST(tier_folds_stay_in_their_rows) {
 
 /* Small whole numbers, so that every order gives the same sums. */
 DVT_TEST(tier_squares_of_distances) {
-    guard xs = guard_new(11 * 200 * sizeof(float)), ms = guard_new(200 * sizeof(float));
+    guard xs = guard_new(11 * 200 * sizeof(double)), ms = guard_new(200 * sizeof(double));
     static double value[DVTI_BLOCK];
     int n, side, k, r, j, bad;
     for (n = 1; n <= 200; n++)
-        for (side = 0; side < 2; side++) {
-            size_t bytes = sizeof(float) * (size_t)n;
-            float *x = (float *)(side ? guard_end(xs, 11 * bytes) : guard_start(xs));
-            float *mean = (float *)(side ? guard_end(ms, bytes) : guard_start(ms));
+        for (side = 0; side < 4; side++) {
+            const dvt_dtype dtype = side / 2 ? DVT_F64 : DVT_F32;
+            const size_t size = (size_t)dvt_dtype_size(dtype), bytes = size * (size_t)n;
+            char *x = (char *)(side % 2 ? guard_end(xs, 11 * bytes) : guard_start(xs));
+            char *mean = (char *)(side % 2 ? guard_end(ms, bytes) : guard_start(ms));
             for (k = 0; k < 11 * n; k++)
-                x[k] = (float)((k * 7 + 3) % 19);
+                dvti_store_f64(x, dtype, k, (k * 7 + 3) % 19);
             for (k = 0; k < n; k++)
-                mean[k] = (float)(k % 5);
+                dvti_store_f64(mean, dtype, k, k % 5);
             FOR_EACH_TIER({
-                dvti_fold fold = tier->fold(DVTI_OP_square);
+                dvti_fold fold = fold_of(tier, DVTI_OP_square, dtype);
+                dvti_folding p = folding(DVTI_OP_square, dtype, x, n, 7, n, value, NULL);
+                p.mean = mean;
                 bad = 0;
                 memset(value, 0, sizeof value);
-                fold.columns(DVTI_OP_square, x, n, 7, n, 0, mean, value, NULL);
-                fold.columns(DVTI_OP_square, x + 7 * n, n, 4, n, 7, mean, value, NULL);
+                fold.columns(&p);
+                p.x = x + 7 * bytes;
+                p.rows = 4;
+                p.seen = 7;
+                fold.columns(&p);
                 for (j = 0; j < n; j++) {
                     double sum = 0;
                     for (r = 0; r < 11; r++)
-                        sum += (x[r * n + j] - mean[j]) * (x[r * n + j] - mean[j]);
+                        sum += (((r * n + j) * 7 + 3) % 19 - j % 5) *
+                               (((r * n + j) * 7 + 3) % 19 - j % 5);
                     bad += value[j] != sum;
                 }
-                for (r = 0; r < 11; r++) {
+                p.rows = 1;
+                for (r = 0; r < DVTI_MIN(11, n); r++) {
                     double sum = 0;
-                    fold.rows(DVTI_OP_square, x + r * n, 0, 1, n, mean, value, NULL);
+                    p.x = x + (size_t)r * bytes;
+                    p.mean = mean + (size_t)r * size;
+                    fold.rows(&p);
                     for (j = 0; j < n; j++)
-                        sum += (x[r * n + j] - *mean) * (x[r * n + j] - *mean);
+                        sum += (((r * n + j) * 7 + 3) % 19 - r % 5) *
+                               (((r * n + j) * 7 + 3) % 19 - r % 5);
                     bad += value[0] != sum;
                 }
                 dvt_test_check(bad == 0, __FILE__, __LINE__, "%s, %d elements: %d sums are wrong",
@@ -325,6 +393,32 @@ DVT_TEST(tier_squares_of_distances) {
         }
     guard_free(xs);
     guard_free(ms);
+}
+
+/* The first of equals and the first NaN, wherever they stand. */
+DVT_TEST(tier_finds_the_first_extreme) {
+    static double x[2600];
+    static float narrow[2600];
+    double value;
+    int64_t at;
+    int place, k, wide;
+    for (place = 0; place < 2600; place += place < 40 ? 1 : 37)
+        for (wide = 0; wide < 2; wide++)
+            FOR_EACH_TIER({
+                const dvt_dtype dtype = wide ? DVT_F64 : DVT_F32;
+                dvti_folding p = folding(DVTI_OP_argmax, dtype, wide ? (void *)x : (void *)narrow,
+                                         0, 1, 2600, &value, &at);
+                for (k = 0; k < 2600; k++)
+                    x[k] = narrow[k] = k < place ? 1 : 2;
+                fold_of(tier, p.op, dtype).rows(&p);
+                CHECK_INT(at, place);
+                CHECK(value == 2);
+                x[place] = narrow[place] = NAN;
+                p.op = DVTI_OP_argmin;
+                fold_of(tier, p.op, dtype).rows(&p);
+                CHECK_INT(at, place);
+                CHECK(value != value);
+            });
 }
 
 DVT_TEST(tier_sums_keep_what_float_loses) {

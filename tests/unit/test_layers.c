@@ -358,13 +358,14 @@ DVT_TEST(layers_same_bits_when_recorded) {
             dvt_clear_error();
             continue;
         }
-        for (e = 0; e < (int)(sizeof extents / sizeof extents[0]); e++)
+        for (e = 0; e < 2 * (int)(sizeof extents / sizeof extents[0]); e++)
             DVT_SCOPE {
-                const int64_t n = extents[e][1];
+                const int64_t n = extents[e / 2][1];
+                const dvt_dtype dtype = e % 2 ? DVT_F64 : DVT_F32;
                 dvt_array *x =
-                    dvt_as_in_ctx(random_array(DVT_SHAPE(extents[e][0], n), DVT_F32), dvt_cpu());
-                dvt_array *gamma = dvt_as_in_ctx(random_array(DVT_SHAPE(n), DVT_F32), dvt_cpu());
-                dvt_array *beta = dvt_as_in_ctx(random_array(DVT_SHAPE(n), DVT_F32), dvt_cpu());
+                    dvt_as_in_ctx(random_array(DVT_SHAPE(extents[e / 2][0], n), dtype), dvt_cpu());
+                dvt_array *gamma = dvt_as_in_ctx(random_array(DVT_SHAPE(n), dtype), dvt_cpu());
+                dvt_array *beta = dvt_as_in_ctx(random_array(DVT_SHAPE(n), dtype), dvt_cpu());
                 dvt_array *tracked = dvt_copy(x), *y = NULL, *z = NULL, *v[3], *plain[3];
                 x = dvt_copy(dvt_add_scalar(x, 3));
                 tracked = dvt_copy(x);

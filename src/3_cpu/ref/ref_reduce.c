@@ -2,7 +2,7 @@
    the reduced positions of one result are cut into chunks; within a chunk blocks of elements go into a few lanes; lanes, blocks and chunks
    are then combined as a balanced tree. Where kept positions lie closer in memory than reduced ones, the lanes are neighbouring
    results instead, so that memory is read in its own order (sums of columns). */
-#include "3_cpu/simd/dvt_simd.h"
+#include "3_cpu/dvt_cpu.h"
 
 #define DVTI_LANES DVTI_BLOCK /* neighbouring results at a time */
 #define DVTI_ROW_LANES 8      /* lanes of one result */
@@ -26,8 +26,7 @@ typedef struct dvti_reduce_plan {
     bool integer;
     dvti_view kept, reduced; /* of in[0] */
     int64_t n_kept, n_reduced, n_chunks, chunk;
-    int64_t tile, n_tiles;     /* results per work item */
-    const dvti_simd_f64 *simd; /* what adds up the elements of a chunk; NULL: the loops here */
+    int64_t tile, n_tiles; /* results per work item */
 } dvti_reduce_plan;
 
 /* ---- the start, the end, and what combines two ---- */
@@ -309,14 +308,6 @@ static dvti_partial dvti_reduce_block(const dvti_reduce_plan *plan, const double
     dvti_lanes lanes;
     dvti_rows rows;
     int64_t j, used = DVTI_MIN(n, DVTI_ROW_LANES);
-    if (plan->simd && n) {
-        lane[0].at = 0;
-        plan->simd->fold_row(plan->op, x, n, &lane[0].f, &lane[0].at);
-        lane[0].g = 0;
-        lane[0].i = 0;
-        lane[0].at += first;
-        return lane[0];
-    }
     dvti_lanes_begin(&lanes, plan->op, used);
     rows.lanes = used;
     rows.rows = used ? n / used : 0;
@@ -365,44 +356,27 @@ static dvti_partial dvti_reduce_row(const dvti_reduce_plan *plan, int64_t result
     return block[0];
 }
 
-/* The same for n neighbouring results; a tier takes as many positions at once as lie the same distance apart. */
+/* The same for n neighbouring results. */
 static void dvti_reduce_columns(const dvti_reduce_plan *plan, int64_t result, int64_t n,
                                 int64_t begin, int64_t end, dvti_lanes *lanes) {
-    const dvti_view *reduced = &plan->reduced;
-    const int last = reduced->ndim - 1;
-    const bool spread = plan->op == DVTI_OP_square;
-    const void *direct =
-        plan->simd && !spread ? dvti_block_direct(&plan->kept, DVTI_F64, result) : NULL;
-    dvti_cursor cursor = dvti_cursor_at(reduced, begin);
+    dvti_cursor cursor = dvti_cursor_at(&plan->reduced, begin);
     dvti_view row = plan->kept;
-    int64_t at, j, count = 1, size = dvt_dtype_size(row.dtype);
+    int64_t at, size = dvt_dtype_size(row.dtype);
     double buffer[DVTI_LANES];
-    dvti_fold64 fold;
     dvti_rows rows;
     rows.rows = 1;
-    rows.lanes = fold.n = n;
+    rows.lanes = n;
     rows.row_step = rows.lane_step = 0;
-    fold.op = plan->op;
-    fold.step = reduced->stride[last];
     dvti_lanes_begin(lanes, plan->op, n);
-    for (j = 0; plan->simd && j < n; j++)
-        lanes->at[j] = begin; /* the first of those that are no better than nothing */
-    for (at = begin; at < end; at += count) {
+    for (at = begin; at < end; at++) {
         row.data = (char *)plan->kept.data + cursor.at * size;
-        if (direct)
-            count = DVTI_MIN(end - at, reduced->dim[last] - cursor.index[last]);
-        else
-            dvti_load_block(&row, result, n, plan->integer ? DVTI_I64 : DVTI_F64, buffer);
-        if (spread)
+        dvti_load_block(&row, result, n, plan->integer ? DVTI_I64 : DVTI_F64, buffer);
+        if (plan->op == DVTI_OP_square)
             dvti_spread_block(plan, buffer, n, result, true);
-        rows.first = fold.first = at;
-        if (plan->simd)
-            plan->simd->fold_columns(&fold, direct ? (const double *)direct + cursor.at : buffer,
-                                     count, lanes->f, lanes->at);
-        else
-            dvti_lanes_add(plan, lanes, buffer, &rows);
-        if (at + count < end)
-            dvti_cursor_advance(&cursor, reduced, count);
+        rows.first = at;
+        dvti_lanes_add(plan, lanes, buffer, &rows);
+        if (at + 1 < end)
+            dvti_cursor_advance(&cursor, &plan->reduced, 1);
     }
 }
 
@@ -439,13 +413,6 @@ static void dvti_reduce_finish(void *user, int64_t begin, int64_t end) {
     }
 }
 
-static const dvti_simd_f64 *dvti_reduce_tier(const dvti_reduce_plan *plan) {
-    const dvti_simd *simd = plan->integer ? NULL : dvti_simd_now();
-    bool other =
-        plan->op == DVTI_OP_any || plan->op == DVTI_OP_all || plan->op == DVTI_OP_logsumexp;
-    return simd && !other ? simd->f64 : NULL;
-}
-
 static dvti_reduce_plan dvti_reduce_plan_of(const dvti_launch *launch) {
     dvti_reduce_plan plan;
     int kept = (int)launch->i[0], i;
@@ -474,7 +441,6 @@ static dvti_reduce_plan dvti_reduce_plan_of(const dvti_launch *launch) {
     }
     plan.n_tiles = (plan.n_kept + plan.tile - 1) / plan.tile;
     plan.n_chunks = DVTI_MAX((plan.n_reduced + plan.chunk - 1) / plan.chunk, 1);
-    plan.simd = dvti_reduce_tier(&plan);
     return plan;
 }
 
@@ -486,8 +452,7 @@ DVTI_FN int64_t dvti_ref_reduce_workspace(const dvti_launch *launch) {
 DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
     dvti_reduce_plan plan = dvti_reduce_plan_of(launch);
     int64_t item = plan.tile * DVTI_MIN(plan.chunk, plan.n_reduced) + 32;
-    dvti_parallel_for(plan.n_tiles * plan.n_chunks, (plan.simd ? 0.2 : 0.6) * (double)item,
-                      dvti_reduce_items, &plan);
+    dvti_parallel_for(plan.n_tiles * plan.n_chunks, 0.6 * (double)item, dvti_reduce_items, &plan);
     if (plan.n_chunks > 1)
         dvti_parallel_for(plan.n_kept, 2.5 * (double)plan.n_chunks, dvti_reduce_finish, &plan);
 }

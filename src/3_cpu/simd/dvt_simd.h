@@ -52,21 +52,6 @@ __asm__(
 #define DVTI_NEON 1
 #endif
 
-/* Reduces float elements to sums, products, extremes; sums of squares of distances from means for op square, which alone has `mean`: one
-   for each result. `at` of an extreme is where the first one stands; it may be NULL. Each result is formed in an order that n, or for
-   columns the number of rows, decides. */
-typedef struct dvti_fold {
-    /* One result for each of `rows` runs of n > 0 elements, `step` apart. */
-    void (*rows)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                 const float *mean, double *value, int64_t *at);
-    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart, which come after `seen` others: value goes on from what it
-       is. It begins as 0, or 1 for a product; at, which counts from the first run, need not begin. Both have room for DVTI_BLOCK. */
-    void (*columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n, int64_t seen,
-                    const float *mean, double *value, int64_t *at);
-    /* n results as floats: divided for a mean, the root for a norm. f has room for whole vectors of floats. */
-    void (*finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to);
-} dvti_fold;
-
 /* One step of n weights w with gradients g and state s, in place; s[k] is NULL for state that there is none; clip may be infinite. What c
    and flag are, each step says. */
 typedef struct dvti_update {
@@ -145,7 +130,9 @@ typedef struct dvti_simd {
     const char *name;
     /* NULL for an operation that this tier has no loop for. */
     dvti_loop_fn (*loop_f32)(dvti_op op);
+    /* Of floats; .rows is NULL for what this tier has nothing for. */
     dvti_fold (*fold)(dvti_op op);
+    dvti_fold truth; /* any and all of every dtype */
     dvti_update_fn (*step)(dvti_op op, int states);
     const dvti_simd_gemm *gemm_f32, *gemm_f64;
     const dvti_simd_conv *conv;

@@ -19,11 +19,30 @@ typedef void (*dvti_loop_fn)(const dvti_loop *loop);
 /* What a loop of float32 or float64 writes. */
 DVTI_FN dvt_dtype dvti_loop_dtype(dvti_op op, dvt_dtype dtype);
 
-/* n <= DVTI_BLOCK neighbouring results; the elements of a reduced position lie `step` behind those of the one before. */
-typedef struct dvti_fold64 {
+/* Reduces elements to sums, products, extremes, truth; to sums of squares of distances from means for op square. Each result is formed in an
+   order that n, or for columns the number of rows, decides. */
+typedef struct dvti_folding {
     dvti_op op;
-    int64_t n, step, first; /* the first reduced position that is given */
-} dvti_fold64;
+    dvt_dtype dtype; /* of x: the loop's own; sums of floats take 16-bit floats too */
+    const void *x;
+    int64_t step, rows, n;
+    int64_t seen;     /* columns: the rows that came before */
+    const void *mean; /* of each result, in the loop's own dtype; NULL but for op square */
+    double *value;
+    int64_t *at; /* where the first extreme stands; may be NULL */
+} dvti_folding;
+
+typedef void (*dvti_fold_fn)(const dvti_folding *folding);
+
+typedef struct dvti_fold {
+    /* One result for each of `rows` runs of n > 0 elements, `step` apart. */
+    dvti_fold_fn rows;
+    /* n <= DVTI_BLOCK neighbouring results from `rows` > 0 runs, `step` apart: value goes on from what it is. It begins as 0, or 1 for a
+       product and for all; at, which counts from the first run, need not begin. Both have room for DVTI_BLOCK. */
+    dvti_fold_fn columns;
+    /* Of floats: n results, divided for a mean, the root for a norm. f has room for whole vectors. */
+    void (*finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to);
+} dvti_fold;
 
 typedef struct dvti_simd_f64 {
     /* NULL for an operation that this tier has no loop for. */
@@ -31,12 +50,8 @@ typedef struct dvti_simd_f64 {
     /* n elements in one piece, of another dtype, to or from doubles. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, double *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const double *from);
-    /* sum, mean and square (the sum), norm (the sum of squares), prod, min, max, and argmin and argmax, which alone set `at`: where the first extreme
-       or NaN stands. n > 0 elements in one run. */
-    void (*fold_row)(dvti_op op, const double *x, int64_t n, double *value, int64_t *at);
-    /* Goes on with value and at, which have room for DVTI_BLOCK. */
-    void (*fold_columns)(const dvti_fold64 *fold, const double *x, int64_t rows, double *value,
-                         int64_t *at);
+    /* As of floats, but for logsumexp. */
+    dvti_fold (*fold)(dvti_op op);
 } dvti_simd_f64;
 
 #endif

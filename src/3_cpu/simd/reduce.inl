@@ -1,60 +1,93 @@
-/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements are formed in float, sums of
-   those in double: as fast as float alone, and the error does not grow with the length. Squares and products are double at once, because
+/* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements, eight of 16 bits, are formed
+   in float, sums of those in double: as fast as float alone, and the error does not grow with the length. Squares and products are double at once, because
    they leave float's range. */
 
 #define DVTI_FOLD_BLOCK 1024 /* elements whose extreme is known before anybody asks where it stands */
 
-/* n elements, or the squares of their distances from m; zeros beyond them. */
-DVTI_INLINE V(f) V(term)(const float *x, int64_t n, const float *mean, V(f) m) {
+/* n elements of a dtype that sums are formed of in place, from number `at` on; zeros beyond them. */
+DVTI_INLINE V(f) V(addend)(const void *x, dvt_dtype dtype, int64_t at, int64_t n) {
+    const uint16_t *half = (const uint16_t *)x + at;
+    if (dtype == DVT_F32)
+        return V(load_upto)((const float *)x + at, n);
+    if (dtype == DVT_F16)
+        return n >= 16 ? V(load_f16)(half) : V(load_f16_n)(half, n);
+    return n >= 16 ? V(load_bf16)(half) : V(load_bf16_n)(half, n);
+}
+
+/* They, or the squares of the distances of floats from m; zeros beyond them. */
+DVTI_INLINE V(f) V(term)(const void *x, dvt_dtype dtype, int64_t at, int64_t n, const float *mean,
+                         V(f) m) {
     V(f) d;
     if (!mean)
-        return V(load_upto)(x, n);
-    d = V(sub)(V(load_or)(x, n, *mean), m);
+        return V(addend)(x, dtype, at, n);
+    d = V(sub)(V(load_or)((const float *)x + at, n, *mean), m);
     return V(mul)(d, d);
 }
 
-/* Those of x, x + step, x + 2 step, x + 3 step. */
-DVTI_INLINE V(f) V(sum4)(const float *x, int64_t step, int64_t n, const float *mean, V(f) m) {
-    V(f) a = V(add)(V(term)(x, n, mean, m), V(term)(x + step, n, mean, m));
-    V(f) b = V(add)(V(term)(x + 2 * step, n, mean, m), V(term)(x + 3 * step, n, mean, m));
+/* Those at, at + step, at + 2 step, at + 3 step. */
+DVTI_INLINE V(f) V(sum4)(const void *x, dvt_dtype dtype, int64_t at, int64_t step, int64_t n,
+                         const float *mean, V(f) m) {
+    V(f) a = V(add)(V(term)(x, dtype, at, n, mean, m), V(term)(x, dtype, at + step, n, mean, m));
+    V(f) b = V(add)(V(term)(x, dtype, at + 2 * step, n, mean, m),
+                    V(term)(x, dtype, at + 3 * step, n, mean, m));
     return V(add)(a, b);
 }
 
-DVTI_INLINE double V(fold_row)(const float *x, int64_t n, const float *mean) {
+/* Of 64 neighbours. As 32-bit words two of them are floats when half of the bits is taken away. */
+DVTI_INLINE V(f) V(words_bf16)(const int32_t *p) {
+    const V(i) w = V(iload)(p);
+    return V(add)(V(as_f)(V(ishl)(w, 16)), V(as_f)(V(iand)(w, V(iset)(-65536))));
+}
+
+DVTI_INLINE V(f) V(sum4_bf16)(const void *x, int64_t at) {
+    const int32_t *p = (const int32_t *)(const void *)((const uint16_t *)x + at);
+    return V(add)(V(words_bf16)(p), V(words_bf16)(p + 16));
+}
+
+DVTI_INLINE double V(fold_row)(const void *x, dvt_dtype dtype, int64_t k, int64_t n,
+                               const float *mean) {
     const V(f) m = mean ? V(set)(*mean) : V(zero)();
+    const int64_t group = dtype == DVT_F32 ? 64 : 128;
     V(d) low = V(dzero)(), high = V(dzero)();
     V(f) s;
-    int64_t k;
-    for (k = 0; k + 64 <= n; k += 64) {
-        s = V(sum4)(x + k, 16, 16, mean, m);
+    for (n += k; k + group <= n; k += group) {
+        if (dtype == DVT_BF16)
+            s = V(add)(V(sum4_bf16)(x, k), V(sum4_bf16)(x, k + 64));
+        else
+            s = V(sum4)(x, dtype, k, 16, 16, mean, m);
+        if (dtype == DVT_F16)
+            s = V(add)(s, V(sum4)(x, dtype, k + 64, 16, 16, mean, m));
         low = V(dadd)(low, V(widen_low)(s));
         high = V(dadd)(high, V(widen_high)(s));
     }
-    if (k < n) { /* up to four again */
-        s = V(term)(x + k, n - k, mean, m);
+    if (k < n) { /* as many at most */
+        s = V(term)(x, dtype, k, n - k, mean, m);
         for (k += 16; k < n; k += 16)
-            s = V(add)(s, V(term)(x + k, n - k, mean, m));
+            s = V(add)(s, V(term)(x, dtype, k, n - k, mean, m));
         low = V(dadd)(low, V(widen_low)(s));
         high = V(dadd)(high, V(widen_high)(s));
     }
     return V(dfold_add)(V(dadd)(low, high));
 }
 
-static void V(fold_sum)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                        const float *mean, double *value, int64_t *at) {
-    (void)op;
-    (void)mean;
-    (void)at;
-    for (; rows > 0; rows--, x += step)
-        *value++ = V(fold_row)(x, n, NULL);
+DVTI_INLINE void V(fold_rows)(const dvti_folding *folding, dvt_dtype dtype, const float *mean) {
+    const dvti_folding p = *folding;
+    int64_t r;
+    for (r = 0; r < p.rows; r++)
+        p.value[r] = V(fold_row)(p.x, dtype, r * p.step, p.n, mean ? mean + r : NULL);
 }
 
-static void V(fold_spread)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                           const float *mean, double *value, int64_t *at) {
-    (void)op;
-    (void)at;
-    for (; rows > 0; rows--, x += step)
-        *value++ = V(fold_row)(x, n, mean++);
+static void V(fold_sum)(const dvti_folding *folding) {
+    if (folding->dtype == DVT_F32)
+        V(fold_rows)(folding, DVT_F32, NULL);
+    else if (folding->dtype == DVT_F16)
+        V(fold_rows)(folding, DVT_F16, NULL);
+    else
+        V(fold_rows)(folding, DVT_BF16, NULL);
+}
+
+static void V(fold_spread)(const dvti_folding *folding) {
+    V(fold_rows)(folding, DVT_F32, (const float *)folding->mean);
 }
 
 static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma,
@@ -63,9 +96,17 @@ static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma
     float mean, variance;
     V(f) m, scale, v;
     int64_t k;
-    V(fold_sum)(DVTI_OP_sum, x, n, 1, n, NULL, &sum, NULL);
+    dvti_folding row;
+    memset(&row, 0, sizeof row);
+    row.dtype = DVT_F32;
+    row.x = x;
+    row.n = n;
+    row.rows = 1;
+    row.value = &sum;
+    row.mean = &mean;
+    V(fold_sum)(&row);
     mean = (float)(sum / (double)n);
-    V(fold_spread)(DVTI_OP_square, x, n, 1, n, &mean, &sum, NULL);
+    V(fold_spread)(&row);
     variance = (float)(sum / (double)n);
     scale = V(div)(V(set)(1), V(sqrt)(V(add)(V(set)(variance), V(set)(epsilon))));
     m = V(set)(mean);
@@ -79,33 +120,30 @@ static void V(normalize)(const float *x, float *y, int64_t n, const float *gamma
     }
 }
 
-static void V(fold_squares)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            const float *mean, double *value, int64_t *at) {
-    (void)mean;
-    (void)op;
-    (void)at;
-    for (; rows > 0; rows--, x += step, value++) {
+static void V(fold_squares)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const float *x = (const float *)p.x;
+    int64_t r, k;
+    for (r = 0; r < p.rows; r++, x += p.step) {
         V(d) low = V(dzero)(), high = V(dzero)(), a, b;
-        int64_t k;
-        for (k = 0; k < n; k += 16) {
-            V(f) s = V(load_upto)(x + k, n - k);
+        for (k = 0; k < p.n; k += 16) {
+            V(f) s = V(load_upto)(x + k, p.n - k);
             a = V(widen_low)(s);
             b = V(widen_high)(s);
             low = V(dfma)(a, a, low);
             high = V(dfma)(b, b, high);
         }
-        *value = V(dfold_add)(V(dadd)(low, high));
+        p.value[r] = V(dfold_add)(V(dadd)(low, high));
     }
 }
 
-static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            const float *mean, double *value, int64_t *at) {
-    (void)mean;
-    (void)op;
-    (void)at;
-    for (; rows > 0; rows--, x += step, value++) {
+static void V(fold_product)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const float *x = (const float *)p.x;
+    const int64_t n = p.n;
+    int64_t r, k;
+    for (r = 0; r < p.rows; r++, x += p.step) {
         V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
-        int64_t k;
         for (k = 0; k + 32 <= n; k += 32) {
             V(f) s = V(load)(x + k), t = V(load)(x + k + 16);
             low = V(dmul)(low, V(widen_low)(s));
@@ -118,22 +156,13 @@ static void V(fold_product)(dvti_op op, const float *x, int64_t step, int64_t ro
             low = V(dmul)(low, V(widen_low)(s));
             high = V(dmul)(high, V(widen_high)(s));
         }
-        *value = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
+        p.value[r] = V(dfold_mul)(V(dmul)(V(dmul)(low, low2), V(dmul)(high, high2)));
     }
 }
 
-/* ---- extremes: the largest of x or, `smallest`, of -x; of x's truth for any and all. NaN is larger than all; of equals the first one. ---- */
-typedef struct V(extreme) {
-    bool smallest, truth;
-    V(f) flips;
-} V(extreme);
-
-DVTI_INLINE V(extreme) V(extreme_of)(dvti_op op) {
-    V(extreme) e;
-    e.truth = op == DVTI_OP_any || op == DVTI_OP_all;
-    e.smallest = op == DVTI_OP_min || op == DVTI_OP_argmin || op == DVTI_OP_all;
-    e.flips = V(set)(e.smallest ? -0.f : 0.f);
-    return e;
+/* ---- extremes: the largest of x or, of a minimum, of -x, that is x ^ flips. NaN is larger than all; of equals the first one. ---- */
+DVTI_INLINE bool V(smallest)(dvti_op op) {
+    return op == DVTI_OP_min || op == DVTI_OP_argmin;
 }
 
 /* The first of n elements that is `best`, or that is NaN. n when none is. */
@@ -156,7 +185,7 @@ static int64_t V(fold_find)(const float *x, int64_t n, float best, bool nan) {
 }
 
 /* 1 to DVTI_FOLD_BLOCK elements; false when there is a NaN. */
-DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, V(f) * most) {
+DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, V(f) flips, V(f) * most) {
     V(f) m0 = V(set)(-INFINITY), m1 = m0, m2 = m0, m3 = m0, a, b, c, d;
     V(m) nan = V(unord)(m0, m0);
     int64_t k;
@@ -165,113 +194,107 @@ DVTI_INLINE bool V(fold_block)(const float *x, int64_t n, const V(extreme) * e, 
         b = V(load)(x + k + 16);
         c = V(load)(x + k + 32);
         d = V(load)(x + k + 48);
-        if (e->truth) {
-            a = V(truth)(V(nonzero)(a));
-            b = V(truth)(V(nonzero)(b));
-            c = V(truth)(V(nonzero)(c));
-            d = V(truth)(V(nonzero)(d));
-        }
         nan = V(mor)(nan, V(mor)(V(unord)(a, b), V(unord)(c, d)));
-        m0 = V(max)(V(bit_xor)(a, e->flips), m0);
-        m1 = V(max)(V(bit_xor)(b, e->flips), m1);
-        m2 = V(max)(V(bit_xor)(c, e->flips), m2);
-        m3 = V(max)(V(bit_xor)(d, e->flips), m3);
+        m0 = V(max)(V(bit_xor)(a, flips), m0);
+        m1 = V(max)(V(bit_xor)(b, flips), m1);
+        m2 = V(max)(V(bit_xor)(c, flips), m2);
+        m3 = V(max)(V(bit_xor)(d, flips), m3);
     }
     for (; k < n; k += 16) {
         a = V(load_or)(x + k, n - k, *x);
-        if (e->truth)
-            a = V(truth)(V(nonzero)(a));
         nan = V(mor)(nan, V(unord)(a, a));
-        m0 = V(max)(V(bit_xor)(a, e->flips), m0);
+        m0 = V(max)(V(bit_xor)(a, flips), m0);
     }
     *most = V(max)(V(max)(m0, m1), V(max)(m2, m3));
     return !V(mbits)(nan);
 }
 
 /* n > 0. at may be NULL. */
-static void V(fold_extreme)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                            const float *mean, double *value, int64_t *at) {
-    const V(extreme) e = V(extreme_of)(op);
-    (void)mean;
-    for (; rows > 0; rows--, x += step) {
+static void V(fold_extreme)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const bool smallest = V(smallest)(p.op);
+    const V(f) flips = V(set)(smallest ? -0.f : 0.f);
+    const float *x = (const float *)p.x;
+    const int64_t n = p.n;
+    int64_t r;
+    for (r = 0; r < p.rows; r++, x += p.step) {
         float best = -INFINITY;
         int64_t block, where = 0, size = DVTI_MIN(n, DVTI_FOLD_BLOCK);
         bool numbers = true;
         V(f) most;
         for (block = 0; block < n && numbers; block += DVTI_FOLD_BLOCK) {
             int64_t length = DVTI_MIN(n - block, DVTI_FOLD_BLOCK);
-            numbers = V(fold_block)(x + block, length, &e, &most);
+            numbers = V(fold_block)(x + block, length, flips, &most);
             if (numbers && block && !V(mbits)(V(gt)(most, V(set)(best))))
                 continue;
             best = V(fold_max)(most);
             where = block;
             size = length;
         }
-        best = e.smallest ? -best : best;
-        *value++ = numbers ? (double)best : (double)NAN;
-        if (at)
-            *at++ = where + V(fold_find)(x + where, size, best, !numbers);
+        best = smallest ? -best : best;
+        p.value[r] = numbers ? (double)best : (double)NAN;
+        if (p.at)
+            p.at[r] = where + V(fold_find)(x + where, size, best, !numbers);
     }
 }
 
 /* ---- columns: rows of n <= DVTI_BLOCK elements, `step` apart. value and at have room for whole vectors. ---- */
 /* Adds to value, four rows at once where there are so many, twice that between loading and storing. */
-DVTI_INLINE void V(fold_add_columns)(const float *x, int64_t step, int64_t rows, int64_t n,
-                                     const float *mean, double *value) {
-    int64_t j, k, fours, some;
-    for (; rows > 0; rows -= some, x += some * step) {
-        fours = DVTI_MIN(rows / 4, 2);
+DVTI_INLINE void V(fold_add_columns)(const dvti_folding *folding, dvt_dtype dtype,
+                                     const float *mean) {
+    const dvti_folding p = *folding;
+    const int64_t step = p.step, n = p.n;
+    int64_t j, k, fours, some, r;
+    for (r = 0; r < p.rows; r += some) {
+        fours = DVTI_MIN((p.rows - r) / 4, 2);
         some = fours ? 4 * fours : 1;
         for (j = 0; j < n; j += 16) {
             const float *middle = mean ? mean + j : NULL;
             const V(f) m = mean ? V(load_upto)(middle, n - j) : V(zero)();
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
-            for (k = 0; k < some; k += 4) {
-                V(f) s = fours ? V(sum4)(x + k * step + j, step, n - j, middle, m)
-                               : V(term)(x + j, n - j, middle, m);
+            V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8);
+            for (k = r; k < r + some; k += 4) {
+                V(f) s = fours ? V(sum4)(p.x, dtype, k * step + j, step, n - j, middle, m)
+                               : V(term)(p.x, dtype, k * step + j, n - j, middle, m);
+                if (dtype != DVT_F32 && fours == 2) {
+                    k += 4;
+                    s = V(add)(s, V(sum4)(p.x, dtype, k * step + j, step, n - j, middle, m));
+                }
                 low = V(dadd)(low, V(widen_low)(s));
                 high = V(dadd)(high, V(widen_high)(s));
             }
-            V(dstore)(value + j, low);
-            V(dstore)(value + j + 8, high);
+            V(dstore)(p.value + j, low);
+            V(dstore)(p.value + j + 8, high);
         }
     }
 }
 
-static void V(fold_sum_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                int64_t seen, const float *mean, double *value, int64_t *at) {
-    (void)op;
-    (void)seen;
-    (void)mean;
-    (void)at;
-    V(fold_add_columns)(x, step, rows, n, NULL, value);
+static void V(fold_sum_columns)(const dvti_folding *folding) {
+    if (folding->dtype == DVT_F32)
+        V(fold_add_columns)(folding, DVT_F32, NULL);
+    else if (folding->dtype == DVT_F16)
+        V(fold_add_columns)(folding, DVT_F16, NULL);
+    else
+        V(fold_add_columns)(folding, DVT_BF16, NULL);
 }
 
-static void V(fold_spread_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                   int64_t n, int64_t seen, const float *mean, double *value,
-                                   int64_t *at) {
-    (void)op;
-    (void)seen;
-    (void)at;
-    V(fold_add_columns)(x, step, rows, n, mean, value);
+static void V(fold_spread_columns)(const dvti_folding *folding) {
+    V(fold_add_columns)(folding, DVT_F32, (const float *)folding->mean);
 }
 
 /* Adds squares to value, or multiplies it. */
-static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                                 int64_t seen, const float *mean, double *value, int64_t *at) {
-    int64_t j, r, some;
-    (void)seen;
-    (void)mean;
-    (void)at;
-    for (; rows > 0; rows -= some, x += some * step) {
-        some = DVTI_MIN(rows, 8);
-        for (j = 0; j < n; j += 16) {
-            V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8), a, b;
-            for (r = 0; r < some; r++) {
-                V(f) v = V(load_upto)(x + r * step + j, n - j);
+static void V(fold_wide_columns)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const float *x = (const float *)p.x;
+    int64_t j, r, k, some;
+    for (r = 0; r < p.rows; r += some, x += some * p.step) {
+        some = DVTI_MIN(p.rows - r, 8);
+        for (j = 0; j < p.n; j += 16) {
+            V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8), a, b;
+            for (k = 0; k < some; k++) {
+                V(f) v = V(load_upto)(x + k * p.step + j, p.n - j);
                 a = V(widen_low)(v);
                 b = V(widen_high)(v);
-                if (op == DVTI_OP_prod) {
+                if (p.op == DVTI_OP_prod) {
                     low = V(dmul)(a, low);
                     high = V(dmul)(b, high);
                 } else {
@@ -279,63 +302,60 @@ static void V(fold_wide_columns)(dvti_op op, const float *x, int64_t step, int64
                     high = V(dfma)(b, b, high);
                 }
             }
-            V(dstore)(value + j, low);
-            V(dstore)(value + j + 8, high);
+            V(dstore)(p.value + j, low);
+            V(dstore)(p.value + j + 8, high);
         }
     }
 }
 
-static void V(fold_extreme_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                    int64_t n, int64_t seen, const float *mean, double *value,
-                                    int64_t *at) {
-    const V(extreme) e = V(extreme_of)(op);
+static void V(fold_extreme_columns)(const dvti_folding *folding) {
+    const dvti_folding p = *folding;
+    const V(f) flips = V(set)(V(smallest)(p.op) ? -0.f : 0.f);
+    const float *x = (const float *)p.x;
+    const int64_t step = p.step, n = p.n, seen = p.seen;
     float best[DVTI_BLOCK];
     int32_t place[DVTI_BLOCK];
-    const bool quick = !at && !e.truth;
     int64_t j, r, row, some;
     V(m) better, nan;
     V(f) most, v;
     V(i) where;
-    (void)mean;
     for (j = 0; j < n; j += 16) {
-        most = V(narrow)(V(dload)(value + j), V(dload)(value + j + 8));
-        V(store)(best + j, seen ? V(bit_xor)(most, e.flips) : V(set)(-INFINITY));
+        most = V(narrow)(V(dload)(p.value + j), V(dload)(p.value + j + 8));
+        V(store)(best + j, seen ? V(bit_xor)(most, flips) : V(set)(-INFINITY));
     }
-    for (j = 0; at && j < n; j++)
-        place[j] = seen ? (int32_t)at[j] : 0;
-    for (row = 0; row < rows; row += some) {
-        some = DVTI_MIN(rows - row, 8);
+    for (j = 0; p.at && j < n; j++)
+        place[j] = seen ? (int32_t)p.at[j] : 0;
+    for (row = 0; row < p.rows; row += some) {
+        some = DVTI_MIN(p.rows - row, 8);
         for (j = 0; j < n; j += 16) {
             most = V(load)(best + j);
-            where = at ? V(iload)(place + j) : V(iset)(0);
+            where = p.at ? V(iload)(place + j) : V(iset)(0);
             /* Without places: the maximum of eight rows forgets NaN, which is asked for apart. */
             nan = V(unord)(most, most);
-            for (r = row; quick && r < row + some; r++) {
-                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), e.flips);
+            for (r = row; !p.at && r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
                 nan = V(mor)(nan, V(unord)(v, v));
                 most = V(max)(v, most);
             }
             most = V(select)(nan, V(set)(NAN), most);
-            for (r = row; !quick && r < row + some; r++) {
-                v = V(load_upto)(x + r * step + j, n - j);
-                v = V(bit_xor)(e.truth ? V(truth)(V(nonzero)(v)) : v, e.flips);
+            for (r = row; p.at && r < row + some; r++) {
+                v = V(bit_xor)(V(load_upto)(x + r * step + j, n - j), flips);
                 better = V(mand)(V(mnot)(V(le)(v, most)), V(eq)(most, most));
                 most = V(select)(better, v, most);
-                if (at)
-                    where = V(iselect)(better, V(iset)((int32_t)(seen + r)), where);
+                where = V(iselect)(better, V(iset)((int32_t)(seen + r)), where);
             }
             V(store)(best + j, most);
-            if (at)
+            if (p.at)
                 V(istore)(place + j, where);
         }
     }
     for (j = 0; j < n; j += 16) {
-        most = V(bit_xor)(V(load)(best + j), e.flips);
-        V(dstore)(value + j, V(widen_low)(most));
-        V(dstore)(value + j + 8, V(widen_high)(most));
+        most = V(bit_xor)(V(load)(best + j), flips);
+        V(dstore)(p.value + j, V(widen_low)(most));
+        V(dstore)(p.value + j + 8, V(widen_high)(most));
     }
-    for (j = 0; at && j < n; j++)
-        at[j] = place[j];
+    for (j = 0; p.at && j < n; j++)
+        p.at[j] = place[j];
 }
 
 /* Sums to means or norms, as floats. f has room for whole vectors. */
@@ -380,8 +400,6 @@ static dvti_fold V(fold)(dvti_op op) {
     case DVTI_OP_min:
     case DVTI_OP_argmax:
     case DVTI_OP_argmin:
-    case DVTI_OP_any:
-    case DVTI_OP_all:
         fold.rows = V(fold_extreme);
         fold.columns = V(fold_extreme_columns);
         break;

@@ -94,18 +94,15 @@ static void V(softmax)(const float *x, int64_t x_step, float *y, int64_t y_step,
 }
 
 /* ---- logsumexp as a reduction. Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. ---- */
-static void V(fold_logsumexp)(dvti_op op, const float *x, int64_t step, int64_t rows, int64_t n,
-                              const float *mean, double *value, int64_t *at) {
+static void V(fold_logsumexp)(const dvti_folding *p) {
+    const float *x = (const float *)p->x;
     V(soft) of;
-    int64_t some, r;
-    (void)op;
-    (void)mean;
-    (void)at;
-    for (; rows > 0; rows -= some, x += some * step) {
-        some = V(soft_group)(rows, n);
-        V(soft_rows)(x, step, NULL, 0, some, n, FLT_MAX, true, &of);
+    int64_t some, r, row;
+    for (row = 0; row < p->rows; row += some, x += some * p->step) {
+        some = V(soft_group)(p->rows - row, p->n);
+        V(soft_rows)(x, p->step, NULL, 0, some, p->n, FLT_MAX, true, &of);
         for (r = 0; r < some; r++)
-            *value++ = (double)of.most[r] + (double)of.factor[r];
+            p->value[row + r] = (double)of.most[r] + (double)of.factor[r];
     }
 }
 
@@ -141,25 +138,22 @@ static void V(soft_columns)(const float *x, int64_t step, int64_t rows, int64_t 
 }
 
 /* What comes before is about 1 times the exponential of its logarithm, rounded. */
-static void V(fold_logsumexp_columns)(dvti_op op, const float *x, int64_t step, int64_t rows,
-                                      int64_t n, int64_t seen, const float *mean, double *value,
-                                      int64_t *at) {
+static void V(fold_logsumexp_columns)(const dvti_folding *p) {
+    const int64_t n = p->n;
+    double *value = p->value;
     float base[DVTI_BLOCK], factor[DVTI_BLOCK];
     int64_t j;
-    (void)op;
-    (void)mean;
-    (void)at;
     for (j = 0; j < n; j += 16) {
         V(d) low = V(dload)(value + j), high = V(dload)(value + j + 8);
-        V(f) before = seen ? V(narrow)(low, high) : V(set)(-INFINITY);
+        V(f) before = p->seen ? V(narrow)(low, high) : V(set)(-INFINITY);
         before = V(within)(before, -FLT_MAX, FLT_MAX);
         V(store)(base + j, before);
         low = V(dadd)(V(dset)(1), V(dsub)(low, V(widen_low)(before)));
         high = V(dadd)(V(dset)(1), V(dsub)(high, V(widen_high)(before)));
-        V(dstore)(value + j, seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
-        V(dstore)(value + j + 8, seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
+        V(dstore)(value + j, p->seen ? V(dmax)(V(dzero)(), low) : V(dzero)());
+        V(dstore)(value + j + 8, p->seen ? V(dmax)(V(dzero)(), high) : V(dzero)());
     }
-    V(soft_columns)(x, step, rows, n, base, value);
+    V(soft_columns)((const float *)p->x, p->step, p->rows, n, base, value);
     V(soft_factors)(value, n, true, factor);
     for (j = 0; j < n; j++)
         value[j] = (double)base[j] + (double)factor[j];

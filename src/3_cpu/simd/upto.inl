@@ -23,6 +23,13 @@ DVTI_INLINE void V(mstore_n)(uint8_t *to, int64_t n, V(m) m) {
     memcpy(to, few, (size_t)n);
 }
 
+DVTI_INLINE V(d) V(dload_or)(const double *x, int64_t n, double other) {
+    static const double number[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    if (n >= 8)
+        return V(dload)(x);
+    return V(dselect)(V(dlt)(V(dload)(number), V(dset)((double)n)), V(dload_n)(x, n), V(dset)(other));
+}
+
 DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
     static const int32_t number[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     if (n >= 16)
