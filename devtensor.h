@@ -5312,11 +5312,11 @@ typedef enum dvti_op {
     R(atan, "arcs.inl")                                                                            \
     R(sinh, "exp.inl")                                                                             \
     R(cosh, "exp.inl")                                                                             \
-    R(tanh, "exp.inl")                                                                             \
+    R(tanh, "exp.inl pieces.inl")                                                                  \
     R(sigmoid, "exp.inl")                                                                          \
     R(softplus, "exp.inl log.inl softplus.inl")                                                    \
-    R(erf, "exp.inl erf.inl")                                                                      \
-    R(gelu, "exp.inl erf.inl")
+    R(erf, "exp.inl pieces.inl")                                                                   \
+    R(gelu, "exp.inl pieces.inl")
 #define DVTI_FUNCTIONS2(R)                                                                         \
     R(pow, "log.inl powers.inl")                                                                   \
     R(atan2, "arcs.inl")                                                                           \
@@ -17648,6 +17648,10 @@ DVTI_PART2(pi, p_isub, pi, pi, _mm256_sub_epi32(a, b))
 DVTI_PART2(pi, p_iand, pi, pi, _mm256_and_si256(a, b))
 DVTI_PART2(pi, p_ior, pi, pi, _mm256_or_si256(a, b))
 DVTI_PART2(pi, p_ixor, pi, pi, _mm256_xor_si256(a, b))
+DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
+    return _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), at);
+}
+
 DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
     V(pi) even = _mm256_mul_epu32(a, b);
     V(pi) odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
@@ -17770,11 +17774,12 @@ DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
      V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
      V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
      V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
+     V(lookup)(table, i)   the floats table[i & 7]
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
      V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dfold_mul) with i + 4, 2, 1 */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/vec.inl"
+#line 13 "src/3_cpu/simd/vec.inl"
 #endif
 #if DVTI_PARTS == 1
 #define DVTI_EACH_PART(one, x) one(p0, 0, x)
@@ -17817,6 +17822,7 @@ typedef struct V(n) {
 #define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
 
+#define DVTI_DO_LOOKUP(p, k, name) r.p = V(p_##name)(table, at.p);
 #define DVTI_DO_UMUL(p, at, name) r.p = V(p_##name)(a.p, b.p, &high->p);
 #define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, a.p, b.p, c.p, d.p);
 
@@ -17939,6 +17945,12 @@ DVTI_LIFT2(m, igt, i, i)
 DVTI_LIFT3(i, iselect, m, i, i)
 DVTI_LIFT1(f, as_f, i)
 DVTI_LIFT1(f, to_f, i)
+DVTI_INLINE V(f) V(lookup)(const float *table, V(i) at) {
+    V(f) r;
+    DVTI_EACH_PART(DVTI_DO_LOOKUP, lookup)
+    return r;
+}
+
 DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
@@ -18253,6 +18265,7 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_DO_STORE_N
 #undef DVTI_DO_BITS
 #undef DVTI_DO_UMUL
+#undef DVTI_DO_LOOKUP
 #undef DVTI_DO_STORE4
 #undef DVTI_LIFT1
 #undef DVTI_LIFT2
@@ -18342,8 +18355,6 @@ DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
 #define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
 #define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
     V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
-#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \
-    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))
 
 DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
     return V(bit_and)(V(set)(-0.f), a);
@@ -18369,48 +18380,30 @@ DVTI_INLINE V(f) V(exp_poly)(V(f) r) {
                    0.000197903093f);
 }
 
-/* x = n ln 2 + r + low: low is what the rounding of r took away. */
-DVTI_INLINE V(f) V(exp_reduce)(V(f) x, V(f) * n, V(f) * low) {
+/* exp(x) = 2^n (1 + result + low), low being small. The first step of the reduction is exact; the sum of both is good enough for the
+   polynomial. */
+DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n, V(f) * low) {
     V(f) high, r;
     *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
     high = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);
-    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), high);
-    *low = V(fnma)(*n, V(set)(DVTI_LN2_LOW), V(sub)(high, r));
-    return r;
+    *low = V(mul)(*n, V(set)(-DVTI_LN2_LOW));
+    r = V(add)(high, *low);
+    *low = V(fma)(V(mul)(r, r), V(exp_poly)(r), *low);
+    return high;
 }
 
-/* a * 2^n where that is a normal number, and so is 2^n. */
-DVTI_INLINE V(f) V(scale)(V(f) a, V(f) n) {
-#if defined(DVTI_HAS_SCALEF)
-    return V(scalef)(a, n);
-#else
-    return V(mul)(a, V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(127)), 23)));
-#endif
-}
-
-/* x = n ln 2 + log(result), for |x| < 200 */
-DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n) {
-    V(f) r;
-    *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
-    r = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);
-    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), r);
-    return V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1));
-}
-
-/* 1 + r, then what that rounded away and the rest: so the last place is nearly always that of the true result, as in C libraries, and
-   programs print what they print elsewhere. */
-DVTI_INLINE V(f) V(exp)(V(f) x) {
+/* exp(x) = 2^n (result + low): 1 + r, then what that rounded away and the rest. */
+DVTI_INLINE V(f) V(exp_parts)(V(f) x, V(f) * n, V(f) * low) {
     const V(f) one = V(set)(1);
-    V(f) n, low, r = V(exp_reduce)(V(within)(x, -150, 150), &n, &low), sum = V(add)(one, r);
-    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
-    low = V(add)(low, V(sub)(r, V(sub)(sum, one)));
-    return V(scalef)(V(add)(sum, low), n);
+    V(f) high = V(exp_split)(V(within)(x, -150, 150), n, low), sum = V(add)(one, high);
+    *low = V(add)(*low, V(sub)(high, V(sub)(sum, one)));
+    return sum;
 }
 
-/* For |x| < 87, where the result is a normal number. */
-DVTI_INLINE V(f) V(exp_normal)(V(f) x) {
-    V(f) n, p = V(exp_split)(x, &n);
-    return V(scale)(p, n);
+/* The last place is nearly always that of the true result, as in C libraries, and programs print what they print elsewhere. */
+DVTI_INLINE V(f) V(exp)(V(f) x) {
+    V(f) n, low, sum = V(exp_parts)(x, &n, &low);
+    return V(scalef)(V(add)(sum, low), n);
 }
 
 DVTI_INLINE V(f) V(exp2)(V(f) x) {
@@ -18421,10 +18414,9 @@ DVTI_INLINE V(f) V(exp2)(V(f) x) {
 
 /* (exp(x) - 1) / 4, which does not overflow where exp(x) / 2 does not. Not for |x| < 2^-100. */
 DVTI_INLINE V(f) V(expm1_quarter)(V(f) x) {
-    V(f) n, low, scale, r = V(exp_reduce)(V(within)(x, -18, 89.6f), &n, &low);
+    V(f) n, low, scale, high = V(exp_split)(V(within)(x, -18, 89.6f), &n, &low);
     scale = V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(125)), 23));
-    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
-    return V(fma)(scale, low, V(fma)(scale, r, V(sub)(scale, V(set)(0.25f))));
+    return V(fma)(scale, low, V(fma)(scale, high, V(sub)(scale, V(set)(0.25f))));
 }
 
 DVTI_INLINE V(f) V(expm1)(V(f) x) {
@@ -18442,27 +18434,20 @@ DVTI_INLINE V(f) V(sinh)(V(f) x) {
 
 /* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
 DVTI_INLINE V(f) V(cosh)(V(f) x) {
-    V(f) n, p = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n);
-    V(f) k = V(scalef)(p, V(sub)(n, V(set)(2)));
+    V(f) n, low, high = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n, &low), k;
+    k = V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));
     k = V(add)(k, V(div)(V(set)(0.0625f), k));
     return V(add)(k, k);
 }
 
-/* 1 - 2 / (exp(2 |x|) + 1); near 0 a polynomial. */
-DVTI_INLINE V(f) V(tanh)(V(f) x) {
-    V(f) a = V(min)(V(set)(9.1f), V(abs)(x)), z = V(mul)(a, a), e, p, q;
-    e = V(add)(V(exp_normal)(V(add)(a, a)), V(set)(1));
-    q = V(sub)(V(set)(1), V(div)(V(set)(2), e));
-    p = DVTI_P4(z, -0.333332837f, 0.133314833f, -0.0537427738f, 0.0206480622f, -0.00571406353f);
-    p = V(fma)(V(mul)(p, z), a, a);
-    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.625f)), p, q));
-}
-
-/* With e = exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e). */
+/* With e = exp(-|x|) = 2^n (1 + m): 1 / (1 + e), and for negative x that times e, whose 1 + m is not rounded before. */
 DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
     const V(f) one = V(set)(1);
-    V(f) e = V(exp)(V(bit_or)(V(set)(-0.f), x));
-    return V(div)(V(select)(V(lt)(x, V(zero)()), e, one), V(add)(e, one));
+    V(f) y = V(within)(V(bit_or)(V(set)(-0.f), x), -150, 0), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E))), m, q;
+    m = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y));
+    m = V(fma)(V(mul)(m, m), V(exp_poly)(m), m);
+    q = V(div)(one, V(add)(one, V(scalef)(V(add)(one, m), n)));
+    return V(select)(V(lt)(x, V(zero)()), V(scalef)(V(fma)(m, q, q), n), q);
 }
 /* ==== end src/2_core/math/exp.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -18583,42 +18568,88 @@ DVTI_INLINE V(f) V(softplus)(V(f) x) {
 #ifdef DEVTENSOR_LINES
 #line 7 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/2_core/math/erf.inl ==== */
-/* The error function and gelu. Needs exp.inl; see basics.inl. */
+/* ==== begin src/2_core/math/pieces.inl ==== */
+/* tanh, erf and gelu by pieces: the argument's size chooses one of eight polynomials, which costs less than a division. Needs
+   exp.inl; see basics.inl. Whoever pastes this has one word more: V(lookup)(table, i), the floats table[i & 7]. */
 
-/* 1 - exp(-polynomial); near 0 a polynomial. */
+/* A polynomial in a - rows[0], whose coefficient of order k is rows[1 + k]; `at` is the piece. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/2_core/math/erf.inl"
+#line 4 "src/2_core/math/pieces.inl"
 #endif
-DVTI_INLINE V(f) V(erf)(V(f) x) {
-    V(f) a = V(min)(V(set)(4), V(abs)(x)), z = V(mul)(a, a), p, q;
-    q = DVTI_P7(a, 0.000162123542f, -1.12945402f, -0.633471072f, -0.108142354f, 0.0250297245f,
-                -0.00413679006f, 0.000427353021f, -2.04775679e-05f);
-    q = V(sub)(V(set)(1), V(exp_normal)(q));
-    p = DVTI_P6(z, 0.128379166f, -0.376126379f, 0.112837367f, -0.0268617738f, 0.00520721916f,
-                 -0.000821654685f, 8.69896539e-05f);
-    p = V(fma)(p, a, a);
-    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.875f)), p, q));
+DVTI_INLINE V(f) V(by_pieces)(const float (*rows)[8], int degree, V(i) at, V(f) a) {
+    V(f) t = V(sub)(a, V(lookup)(rows[0], at)), p = V(lookup)(rows[degree + 1], at);
+    int k;
+    DVTI_REPEAT(8)
+    for (k = degree; k > 0; k--)
+        p = V(fma)(p, t, V(lookup)(rows[k], at));
+    return p;
 }
 
-/* x times the lower tail of the normal distribution at -|x|, which is exp(-x^2 / 2) s P(1 - 2 s) with s = |x| / (4 + |x|); for
-   positive x what that leaves of x. */
+/* Pieces that grow with a: one for each bit pattern of a + offset above the lowest `shift` bits. */
+DVTI_INLINE V(i) V(piece)(V(f) a, float offset, int shift) {
+    return V(isar)(V(as_i)(V(add)(a, V(set)(offset))), shift);
+}
+
+/* a = |x| times what the polynomials give, at most 1, with the sign of x. */
+DVTI_INLINE V(f) V(odd_by_pieces)(const float (*rows)[8], int degree, V(i) at, V(f) a, V(f) x) {
+    V(f) p = V(mul)(V(by_pieces)(rows, degree, at, a), a);
+    return V(bit_or)(V(sign_bit)(x), V(min)(V(set)(1), p));
+}
+
+DVTI_INLINE V(f) V(tanh)(V(f) x) {
+    static const float rows[9][8] = {
+        {1.75292969f, 2.75097656f, 4.2734375f, 6.24414062f, 8.26171875f, 0.126953125f, 0.500976562f, 0.994628906f},
+        {0.537219524f, 0.36055398f, 0.233912811f, 0.160148934f, 0.121040173f, 0.994662046f, 0.923965037f, 0.763429642f},
+        {-0.241899908f, -0.125181392f, -0.0545548052f, -0.0256454591f, -0.0146506932f, -0.0835547447f, -0.275915891f, -0.341846555f},
+        {0.0771926716f, 0.0396693759f, 0.0125844013f, 0.00410472183f, 0.00177329173f, -0.320647389f, -0.175238788f, 0.0204418954f},
+        {-0.00829977356f, -0.0105935903f, -0.00282372767f, -0.000655758718f, -0.000214618369f, 0.0655395985f, 0.163040236f, 0.083000131f},
+        {-0.00866918173f, 0.00200350932f, 0.00060055271f, 0.000104148814f, 2.59597109e-05f, 0.120671369f, 0.00305921258f, -0.0543349534f},
+        {0.00708999811f, -3.72780778e-05f, -0.000116759322f, -1.63649638e-05f, -3.13712508e-06f, -0.0386644825f, -0.0609011985f, 0.00743053667f},
+        {-0.00282243337f, -0.000204798562f, 1.90746068e-05f, 2.61945024e-06f, 3.89466976e-07f, -0.0440776236f, 0.0197952166f, 0.0116324211f},
+        {0.000444265257f, 0.000111293491f, -1.87910848e-06f, -3.819124e-07f, -4.71988741e-08f, 0.0195143521f, 0.0143981492f, -0.0084144352f}};
+    V(f) a = V(min)(V(set)(9.1f), V(abs)(x));
+    return V(odd_by_pieces)(rows, 7, V(piece)(a, 0.75f, 22), a, x);
+}
+
+DVTI_INLINE V(f) V(erf)(V(f) x) {
+    static const float rows[8][8] = {
+        {0.255859375f, 0.744628906f, 1.25097656f, 1.74707031f, 2.25585938f, 2.75390625f, 3.24755859f, 3.75097656f},
+        {1.10423255f, 0.950390816f, 0.737928152f, 0.564668894f, 0.442659944f, 0.363084853f, 0.307922274f, 0.266597211f},
+        {-0.185084537f, -0.4059439f, -0.401273847f, -0.292690277f, -0.1931431f, -0.131635204f, -0.0948074088f, -0.071073845f},
+        {-0.333492309f, -0.102950208f, 0.0848240331f, 0.114213578f, 0.0786621794f, 0.047225628f, 0.0291637834f, 0.0189472158f},
+        {0.106766023f, 0.169847459f, 0.0661153868f, -0.0134413335f, -0.0254397467f, -0.0161658078f, -0.00891909469f, -0.00504909968f},
+        {0.0879797712f, -0.023848746f, -0.0579369701f, -0.0198945776f, 0.00295573892f, 0.0047074263f, 0.00265711499f, 0.00134241849f},
+        {-0.0356012285f, -0.0377268232f, 0.00814459845f, 0.0149202179f, 0.00347271957f, -0.000683139719f, -0.000719114498f, -0.000355132739f},
+        {-0.0179355163f, 0.0141541939f, 0.00998320151f, -0.00331256818f, -0.00281650154f, -0.000361688348f, 0.00013604296f, 8.92799289e-05f}};
+    V(f) a = V(min)(V(set)(3.99f), V(abs)(x));
+    return V(odd_by_pieces)(rows, 6, V(piece)(a, 12, 19), a, x);
+}
+
+/* a = |x| times the lower tail of the normal distribution at -a, which is exp(-a^2 / 2) times a polynomial; for positive x what that
+   leaves of x. Of the square, the exponential and the product what rounding takes away is kept until the end. */
 DVTI_INLINE V(f) V(gelu)(V(f) x) {
-    const V(f) one = V(set)(1), half = V(set)(-0.5f);
-    V(f) a = V(min)(V(set)(15), V(abs)(x)), square = V(mul)(a, a), tail, n, low, r, e, s, t, p;
-    tail = V(mul)(V(fma)(a, a, V(neg)(square)), half);
-    r = V(exp_reduce)(V(mul)(square, half), &n, &low);
-    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
-    e = V(add)(one, V(add)(r, low));
-    s = V(div)(a, V(add)(V(set)(4), a));
-    t = V(fma)(V(set)(-2), s, one);
-    p = DVTI_P10(t, 0.755285144f, 0.607896626f, 0.387137294f, 0.186521575f, 0.0603983514f,
-                 0.00754261389f, -0.00349221961f, -0.00163548801f, 0.000171859618f, 0.000219286114f,
-                 -4.50620464e-05f);
-    p = V(scalef)(V(mul)(V(mul)(p, s), V(fma)(e, tail, e)), n);
+    static const float rows[10][8] = {
+        {1.24316406f, 2.2421875f, 3.77148438f, 5.734375f, 8.7109375f, 12.7109375f, 0.127197266f, 0.505371094f},
+        {0.231517807f, 0.154068798f, 0.0995304659f, 0.0676232502f, 0.0452167243f, 0.0311949905f, 0.453042269f, 0.348418415f},
+        {-0.11112766f, -0.0534911491f, -0.0235646795f, -0.0111652082f, -0.00506221503f, -0.00242470461f, -0.341316551f, -0.222861692f},
+        {0.0466839485f, 0.0170658082f, 0.00532831578f, 0.00179887924f, 0.000560039538f, 0.000187360114f, 0.204813868f, 0.117895283f},
+        {-0.0176973809f, -0.00507547799f, -0.00115636934f, -0.000283254951f, -6.12522199e-05f, -1.43941306e-05f, -0.105088256f, -0.0544269495f},
+        {0.00617077714f, 0.00142140884f, 0.000241816422f, 4.36489427e-05f, 6.62427829e-06f, 1.0995501e-06f, 0.0478617325f, 0.0225973856f},
+        {-0.00200380874f, -0.000377548567f, -4.87679936e-05f, -6.58567069e-06f, -7.0640283e-07f, -8.34537772e-08f, -0.0197999571f, -0.00860075001f},
+        {0.000613193435f, 9.57832963e-05f, 9.53843028e-06f, 9.76164756e-07f, 7.50333413e-08f, 6.31142827e-09f, 0.00755704008f, 0.00304118823f},
+        {-0.000184966033f, -2.39764904e-05f, -1.96674591e-06f, -1.48455257e-07f, -8.65694449e-09f, -4.98326491e-10f, -0.00270132022f, -0.00102250499f},
+        {4.97296824e-05f, 5.49248716e-06f, 3.74130309e-07f, 2.07387636e-08f, 8.64161076e-10f, 3.62689913e-11f, 0.00090967922f, 0.00032389749f}};
+    const V(f) half = V(set)(-0.5f);
+    V(f) a = V(min)(V(set)(14.7f), V(abs)(x)), square = V(mul)(a, a), n, low, high, p, w, rest;
+    high = V(exp_parts)(V(mul)(square, half), &n, &low);
+    low = V(fma)(V(mul)(V(fma)(a, a, V(neg)(square)), half), V(add)(high, low), low);
+    p = V(by_pieces)(rows, 8, V(piece)(a, 1.25f, 22), a);
+    w = V(mul)(p, a);
+    rest = V(fma)(w, low, V(mul)(V(fma)(p, a, V(neg)(w)), high));
+    p = V(scalef)(V(fma)(w, high, rest), n);
     return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));
 }
-/* ==== end src/2_core/math/erf.inl ==== */
+/* ==== end src/2_core/math/pieces.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 8 "src/3_cpu/simd/tier.inl"
 #endif
@@ -18669,31 +18700,32 @@ DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {
     return r;
 }
 
-DVTI_INLINE V(f) V(sin_poly)(V(f) r, V(f) low, V(f) z) {
+/* What sine is beside r. */
+DVTI_INLINE V(f) V(sin_rest)(V(f) r, V(f) low, V(f) z) {
     V(f) p = DVTI_P2(z, -0.166666538f, 0.00833210163f, -0.000195068467f);
-    return V(add)(r, V(fma)(V(mul)(r, z), p, low));
+    return V(fma)(V(mul)(r, z), p, low);
 }
 
-/* 1 - z / 2, and what its rounding takes away, with the rest. */
-DVTI_INLINE V(f) V(cos_poly)(V(f) r, V(f) low, V(f) z) {
+/* 1 - z / 2, and what cosine is beside it: what its rounding takes away, and the polynomial's rest. */
+DVTI_INLINE V(f) V(cos_parts)(V(f) r, V(f) low, V(f) z, V(f) * beside) {
     const V(f) one = V(set)(1), half = V(set)(0.5f);
     V(f) p = DVTI_P2(z, 0.0416666456f, -0.00138873013f, 2.44306702e-05f);
     V(f) high = V(fnma)(half, z, one), rest = V(fnma)(half, z, V(sub)(one, high));
-    return V(add)(high, V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest)));
+    *beside = V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest));
+    return high;
 }
 
 /* Sine of x plus `turn` quarter turns. */
 DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {
-    V(f) low, r, z, s, c;
+    V(f) low, r, z, s, c, rest;
     V(i) n;
     V(m) even;
     r = V(angle_reduce)(x, &low, &n);
     n = V(iadd)(n, V(iset)(turn));
     z = V(mul)(r, r);
-    s = V(sin_poly)(r, low, z);
-    c = V(cos_poly)(r, low, z);
+    c = V(cos_parts)(r, low, z, &rest);
     even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));
-    s = V(select)(even, s, c);
+    s = V(select)(even, V(add)(r, V(sin_rest)(r, low, z)), V(add)(c, rest));
     return V(bit_xor)(s, V(as_f)(V(ishl)(V(iand)(n, V(iset)(2)), 30)));
 }
 
@@ -18706,19 +18738,28 @@ DVTI_INLINE V(f) V(cos)(V(f) x) {
     return V(sin_turned)(x, 1);
 }
 
-/* sine / cosine, or minus its reciprocal */
+/* Sine / cosine, or minus its reciprocal: the quotient of the larger parts, and what a division's remainder and the smaller parts
+   add to it. */
 DVTI_INLINE V(f) V(tan)(V(f) x) {
-    V(f) low, r, z, s, c, sign;
+    V(f) low, r, z, c, s_rest, c_rest, over, over_rest, under, under_rest, sum, inverse, q;
     V(i) n;
     V(m) even;
     r = V(angle_reduce)(x, &low, &n);
     z = V(mul)(r, r);
-    s = V(sin_poly)(r, low, z);
-    c = V(cos_poly)(r, low, z);
+    s_rest = V(sin_rest)(r, low, z);
+    c = V(cos_parts)(r, low, z, &c_rest);
     even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));
-    sign = V(as_f)(V(ishl)(n, 31));
-    r = V(div)(V(select)(even, s, c), V(bit_xor)(sign, V(select)(even, c, s)));
-    return V(select)(V(eq)(x, V(zero)()), x, r);
+    over = V(select)(even, r, c);
+    over_rest = V(select)(even, s_rest, c_rest);
+    under = V(select)(even, c, r);
+    under_rest = V(select)(even, c_rest, s_rest);
+    sum = V(add)(under, under_rest);
+    under_rest = V(sub)(under_rest, V(sub)(sum, under));
+    inverse = V(div)(V(set)(1), sum);
+    q = V(mul)(over, inverse);
+    over = V(fnma)(q, under_rest, V(add)(V(fnma)(q, sum, over), over_rest));
+    q = V(bit_xor)(V(fma)(over, inverse, q), V(as_f)(V(ishl)(n, 31)));
+    return V(select)(V(eq)(x, V(zero)()), x, q);
 }
 
 #undef DVTI_ANGLE_MOST
@@ -23206,7 +23247,6 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #undef DVTI_P6
 #undef DVTI_P7
 #undef DVTI_P8
-#undef DVTI_P10
 #undef DVTI_LOG2E
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
@@ -23425,6 +23465,11 @@ DVTI_PART2(pi, p_isub, pi, pi, _mm512_sub_epi32(a, b))
 DVTI_PART2(pi, p_iand, pi, pi, _mm512_and_si512(a, b))
 DVTI_PART2(pi, p_ior, pi, pi, _mm512_or_si512(a, b))
 DVTI_PART2(pi, p_ixor, pi, pi, _mm512_xor_si512(a, b))
+DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
+    __m512 twice = _mm512_broadcast_f32x8(_mm256_loadu_ps(table));
+    return _mm512_permutexvar_ps(at, twice);
+}
+
 DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
     V(pi) even = _mm512_mul_epu32(a, b);
     V(pi) odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
@@ -23556,11 +23601,12 @@ DVTI_PART_STORE(pn, p_nstore, uint8_t, _mm_storel_epi64((__m128i *)p, _mm_maskz_
      V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
      V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
      V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
+     V(lookup)(table, i)   the floats table[i & 7]
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
      V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dfold_mul) with i + 4, 2, 1 */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/vec.inl"
+#line 13 "src/3_cpu/simd/vec.inl"
 #endif
 #if DVTI_PARTS == 1
 #define DVTI_EACH_PART(one, x) one(p0, 0, x)
@@ -23603,6 +23649,7 @@ typedef struct V(n) {
 #define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
 
+#define DVTI_DO_LOOKUP(p, k, name) r.p = V(p_##name)(table, at.p);
 #define DVTI_DO_UMUL(p, at, name) r.p = V(p_##name)(a.p, b.p, &high->p);
 #define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, a.p, b.p, c.p, d.p);
 
@@ -23725,6 +23772,12 @@ DVTI_LIFT2(m, igt, i, i)
 DVTI_LIFT3(i, iselect, m, i, i)
 DVTI_LIFT1(f, as_f, i)
 DVTI_LIFT1(f, to_f, i)
+DVTI_INLINE V(f) V(lookup)(const float *table, V(i) at) {
+    V(f) r;
+    DVTI_EACH_PART(DVTI_DO_LOOKUP, lookup)
+    return r;
+}
+
 DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
@@ -24039,6 +24092,7 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_DO_STORE_N
 #undef DVTI_DO_BITS
 #undef DVTI_DO_UMUL
+#undef DVTI_DO_LOOKUP
 #undef DVTI_DO_STORE4
 #undef DVTI_LIFT1
 #undef DVTI_LIFT2
@@ -24128,8 +24182,6 @@ DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
 #define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
 #define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
     V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
-#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \
-    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))
 
 DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
     return V(bit_and)(V(set)(-0.f), a);
@@ -24155,48 +24207,30 @@ DVTI_INLINE V(f) V(exp_poly)(V(f) r) {
                    0.000197903093f);
 }
 
-/* x = n ln 2 + r + low: low is what the rounding of r took away. */
-DVTI_INLINE V(f) V(exp_reduce)(V(f) x, V(f) * n, V(f) * low) {
+/* exp(x) = 2^n (1 + result + low), low being small. The first step of the reduction is exact; the sum of both is good enough for the
+   polynomial. */
+DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n, V(f) * low) {
     V(f) high, r;
     *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
     high = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);
-    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), high);
-    *low = V(fnma)(*n, V(set)(DVTI_LN2_LOW), V(sub)(high, r));
-    return r;
+    *low = V(mul)(*n, V(set)(-DVTI_LN2_LOW));
+    r = V(add)(high, *low);
+    *low = V(fma)(V(mul)(r, r), V(exp_poly)(r), *low);
+    return high;
 }
 
-/* a * 2^n where that is a normal number, and so is 2^n. */
-DVTI_INLINE V(f) V(scale)(V(f) a, V(f) n) {
-#if defined(DVTI_HAS_SCALEF)
-    return V(scalef)(a, n);
-#else
-    return V(mul)(a, V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(127)), 23)));
-#endif
-}
-
-/* x = n ln 2 + log(result), for |x| < 200 */
-DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n) {
-    V(f) r;
-    *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
-    r = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);
-    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), r);
-    return V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1));
-}
-
-/* 1 + r, then what that rounded away and the rest: so the last place is nearly always that of the true result, as in C libraries, and
-   programs print what they print elsewhere. */
-DVTI_INLINE V(f) V(exp)(V(f) x) {
+/* exp(x) = 2^n (result + low): 1 + r, then what that rounded away and the rest. */
+DVTI_INLINE V(f) V(exp_parts)(V(f) x, V(f) * n, V(f) * low) {
     const V(f) one = V(set)(1);
-    V(f) n, low, r = V(exp_reduce)(V(within)(x, -150, 150), &n, &low), sum = V(add)(one, r);
-    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
-    low = V(add)(low, V(sub)(r, V(sub)(sum, one)));
-    return V(scalef)(V(add)(sum, low), n);
+    V(f) high = V(exp_split)(V(within)(x, -150, 150), n, low), sum = V(add)(one, high);
+    *low = V(add)(*low, V(sub)(high, V(sub)(sum, one)));
+    return sum;
 }
 
-/* For |x| < 87, where the result is a normal number. */
-DVTI_INLINE V(f) V(exp_normal)(V(f) x) {
-    V(f) n, p = V(exp_split)(x, &n);
-    return V(scale)(p, n);
+/* The last place is nearly always that of the true result, as in C libraries, and programs print what they print elsewhere. */
+DVTI_INLINE V(f) V(exp)(V(f) x) {
+    V(f) n, low, sum = V(exp_parts)(x, &n, &low);
+    return V(scalef)(V(add)(sum, low), n);
 }
 
 DVTI_INLINE V(f) V(exp2)(V(f) x) {
@@ -24207,10 +24241,9 @@ DVTI_INLINE V(f) V(exp2)(V(f) x) {
 
 /* (exp(x) - 1) / 4, which does not overflow where exp(x) / 2 does not. Not for |x| < 2^-100. */
 DVTI_INLINE V(f) V(expm1_quarter)(V(f) x) {
-    V(f) n, low, scale, r = V(exp_reduce)(V(within)(x, -18, 89.6f), &n, &low);
+    V(f) n, low, scale, high = V(exp_split)(V(within)(x, -18, 89.6f), &n, &low);
     scale = V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(125)), 23));
-    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
-    return V(fma)(scale, low, V(fma)(scale, r, V(sub)(scale, V(set)(0.25f))));
+    return V(fma)(scale, low, V(fma)(scale, high, V(sub)(scale, V(set)(0.25f))));
 }
 
 DVTI_INLINE V(f) V(expm1)(V(f) x) {
@@ -24228,27 +24261,20 @@ DVTI_INLINE V(f) V(sinh)(V(f) x) {
 
 /* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
 DVTI_INLINE V(f) V(cosh)(V(f) x) {
-    V(f) n, p = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n);
-    V(f) k = V(scalef)(p, V(sub)(n, V(set)(2)));
+    V(f) n, low, high = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n, &low), k;
+    k = V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));
     k = V(add)(k, V(div)(V(set)(0.0625f), k));
     return V(add)(k, k);
 }
 
-/* 1 - 2 / (exp(2 |x|) + 1); near 0 a polynomial. */
-DVTI_INLINE V(f) V(tanh)(V(f) x) {
-    V(f) a = V(min)(V(set)(9.1f), V(abs)(x)), z = V(mul)(a, a), e, p, q;
-    e = V(add)(V(exp_normal)(V(add)(a, a)), V(set)(1));
-    q = V(sub)(V(set)(1), V(div)(V(set)(2), e));
-    p = DVTI_P4(z, -0.333332837f, 0.133314833f, -0.0537427738f, 0.0206480622f, -0.00571406353f);
-    p = V(fma)(V(mul)(p, z), a, a);
-    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.625f)), p, q));
-}
-
-/* With e = exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e). */
+/* With e = exp(-|x|) = 2^n (1 + m): 1 / (1 + e), and for negative x that times e, whose 1 + m is not rounded before. */
 DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
     const V(f) one = V(set)(1);
-    V(f) e = V(exp)(V(bit_or)(V(set)(-0.f), x));
-    return V(div)(V(select)(V(lt)(x, V(zero)()), e, one), V(add)(e, one));
+    V(f) y = V(within)(V(bit_or)(V(set)(-0.f), x), -150, 0), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E))), m, q;
+    m = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y));
+    m = V(fma)(V(mul)(m, m), V(exp_poly)(m), m);
+    q = V(div)(one, V(add)(one, V(scalef)(V(add)(one, m), n)));
+    return V(select)(V(lt)(x, V(zero)()), V(scalef)(V(fma)(m, q, q), n), q);
 }
 /* ==== end src/2_core/math/exp.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -24369,42 +24395,88 @@ DVTI_INLINE V(f) V(softplus)(V(f) x) {
 #ifdef DEVTENSOR_LINES
 #line 7 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/2_core/math/erf.inl ==== */
-/* The error function and gelu. Needs exp.inl; see basics.inl. */
+/* ==== begin src/2_core/math/pieces.inl ==== */
+/* tanh, erf and gelu by pieces: the argument's size chooses one of eight polynomials, which costs less than a division. Needs
+   exp.inl; see basics.inl. Whoever pastes this has one word more: V(lookup)(table, i), the floats table[i & 7]. */
 
-/* 1 - exp(-polynomial); near 0 a polynomial. */
+/* A polynomial in a - rows[0], whose coefficient of order k is rows[1 + k]; `at` is the piece. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/2_core/math/erf.inl"
+#line 4 "src/2_core/math/pieces.inl"
 #endif
-DVTI_INLINE V(f) V(erf)(V(f) x) {
-    V(f) a = V(min)(V(set)(4), V(abs)(x)), z = V(mul)(a, a), p, q;
-    q = DVTI_P7(a, 0.000162123542f, -1.12945402f, -0.633471072f, -0.108142354f, 0.0250297245f,
-                -0.00413679006f, 0.000427353021f, -2.04775679e-05f);
-    q = V(sub)(V(set)(1), V(exp_normal)(q));
-    p = DVTI_P6(z, 0.128379166f, -0.376126379f, 0.112837367f, -0.0268617738f, 0.00520721916f,
-                 -0.000821654685f, 8.69896539e-05f);
-    p = V(fma)(p, a, a);
-    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.875f)), p, q));
+DVTI_INLINE V(f) V(by_pieces)(const float (*rows)[8], int degree, V(i) at, V(f) a) {
+    V(f) t = V(sub)(a, V(lookup)(rows[0], at)), p = V(lookup)(rows[degree + 1], at);
+    int k;
+    DVTI_REPEAT(8)
+    for (k = degree; k > 0; k--)
+        p = V(fma)(p, t, V(lookup)(rows[k], at));
+    return p;
 }
 
-/* x times the lower tail of the normal distribution at -|x|, which is exp(-x^2 / 2) s P(1 - 2 s) with s = |x| / (4 + |x|); for
-   positive x what that leaves of x. */
+/* Pieces that grow with a: one for each bit pattern of a + offset above the lowest `shift` bits. */
+DVTI_INLINE V(i) V(piece)(V(f) a, float offset, int shift) {
+    return V(isar)(V(as_i)(V(add)(a, V(set)(offset))), shift);
+}
+
+/* a = |x| times what the polynomials give, at most 1, with the sign of x. */
+DVTI_INLINE V(f) V(odd_by_pieces)(const float (*rows)[8], int degree, V(i) at, V(f) a, V(f) x) {
+    V(f) p = V(mul)(V(by_pieces)(rows, degree, at, a), a);
+    return V(bit_or)(V(sign_bit)(x), V(min)(V(set)(1), p));
+}
+
+DVTI_INLINE V(f) V(tanh)(V(f) x) {
+    static const float rows[9][8] = {
+        {1.75292969f, 2.75097656f, 4.2734375f, 6.24414062f, 8.26171875f, 0.126953125f, 0.500976562f, 0.994628906f},
+        {0.537219524f, 0.36055398f, 0.233912811f, 0.160148934f, 0.121040173f, 0.994662046f, 0.923965037f, 0.763429642f},
+        {-0.241899908f, -0.125181392f, -0.0545548052f, -0.0256454591f, -0.0146506932f, -0.0835547447f, -0.275915891f, -0.341846555f},
+        {0.0771926716f, 0.0396693759f, 0.0125844013f, 0.00410472183f, 0.00177329173f, -0.320647389f, -0.175238788f, 0.0204418954f},
+        {-0.00829977356f, -0.0105935903f, -0.00282372767f, -0.000655758718f, -0.000214618369f, 0.0655395985f, 0.163040236f, 0.083000131f},
+        {-0.00866918173f, 0.00200350932f, 0.00060055271f, 0.000104148814f, 2.59597109e-05f, 0.120671369f, 0.00305921258f, -0.0543349534f},
+        {0.00708999811f, -3.72780778e-05f, -0.000116759322f, -1.63649638e-05f, -3.13712508e-06f, -0.0386644825f, -0.0609011985f, 0.00743053667f},
+        {-0.00282243337f, -0.000204798562f, 1.90746068e-05f, 2.61945024e-06f, 3.89466976e-07f, -0.0440776236f, 0.0197952166f, 0.0116324211f},
+        {0.000444265257f, 0.000111293491f, -1.87910848e-06f, -3.819124e-07f, -4.71988741e-08f, 0.0195143521f, 0.0143981492f, -0.0084144352f}};
+    V(f) a = V(min)(V(set)(9.1f), V(abs)(x));
+    return V(odd_by_pieces)(rows, 7, V(piece)(a, 0.75f, 22), a, x);
+}
+
+DVTI_INLINE V(f) V(erf)(V(f) x) {
+    static const float rows[8][8] = {
+        {0.255859375f, 0.744628906f, 1.25097656f, 1.74707031f, 2.25585938f, 2.75390625f, 3.24755859f, 3.75097656f},
+        {1.10423255f, 0.950390816f, 0.737928152f, 0.564668894f, 0.442659944f, 0.363084853f, 0.307922274f, 0.266597211f},
+        {-0.185084537f, -0.4059439f, -0.401273847f, -0.292690277f, -0.1931431f, -0.131635204f, -0.0948074088f, -0.071073845f},
+        {-0.333492309f, -0.102950208f, 0.0848240331f, 0.114213578f, 0.0786621794f, 0.047225628f, 0.0291637834f, 0.0189472158f},
+        {0.106766023f, 0.169847459f, 0.0661153868f, -0.0134413335f, -0.0254397467f, -0.0161658078f, -0.00891909469f, -0.00504909968f},
+        {0.0879797712f, -0.023848746f, -0.0579369701f, -0.0198945776f, 0.00295573892f, 0.0047074263f, 0.00265711499f, 0.00134241849f},
+        {-0.0356012285f, -0.0377268232f, 0.00814459845f, 0.0149202179f, 0.00347271957f, -0.000683139719f, -0.000719114498f, -0.000355132739f},
+        {-0.0179355163f, 0.0141541939f, 0.00998320151f, -0.00331256818f, -0.00281650154f, -0.000361688348f, 0.00013604296f, 8.92799289e-05f}};
+    V(f) a = V(min)(V(set)(3.99f), V(abs)(x));
+    return V(odd_by_pieces)(rows, 6, V(piece)(a, 12, 19), a, x);
+}
+
+/* a = |x| times the lower tail of the normal distribution at -a, which is exp(-a^2 / 2) times a polynomial; for positive x what that
+   leaves of x. Of the square, the exponential and the product what rounding takes away is kept until the end. */
 DVTI_INLINE V(f) V(gelu)(V(f) x) {
-    const V(f) one = V(set)(1), half = V(set)(-0.5f);
-    V(f) a = V(min)(V(set)(15), V(abs)(x)), square = V(mul)(a, a), tail, n, low, r, e, s, t, p;
-    tail = V(mul)(V(fma)(a, a, V(neg)(square)), half);
-    r = V(exp_reduce)(V(mul)(square, half), &n, &low);
-    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
-    e = V(add)(one, V(add)(r, low));
-    s = V(div)(a, V(add)(V(set)(4), a));
-    t = V(fma)(V(set)(-2), s, one);
-    p = DVTI_P10(t, 0.755285144f, 0.607896626f, 0.387137294f, 0.186521575f, 0.0603983514f,
-                 0.00754261389f, -0.00349221961f, -0.00163548801f, 0.000171859618f, 0.000219286114f,
-                 -4.50620464e-05f);
-    p = V(scalef)(V(mul)(V(mul)(p, s), V(fma)(e, tail, e)), n);
+    static const float rows[10][8] = {
+        {1.24316406f, 2.2421875f, 3.77148438f, 5.734375f, 8.7109375f, 12.7109375f, 0.127197266f, 0.505371094f},
+        {0.231517807f, 0.154068798f, 0.0995304659f, 0.0676232502f, 0.0452167243f, 0.0311949905f, 0.453042269f, 0.348418415f},
+        {-0.11112766f, -0.0534911491f, -0.0235646795f, -0.0111652082f, -0.00506221503f, -0.00242470461f, -0.341316551f, -0.222861692f},
+        {0.0466839485f, 0.0170658082f, 0.00532831578f, 0.00179887924f, 0.000560039538f, 0.000187360114f, 0.204813868f, 0.117895283f},
+        {-0.0176973809f, -0.00507547799f, -0.00115636934f, -0.000283254951f, -6.12522199e-05f, -1.43941306e-05f, -0.105088256f, -0.0544269495f},
+        {0.00617077714f, 0.00142140884f, 0.000241816422f, 4.36489427e-05f, 6.62427829e-06f, 1.0995501e-06f, 0.0478617325f, 0.0225973856f},
+        {-0.00200380874f, -0.000377548567f, -4.87679936e-05f, -6.58567069e-06f, -7.0640283e-07f, -8.34537772e-08f, -0.0197999571f, -0.00860075001f},
+        {0.000613193435f, 9.57832963e-05f, 9.53843028e-06f, 9.76164756e-07f, 7.50333413e-08f, 6.31142827e-09f, 0.00755704008f, 0.00304118823f},
+        {-0.000184966033f, -2.39764904e-05f, -1.96674591e-06f, -1.48455257e-07f, -8.65694449e-09f, -4.98326491e-10f, -0.00270132022f, -0.00102250499f},
+        {4.97296824e-05f, 5.49248716e-06f, 3.74130309e-07f, 2.07387636e-08f, 8.64161076e-10f, 3.62689913e-11f, 0.00090967922f, 0.00032389749f}};
+    const V(f) half = V(set)(-0.5f);
+    V(f) a = V(min)(V(set)(14.7f), V(abs)(x)), square = V(mul)(a, a), n, low, high, p, w, rest;
+    high = V(exp_parts)(V(mul)(square, half), &n, &low);
+    low = V(fma)(V(mul)(V(fma)(a, a, V(neg)(square)), half), V(add)(high, low), low);
+    p = V(by_pieces)(rows, 8, V(piece)(a, 1.25f, 22), a);
+    w = V(mul)(p, a);
+    rest = V(fma)(w, low, V(mul)(V(fma)(p, a, V(neg)(w)), high));
+    p = V(scalef)(V(fma)(w, high, rest), n);
     return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));
 }
-/* ==== end src/2_core/math/erf.inl ==== */
+/* ==== end src/2_core/math/pieces.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 8 "src/3_cpu/simd/tier.inl"
 #endif
@@ -24455,31 +24527,32 @@ DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {
     return r;
 }
 
-DVTI_INLINE V(f) V(sin_poly)(V(f) r, V(f) low, V(f) z) {
+/* What sine is beside r. */
+DVTI_INLINE V(f) V(sin_rest)(V(f) r, V(f) low, V(f) z) {
     V(f) p = DVTI_P2(z, -0.166666538f, 0.00833210163f, -0.000195068467f);
-    return V(add)(r, V(fma)(V(mul)(r, z), p, low));
+    return V(fma)(V(mul)(r, z), p, low);
 }
 
-/* 1 - z / 2, and what its rounding takes away, with the rest. */
-DVTI_INLINE V(f) V(cos_poly)(V(f) r, V(f) low, V(f) z) {
+/* 1 - z / 2, and what cosine is beside it: what its rounding takes away, and the polynomial's rest. */
+DVTI_INLINE V(f) V(cos_parts)(V(f) r, V(f) low, V(f) z, V(f) * beside) {
     const V(f) one = V(set)(1), half = V(set)(0.5f);
     V(f) p = DVTI_P2(z, 0.0416666456f, -0.00138873013f, 2.44306702e-05f);
     V(f) high = V(fnma)(half, z, one), rest = V(fnma)(half, z, V(sub)(one, high));
-    return V(add)(high, V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest)));
+    *beside = V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest));
+    return high;
 }
 
 /* Sine of x plus `turn` quarter turns. */
 DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {
-    V(f) low, r, z, s, c;
+    V(f) low, r, z, s, c, rest;
     V(i) n;
     V(m) even;
     r = V(angle_reduce)(x, &low, &n);
     n = V(iadd)(n, V(iset)(turn));
     z = V(mul)(r, r);
-    s = V(sin_poly)(r, low, z);
-    c = V(cos_poly)(r, low, z);
+    c = V(cos_parts)(r, low, z, &rest);
     even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));
-    s = V(select)(even, s, c);
+    s = V(select)(even, V(add)(r, V(sin_rest)(r, low, z)), V(add)(c, rest));
     return V(bit_xor)(s, V(as_f)(V(ishl)(V(iand)(n, V(iset)(2)), 30)));
 }
 
@@ -24492,19 +24565,28 @@ DVTI_INLINE V(f) V(cos)(V(f) x) {
     return V(sin_turned)(x, 1);
 }
 
-/* sine / cosine, or minus its reciprocal */
+/* Sine / cosine, or minus its reciprocal: the quotient of the larger parts, and what a division's remainder and the smaller parts
+   add to it. */
 DVTI_INLINE V(f) V(tan)(V(f) x) {
-    V(f) low, r, z, s, c, sign;
+    V(f) low, r, z, c, s_rest, c_rest, over, over_rest, under, under_rest, sum, inverse, q;
     V(i) n;
     V(m) even;
     r = V(angle_reduce)(x, &low, &n);
     z = V(mul)(r, r);
-    s = V(sin_poly)(r, low, z);
-    c = V(cos_poly)(r, low, z);
+    s_rest = V(sin_rest)(r, low, z);
+    c = V(cos_parts)(r, low, z, &c_rest);
     even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));
-    sign = V(as_f)(V(ishl)(n, 31));
-    r = V(div)(V(select)(even, s, c), V(bit_xor)(sign, V(select)(even, c, s)));
-    return V(select)(V(eq)(x, V(zero)()), x, r);
+    over = V(select)(even, r, c);
+    over_rest = V(select)(even, s_rest, c_rest);
+    under = V(select)(even, c, r);
+    under_rest = V(select)(even, c_rest, s_rest);
+    sum = V(add)(under, under_rest);
+    under_rest = V(sub)(under_rest, V(sub)(sum, under));
+    inverse = V(div)(V(set)(1), sum);
+    q = V(mul)(over, inverse);
+    over = V(fnma)(q, under_rest, V(add)(V(fnma)(q, sum, over), over_rest));
+    q = V(bit_xor)(V(fma)(over, inverse, q), V(as_f)(V(ishl)(n, 31)));
+    return V(select)(V(eq)(x, V(zero)()), x, q);
 }
 
 #undef DVTI_ANGLE_MOST
@@ -28992,7 +29074,6 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #undef DVTI_P6
 #undef DVTI_P7
 #undef DVTI_P8
-#undef DVTI_P10
 #undef DVTI_LOG2E
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
@@ -29106,6 +29187,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      p_widen_low, p_widen_high half of a part as doubles, p_narrow(low, high) back
      p_zip_low(a, b) = a[0], b[0], a[1], b[1] ..: the lower halves; p_zip_high the upper ones
      p_load_f16, p_store_f16 float16 in memory;   p_load_u16, p_store_u16 the low 16 bits of every lane
+     p_lookup(table, i) the floats table[i & 7]
      p_umul(a, b, &high) the low and high halves of products without sign
      p_store4(p, a, b, c, d)   lane j + 4 l of a, b, c, d (j < 4) one after the other, as group j * (lanes / 4) + l
      p_ishl, p_ishr (zeros come in), p_isar (the sign comes in)
@@ -29362,6 +29444,17 @@ DVTI_PART2(pi, p_isub, pi, pi, (V(pi))((V(pu))a - (V(pu))b))
 DVTI_PART2(pi, p_iand, pi, pi, a &b)
 DVTI_PART2(pi, p_ior, pi, pi, a | b)
 DVTI_PART2(pi, p_ixor, pi, pi, a ^ b)
+DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
+#if defined(DVTI_NEON)
+    const uint8x16x2_t bytes = vld1q_u8_x2((const uint8_t *)table);
+    const V(pu) which = ((V(pu))at & 7) * 0x04040404u + 0x03020100u;
+    return vreinterpretq_f32_u8(vqtbl2q_u8(bytes, vreinterpretq_u8_u32(which)));
+#else
+    V(pf) r = {table[at[0] & 7], table[at[1] & 7], table[at[2] & 7], table[at[3] & 7]};
+    return r;
+#endif
+}
+
 DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
     V(pi) low;
     int k;
@@ -29485,11 +29578,12 @@ DVTI_PART_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
      V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
      V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
      V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
+     V(lookup)(table, i)   the floats table[i & 7]
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
      V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dfold_mul) with i + 4, 2, 1 */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/vec.inl"
+#line 13 "src/3_cpu/simd/vec.inl"
 #endif
 #if DVTI_PARTS == 1
 #define DVTI_EACH_PART(one, x) one(p0, 0, x)
@@ -29532,6 +29626,7 @@ typedef struct V(n) {
 #define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
 
+#define DVTI_DO_LOOKUP(p, k, name) r.p = V(p_##name)(table, at.p);
 #define DVTI_DO_UMUL(p, at, name) r.p = V(p_##name)(a.p, b.p, &high->p);
 #define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, a.p, b.p, c.p, d.p);
 
@@ -29654,6 +29749,12 @@ DVTI_LIFT2(m, igt, i, i)
 DVTI_LIFT3(i, iselect, m, i, i)
 DVTI_LIFT1(f, as_f, i)
 DVTI_LIFT1(f, to_f, i)
+DVTI_INLINE V(f) V(lookup)(const float *table, V(i) at) {
+    V(f) r;
+    DVTI_EACH_PART(DVTI_DO_LOOKUP, lookup)
+    return r;
+}
+
 DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
@@ -29968,6 +30069,7 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_DO_STORE_N
 #undef DVTI_DO_BITS
 #undef DVTI_DO_UMUL
+#undef DVTI_DO_LOOKUP
 #undef DVTI_DO_STORE4
 #undef DVTI_LIFT1
 #undef DVTI_LIFT2
@@ -30057,8 +30159,6 @@ DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
 #define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
 #define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
     V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
-#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \
-    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))
 
 DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
     return V(bit_and)(V(set)(-0.f), a);
@@ -30084,48 +30184,30 @@ DVTI_INLINE V(f) V(exp_poly)(V(f) r) {
                    0.000197903093f);
 }
 
-/* x = n ln 2 + r + low: low is what the rounding of r took away. */
-DVTI_INLINE V(f) V(exp_reduce)(V(f) x, V(f) * n, V(f) * low) {
+/* exp(x) = 2^n (1 + result + low), low being small. The first step of the reduction is exact; the sum of both is good enough for the
+   polynomial. */
+DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n, V(f) * low) {
     V(f) high, r;
     *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
     high = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);
-    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), high);
-    *low = V(fnma)(*n, V(set)(DVTI_LN2_LOW), V(sub)(high, r));
-    return r;
+    *low = V(mul)(*n, V(set)(-DVTI_LN2_LOW));
+    r = V(add)(high, *low);
+    *low = V(fma)(V(mul)(r, r), V(exp_poly)(r), *low);
+    return high;
 }
 
-/* a * 2^n where that is a normal number, and so is 2^n. */
-DVTI_INLINE V(f) V(scale)(V(f) a, V(f) n) {
-#if defined(DVTI_HAS_SCALEF)
-    return V(scalef)(a, n);
-#else
-    return V(mul)(a, V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(127)), 23)));
-#endif
-}
-
-/* x = n ln 2 + log(result), for |x| < 200 */
-DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n) {
-    V(f) r;
-    *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
-    r = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);
-    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), r);
-    return V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1));
-}
-
-/* 1 + r, then what that rounded away and the rest: so the last place is nearly always that of the true result, as in C libraries, and
-   programs print what they print elsewhere. */
-DVTI_INLINE V(f) V(exp)(V(f) x) {
+/* exp(x) = 2^n (result + low): 1 + r, then what that rounded away and the rest. */
+DVTI_INLINE V(f) V(exp_parts)(V(f) x, V(f) * n, V(f) * low) {
     const V(f) one = V(set)(1);
-    V(f) n, low, r = V(exp_reduce)(V(within)(x, -150, 150), &n, &low), sum = V(add)(one, r);
-    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
-    low = V(add)(low, V(sub)(r, V(sub)(sum, one)));
-    return V(scalef)(V(add)(sum, low), n);
+    V(f) high = V(exp_split)(V(within)(x, -150, 150), n, low), sum = V(add)(one, high);
+    *low = V(add)(*low, V(sub)(high, V(sub)(sum, one)));
+    return sum;
 }
 
-/* For |x| < 87, where the result is a normal number. */
-DVTI_INLINE V(f) V(exp_normal)(V(f) x) {
-    V(f) n, p = V(exp_split)(x, &n);
-    return V(scale)(p, n);
+/* The last place is nearly always that of the true result, as in C libraries, and programs print what they print elsewhere. */
+DVTI_INLINE V(f) V(exp)(V(f) x) {
+    V(f) n, low, sum = V(exp_parts)(x, &n, &low);
+    return V(scalef)(V(add)(sum, low), n);
 }
 
 DVTI_INLINE V(f) V(exp2)(V(f) x) {
@@ -30136,10 +30218,9 @@ DVTI_INLINE V(f) V(exp2)(V(f) x) {
 
 /* (exp(x) - 1) / 4, which does not overflow where exp(x) / 2 does not. Not for |x| < 2^-100. */
 DVTI_INLINE V(f) V(expm1_quarter)(V(f) x) {
-    V(f) n, low, scale, r = V(exp_reduce)(V(within)(x, -18, 89.6f), &n, &low);
+    V(f) n, low, scale, high = V(exp_split)(V(within)(x, -18, 89.6f), &n, &low);
     scale = V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(125)), 23));
-    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
-    return V(fma)(scale, low, V(fma)(scale, r, V(sub)(scale, V(set)(0.25f))));
+    return V(fma)(scale, low, V(fma)(scale, high, V(sub)(scale, V(set)(0.25f))));
 }
 
 DVTI_INLINE V(f) V(expm1)(V(f) x) {
@@ -30157,27 +30238,20 @@ DVTI_INLINE V(f) V(sinh)(V(f) x) {
 
 /* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
 DVTI_INLINE V(f) V(cosh)(V(f) x) {
-    V(f) n, p = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n);
-    V(f) k = V(scalef)(p, V(sub)(n, V(set)(2)));
+    V(f) n, low, high = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n, &low), k;
+    k = V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));
     k = V(add)(k, V(div)(V(set)(0.0625f), k));
     return V(add)(k, k);
 }
 
-/* 1 - 2 / (exp(2 |x|) + 1); near 0 a polynomial. */
-DVTI_INLINE V(f) V(tanh)(V(f) x) {
-    V(f) a = V(min)(V(set)(9.1f), V(abs)(x)), z = V(mul)(a, a), e, p, q;
-    e = V(add)(V(exp_normal)(V(add)(a, a)), V(set)(1));
-    q = V(sub)(V(set)(1), V(div)(V(set)(2), e));
-    p = DVTI_P4(z, -0.333332837f, 0.133314833f, -0.0537427738f, 0.0206480622f, -0.00571406353f);
-    p = V(fma)(V(mul)(p, z), a, a);
-    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.625f)), p, q));
-}
-
-/* With e = exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e). */
+/* With e = exp(-|x|) = 2^n (1 + m): 1 / (1 + e), and for negative x that times e, whose 1 + m is not rounded before. */
 DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
     const V(f) one = V(set)(1);
-    V(f) e = V(exp)(V(bit_or)(V(set)(-0.f), x));
-    return V(div)(V(select)(V(lt)(x, V(zero)()), e, one), V(add)(e, one));
+    V(f) y = V(within)(V(bit_or)(V(set)(-0.f), x), -150, 0), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E))), m, q;
+    m = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y));
+    m = V(fma)(V(mul)(m, m), V(exp_poly)(m), m);
+    q = V(div)(one, V(add)(one, V(scalef)(V(add)(one, m), n)));
+    return V(select)(V(lt)(x, V(zero)()), V(scalef)(V(fma)(m, q, q), n), q);
 }
 /* ==== end src/2_core/math/exp.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -30298,42 +30372,88 @@ DVTI_INLINE V(f) V(softplus)(V(f) x) {
 #ifdef DEVTENSOR_LINES
 #line 7 "src/3_cpu/simd/tier.inl"
 #endif
-/* ==== begin src/2_core/math/erf.inl ==== */
-/* The error function and gelu. Needs exp.inl; see basics.inl. */
+/* ==== begin src/2_core/math/pieces.inl ==== */
+/* tanh, erf and gelu by pieces: the argument's size chooses one of eight polynomials, which costs less than a division. Needs
+   exp.inl; see basics.inl. Whoever pastes this has one word more: V(lookup)(table, i), the floats table[i & 7]. */
 
-/* 1 - exp(-polynomial); near 0 a polynomial. */
+/* A polynomial in a - rows[0], whose coefficient of order k is rows[1 + k]; `at` is the piece. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/2_core/math/erf.inl"
+#line 4 "src/2_core/math/pieces.inl"
 #endif
-DVTI_INLINE V(f) V(erf)(V(f) x) {
-    V(f) a = V(min)(V(set)(4), V(abs)(x)), z = V(mul)(a, a), p, q;
-    q = DVTI_P7(a, 0.000162123542f, -1.12945402f, -0.633471072f, -0.108142354f, 0.0250297245f,
-                -0.00413679006f, 0.000427353021f, -2.04775679e-05f);
-    q = V(sub)(V(set)(1), V(exp_normal)(q));
-    p = DVTI_P6(z, 0.128379166f, -0.376126379f, 0.112837367f, -0.0268617738f, 0.00520721916f,
-                 -0.000821654685f, 8.69896539e-05f);
-    p = V(fma)(p, a, a);
-    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.875f)), p, q));
+DVTI_INLINE V(f) V(by_pieces)(const float (*rows)[8], int degree, V(i) at, V(f) a) {
+    V(f) t = V(sub)(a, V(lookup)(rows[0], at)), p = V(lookup)(rows[degree + 1], at);
+    int k;
+    DVTI_REPEAT(8)
+    for (k = degree; k > 0; k--)
+        p = V(fma)(p, t, V(lookup)(rows[k], at));
+    return p;
 }
 
-/* x times the lower tail of the normal distribution at -|x|, which is exp(-x^2 / 2) s P(1 - 2 s) with s = |x| / (4 + |x|); for
-   positive x what that leaves of x. */
+/* Pieces that grow with a: one for each bit pattern of a + offset above the lowest `shift` bits. */
+DVTI_INLINE V(i) V(piece)(V(f) a, float offset, int shift) {
+    return V(isar)(V(as_i)(V(add)(a, V(set)(offset))), shift);
+}
+
+/* a = |x| times what the polynomials give, at most 1, with the sign of x. */
+DVTI_INLINE V(f) V(odd_by_pieces)(const float (*rows)[8], int degree, V(i) at, V(f) a, V(f) x) {
+    V(f) p = V(mul)(V(by_pieces)(rows, degree, at, a), a);
+    return V(bit_or)(V(sign_bit)(x), V(min)(V(set)(1), p));
+}
+
+DVTI_INLINE V(f) V(tanh)(V(f) x) {
+    static const float rows[9][8] = {
+        {1.75292969f, 2.75097656f, 4.2734375f, 6.24414062f, 8.26171875f, 0.126953125f, 0.500976562f, 0.994628906f},
+        {0.537219524f, 0.36055398f, 0.233912811f, 0.160148934f, 0.121040173f, 0.994662046f, 0.923965037f, 0.763429642f},
+        {-0.241899908f, -0.125181392f, -0.0545548052f, -0.0256454591f, -0.0146506932f, -0.0835547447f, -0.275915891f, -0.341846555f},
+        {0.0771926716f, 0.0396693759f, 0.0125844013f, 0.00410472183f, 0.00177329173f, -0.320647389f, -0.175238788f, 0.0204418954f},
+        {-0.00829977356f, -0.0105935903f, -0.00282372767f, -0.000655758718f, -0.000214618369f, 0.0655395985f, 0.163040236f, 0.083000131f},
+        {-0.00866918173f, 0.00200350932f, 0.00060055271f, 0.000104148814f, 2.59597109e-05f, 0.120671369f, 0.00305921258f, -0.0543349534f},
+        {0.00708999811f, -3.72780778e-05f, -0.000116759322f, -1.63649638e-05f, -3.13712508e-06f, -0.0386644825f, -0.0609011985f, 0.00743053667f},
+        {-0.00282243337f, -0.000204798562f, 1.90746068e-05f, 2.61945024e-06f, 3.89466976e-07f, -0.0440776236f, 0.0197952166f, 0.0116324211f},
+        {0.000444265257f, 0.000111293491f, -1.87910848e-06f, -3.819124e-07f, -4.71988741e-08f, 0.0195143521f, 0.0143981492f, -0.0084144352f}};
+    V(f) a = V(min)(V(set)(9.1f), V(abs)(x));
+    return V(odd_by_pieces)(rows, 7, V(piece)(a, 0.75f, 22), a, x);
+}
+
+DVTI_INLINE V(f) V(erf)(V(f) x) {
+    static const float rows[8][8] = {
+        {0.255859375f, 0.744628906f, 1.25097656f, 1.74707031f, 2.25585938f, 2.75390625f, 3.24755859f, 3.75097656f},
+        {1.10423255f, 0.950390816f, 0.737928152f, 0.564668894f, 0.442659944f, 0.363084853f, 0.307922274f, 0.266597211f},
+        {-0.185084537f, -0.4059439f, -0.401273847f, -0.292690277f, -0.1931431f, -0.131635204f, -0.0948074088f, -0.071073845f},
+        {-0.333492309f, -0.102950208f, 0.0848240331f, 0.114213578f, 0.0786621794f, 0.047225628f, 0.0291637834f, 0.0189472158f},
+        {0.106766023f, 0.169847459f, 0.0661153868f, -0.0134413335f, -0.0254397467f, -0.0161658078f, -0.00891909469f, -0.00504909968f},
+        {0.0879797712f, -0.023848746f, -0.0579369701f, -0.0198945776f, 0.00295573892f, 0.0047074263f, 0.00265711499f, 0.00134241849f},
+        {-0.0356012285f, -0.0377268232f, 0.00814459845f, 0.0149202179f, 0.00347271957f, -0.000683139719f, -0.000719114498f, -0.000355132739f},
+        {-0.0179355163f, 0.0141541939f, 0.00998320151f, -0.00331256818f, -0.00281650154f, -0.000361688348f, 0.00013604296f, 8.92799289e-05f}};
+    V(f) a = V(min)(V(set)(3.99f), V(abs)(x));
+    return V(odd_by_pieces)(rows, 6, V(piece)(a, 12, 19), a, x);
+}
+
+/* a = |x| times the lower tail of the normal distribution at -a, which is exp(-a^2 / 2) times a polynomial; for positive x what that
+   leaves of x. Of the square, the exponential and the product what rounding takes away is kept until the end. */
 DVTI_INLINE V(f) V(gelu)(V(f) x) {
-    const V(f) one = V(set)(1), half = V(set)(-0.5f);
-    V(f) a = V(min)(V(set)(15), V(abs)(x)), square = V(mul)(a, a), tail, n, low, r, e, s, t, p;
-    tail = V(mul)(V(fma)(a, a, V(neg)(square)), half);
-    r = V(exp_reduce)(V(mul)(square, half), &n, &low);
-    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
-    e = V(add)(one, V(add)(r, low));
-    s = V(div)(a, V(add)(V(set)(4), a));
-    t = V(fma)(V(set)(-2), s, one);
-    p = DVTI_P10(t, 0.755285144f, 0.607896626f, 0.387137294f, 0.186521575f, 0.0603983514f,
-                 0.00754261389f, -0.00349221961f, -0.00163548801f, 0.000171859618f, 0.000219286114f,
-                 -4.50620464e-05f);
-    p = V(scalef)(V(mul)(V(mul)(p, s), V(fma)(e, tail, e)), n);
+    static const float rows[10][8] = {
+        {1.24316406f, 2.2421875f, 3.77148438f, 5.734375f, 8.7109375f, 12.7109375f, 0.127197266f, 0.505371094f},
+        {0.231517807f, 0.154068798f, 0.0995304659f, 0.0676232502f, 0.0452167243f, 0.0311949905f, 0.453042269f, 0.348418415f},
+        {-0.11112766f, -0.0534911491f, -0.0235646795f, -0.0111652082f, -0.00506221503f, -0.00242470461f, -0.341316551f, -0.222861692f},
+        {0.0466839485f, 0.0170658082f, 0.00532831578f, 0.00179887924f, 0.000560039538f, 0.000187360114f, 0.204813868f, 0.117895283f},
+        {-0.0176973809f, -0.00507547799f, -0.00115636934f, -0.000283254951f, -6.12522199e-05f, -1.43941306e-05f, -0.105088256f, -0.0544269495f},
+        {0.00617077714f, 0.00142140884f, 0.000241816422f, 4.36489427e-05f, 6.62427829e-06f, 1.0995501e-06f, 0.0478617325f, 0.0225973856f},
+        {-0.00200380874f, -0.000377548567f, -4.87679936e-05f, -6.58567069e-06f, -7.0640283e-07f, -8.34537772e-08f, -0.0197999571f, -0.00860075001f},
+        {0.000613193435f, 9.57832963e-05f, 9.53843028e-06f, 9.76164756e-07f, 7.50333413e-08f, 6.31142827e-09f, 0.00755704008f, 0.00304118823f},
+        {-0.000184966033f, -2.39764904e-05f, -1.96674591e-06f, -1.48455257e-07f, -8.65694449e-09f, -4.98326491e-10f, -0.00270132022f, -0.00102250499f},
+        {4.97296824e-05f, 5.49248716e-06f, 3.74130309e-07f, 2.07387636e-08f, 8.64161076e-10f, 3.62689913e-11f, 0.00090967922f, 0.00032389749f}};
+    const V(f) half = V(set)(-0.5f);
+    V(f) a = V(min)(V(set)(14.7f), V(abs)(x)), square = V(mul)(a, a), n, low, high, p, w, rest;
+    high = V(exp_parts)(V(mul)(square, half), &n, &low);
+    low = V(fma)(V(mul)(V(fma)(a, a, V(neg)(square)), half), V(add)(high, low), low);
+    p = V(by_pieces)(rows, 8, V(piece)(a, 1.25f, 22), a);
+    w = V(mul)(p, a);
+    rest = V(fma)(w, low, V(mul)(V(fma)(p, a, V(neg)(w)), high));
+    p = V(scalef)(V(fma)(w, high, rest), n);
     return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));
 }
-/* ==== end src/2_core/math/erf.inl ==== */
+/* ==== end src/2_core/math/pieces.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 8 "src/3_cpu/simd/tier.inl"
 #endif
@@ -30384,31 +30504,32 @@ DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {
     return r;
 }
 
-DVTI_INLINE V(f) V(sin_poly)(V(f) r, V(f) low, V(f) z) {
+/* What sine is beside r. */
+DVTI_INLINE V(f) V(sin_rest)(V(f) r, V(f) low, V(f) z) {
     V(f) p = DVTI_P2(z, -0.166666538f, 0.00833210163f, -0.000195068467f);
-    return V(add)(r, V(fma)(V(mul)(r, z), p, low));
+    return V(fma)(V(mul)(r, z), p, low);
 }
 
-/* 1 - z / 2, and what its rounding takes away, with the rest. */
-DVTI_INLINE V(f) V(cos_poly)(V(f) r, V(f) low, V(f) z) {
+/* 1 - z / 2, and what cosine is beside it: what its rounding takes away, and the polynomial's rest. */
+DVTI_INLINE V(f) V(cos_parts)(V(f) r, V(f) low, V(f) z, V(f) * beside) {
     const V(f) one = V(set)(1), half = V(set)(0.5f);
     V(f) p = DVTI_P2(z, 0.0416666456f, -0.00138873013f, 2.44306702e-05f);
     V(f) high = V(fnma)(half, z, one), rest = V(fnma)(half, z, V(sub)(one, high));
-    return V(add)(high, V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest)));
+    *beside = V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest));
+    return high;
 }
 
 /* Sine of x plus `turn` quarter turns. */
 DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {
-    V(f) low, r, z, s, c;
+    V(f) low, r, z, s, c, rest;
     V(i) n;
     V(m) even;
     r = V(angle_reduce)(x, &low, &n);
     n = V(iadd)(n, V(iset)(turn));
     z = V(mul)(r, r);
-    s = V(sin_poly)(r, low, z);
-    c = V(cos_poly)(r, low, z);
+    c = V(cos_parts)(r, low, z, &rest);
     even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));
-    s = V(select)(even, s, c);
+    s = V(select)(even, V(add)(r, V(sin_rest)(r, low, z)), V(add)(c, rest));
     return V(bit_xor)(s, V(as_f)(V(ishl)(V(iand)(n, V(iset)(2)), 30)));
 }
 
@@ -30421,19 +30542,28 @@ DVTI_INLINE V(f) V(cos)(V(f) x) {
     return V(sin_turned)(x, 1);
 }
 
-/* sine / cosine, or minus its reciprocal */
+/* Sine / cosine, or minus its reciprocal: the quotient of the larger parts, and what a division's remainder and the smaller parts
+   add to it. */
 DVTI_INLINE V(f) V(tan)(V(f) x) {
-    V(f) low, r, z, s, c, sign;
+    V(f) low, r, z, c, s_rest, c_rest, over, over_rest, under, under_rest, sum, inverse, q;
     V(i) n;
     V(m) even;
     r = V(angle_reduce)(x, &low, &n);
     z = V(mul)(r, r);
-    s = V(sin_poly)(r, low, z);
-    c = V(cos_poly)(r, low, z);
+    s_rest = V(sin_rest)(r, low, z);
+    c = V(cos_parts)(r, low, z, &c_rest);
     even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));
-    sign = V(as_f)(V(ishl)(n, 31));
-    r = V(div)(V(select)(even, s, c), V(bit_xor)(sign, V(select)(even, c, s)));
-    return V(select)(V(eq)(x, V(zero)()), x, r);
+    over = V(select)(even, r, c);
+    over_rest = V(select)(even, s_rest, c_rest);
+    under = V(select)(even, c, r);
+    under_rest = V(select)(even, c_rest, s_rest);
+    sum = V(add)(under, under_rest);
+    under_rest = V(sub)(under_rest, V(sub)(sum, under));
+    inverse = V(div)(V(set)(1), sum);
+    q = V(mul)(over, inverse);
+    over = V(fnma)(q, under_rest, V(add)(V(fnma)(q, sum, over), over_rest));
+    q = V(bit_xor)(V(fma)(over, inverse, q), V(as_f)(V(ishl)(n, 31)));
+    return V(select)(V(eq)(x, V(zero)()), x, q);
 }
 
 #undef DVTI_ANGLE_MOST
@@ -34921,7 +35051,6 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #undef DVTI_P6
 #undef DVTI_P7
 #undef DVTI_P8
-#undef DVTI_P10
 #undef DVTI_LOG2E
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
@@ -42922,6 +43051,10 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "\n",
+"DVTI_INLINE V(f) V(lookup)(const float *table, V(i) at) { return table[at & 7]; }\n",
+"#define DVTI_REPEAT(n) _Pragma(\"unroll\")\n",
+"\n",
+"\n",
 "#define dvti_card_far_angles(x, done, rest, low, quarters) (*(quarters) = dvti_reduce_angle(x, rest, low))\n",
 "\n",
 "\n",
@@ -42969,6 +43102,7 @@ static const char *const dvti_cuda_lines[] = {
 "#undef V\n",
 "#undef dvti_card_far_angles\n",
 "#undef DVTI_INLINE\n",
+"#undef DVTI_REPEAT\n",
 "#undef FLT_MAX\n",
 "#undef FLT_MIN\n",
 "#undef INFINITY\n",
@@ -43000,31 +43134,32 @@ static const char *const dvti_cuda_lines[] = {
 "    return r;\n",
 "}\n",
 "\n",
-"DVTI_INLINE V(f) V(sin_poly)(V(f) r, V(f) low, V(f) z) {\n",
+"\n",
+"DVTI_INLINE V(f) V(sin_rest)(V(f) r, V(f) low, V(f) z) {\n",
 "    V(f) p = DVTI_P2(z, -0.166666538f, 0.00833210163f, -0.000195068467f);\n",
-"    return V(add)(r, V(fma)(V(mul)(r, z), p, low));\n",
+"    return V(fma)(V(mul)(r, z), p, low);\n",
 "}\n",
 "\n",
 "\n",
-"DVTI_INLINE V(f) V(cos_poly)(V(f) r, V(f) low, V(f) z) {\n",
+"DVTI_INLINE V(f) V(cos_parts)(V(f) r, V(f) low, V(f) z, V(f) * beside) {\n",
 "    const V(f) one = V(set)(1), half = V(set)(0.5f);\n",
 "    V(f) p = DVTI_P2(z, 0.0416666456f, -0.00138873013f, 2.44306702e-05f);\n",
 "    V(f) high = V(fnma)(half, z, one), rest = V(fnma)(half, z, V(sub)(one, high));\n",
-"    return V(add)(high, V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest)));\n",
+"    *beside = V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest));\n",
+"    return high;\n",
 "}\n",
 "\n",
 "\n",
 "DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {\n",
-"    V(f) low, r, z, s, c;\n",
+"    V(f) low, r, z, s, c, rest;\n",
 "    V(i) n;\n",
 "    V(m) even;\n",
 "    r = V(angle_reduce)(x, &low, &n);\n",
 "    n = V(iadd)(n, V(iset)(turn));\n",
 "    z = V(mul)(r, r);\n",
-"    s = V(sin_poly)(r, low, z);\n",
-"    c = V(cos_poly)(r, low, z);\n",
+"    c = V(cos_parts)(r, low, z, &rest);\n",
 "    even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));\n",
-"    s = V(select)(even, s, c);\n",
+"    s = V(select)(even, V(add)(r, V(sin_rest)(r, low, z)), V(add)(c, rest));\n",
 "    return V(bit_xor)(s, V(as_f)(V(ishl)(V(iand)(n, V(iset)(2)), 30)));\n",
 "}\n",
 "\n",
@@ -43038,18 +43173,27 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "\n",
+"\n",
 "DVTI_INLINE V(f) V(tan)(V(f) x) {\n",
-"    V(f) low, r, z, s, c, sign;\n",
+"    V(f) low, r, z, c, s_rest, c_rest, over, over_rest, under, under_rest, sum, inverse, q;\n",
 "    V(i) n;\n",
 "    V(m) even;\n",
 "    r = V(angle_reduce)(x, &low, &n);\n",
 "    z = V(mul)(r, r);\n",
-"    s = V(sin_poly)(r, low, z);\n",
-"    c = V(cos_poly)(r, low, z);\n",
+"    s_rest = V(sin_rest)(r, low, z);\n",
+"    c = V(cos_parts)(r, low, z, &c_rest);\n",
 "    even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));\n",
-"    sign = V(as_f)(V(ishl)(n, 31));\n",
-"    r = V(div)(V(select)(even, s, c), V(bit_xor)(sign, V(select)(even, c, s)));\n",
-"    return V(select)(V(eq)(x, V(zero)()), x, r);\n",
+"    over = V(select)(even, r, c);\n",
+"    over_rest = V(select)(even, s_rest, c_rest);\n",
+"    under = V(select)(even, c, r);\n",
+"    under_rest = V(select)(even, c_rest, s_rest);\n",
+"    sum = V(add)(under, under_rest);\n",
+"    under_rest = V(sub)(under_rest, V(sub)(sum, under));\n",
+"    inverse = V(div)(V(set)(1), sum);\n",
+"    q = V(mul)(over, inverse);\n",
+"    over = V(fnma)(q, under_rest, V(add)(V(fnma)(q, sum, over), over_rest));\n",
+"    q = V(bit_xor)(V(fma)(over, inverse, q), V(as_f)(V(ishl)(n, 31)));\n",
+"    return V(select)(V(eq)(x, V(zero)()), x, q);\n",
 "}\n",
 "\n",
 "#undef DVTI_ANGLE_MOST\n",
@@ -43153,8 +43297,6 @@ static const char *const dvti_cuda_lines[] = {
 "#define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))\n",
 "#define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \\\n",
 "    V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))\n",
-"#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \\\n",
-"    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))\n",
 "\n",
 "DVTI_INLINE V(f) V(sign_bit)(V(f) a) {\n",
 "    return V(bit_and)(V(set)(-0.f), a);\n",
@@ -43221,38 +43363,6 @@ static const char *const dvti_cuda_lines[] = {
 "    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));\n",
 "    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));\n",
 "}\n",
-"#line 1 \"erf.inl\"\n",
-"\n",
-"\n",
-"\n",
-"DVTI_INLINE V(f) V(erf)(V(f) x) {\n",
-"    V(f) a = V(min)(V(set)(4), V(abs)(x)), z = V(mul)(a, a), p, q;\n",
-"    q = DVTI_P7(a, 0.000162123542f, -1.12945402f, -0.633471072f, -0.108142354f, 0.0250297245f,\n",
-"                -0.00413679006f, 0.000427353021f, -2.04775679e-05f);\n",
-"    q = V(sub)(V(set)(1), V(exp_normal)(q));\n",
-"    p = DVTI_P6(z, 0.128379166f, -0.376126379f, 0.112837367f, -0.0268617738f, 0.00520721916f,\n",
-"                 -0.000821654685f, 8.69896539e-05f);\n",
-"    p = V(fma)(p, a, a);\n",
-"    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.875f)), p, q));\n",
-"}\n",
-"\n",
-"\n",
-"\n",
-"DVTI_INLINE V(f) V(gelu)(V(f) x) {\n",
-"    const V(f) one = V(set)(1), half = V(set)(-0.5f);\n",
-"    V(f) a = V(min)(V(set)(15), V(abs)(x)), square = V(mul)(a, a), tail, n, low, r, e, s, t, p;\n",
-"    tail = V(mul)(V(fma)(a, a, V(neg)(square)), half);\n",
-"    r = V(exp_reduce)(V(mul)(square, half), &n, &low);\n",
-"    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);\n",
-"    e = V(add)(one, V(add)(r, low));\n",
-"    s = V(div)(a, V(add)(V(set)(4), a));\n",
-"    t = V(fma)(V(set)(-2), s, one);\n",
-"    p = DVTI_P10(t, 0.755285144f, 0.607896626f, 0.387137294f, 0.186521575f, 0.0603983514f,\n",
-"                 0.00754261389f, -0.00349221961f, -0.00163548801f, 0.000171859618f, 0.000219286114f,\n",
-"                 -4.50620464e-05f);\n",
-"    p = V(scalef)(V(mul)(V(mul)(p, s), V(fma)(e, tail, e)), n);\n",
-"    return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));\n",
-"}\n",
 "#line 1 \"exp.inl\"\n",
 "\n",
 "\n",
@@ -43263,47 +43373,29 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "\n",
-"DVTI_INLINE V(f) V(exp_reduce)(V(f) x, V(f) * n, V(f) * low) {\n",
+"\n",
+"DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n, V(f) * low) {\n",
 "    V(f) high, r;\n",
 "    *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));\n",
 "    high = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);\n",
-"    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), high);\n",
-"    *low = V(fnma)(*n, V(set)(DVTI_LN2_LOW), V(sub)(high, r));\n",
-"    return r;\n",
+"    *low = V(mul)(*n, V(set)(-DVTI_LN2_LOW));\n",
+"    r = V(add)(high, *low);\n",
+"    *low = V(fma)(V(mul)(r, r), V(exp_poly)(r), *low);\n",
+"    return high;\n",
 "}\n",
 "\n",
 "\n",
-"DVTI_INLINE V(f) V(scale)(V(f) a, V(f) n) {\n",
-"#if defined(DVTI_HAS_SCALEF)\n",
-"    return V(scalef)(a, n);\n",
-"#else\n",
-"    return V(mul)(a, V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(127)), 23)));\n",
-"#endif\n",
+"DVTI_INLINE V(f) V(exp_parts)(V(f) x, V(f) * n, V(f) * low) {\n",
+"    const V(f) one = V(set)(1);\n",
+"    V(f) high = V(exp_split)(V(within)(x, -150, 150), n, low), sum = V(add)(one, high);\n",
+"    *low = V(add)(*low, V(sub)(high, V(sub)(sum, one)));\n",
+"    return sum;\n",
 "}\n",
-"\n",
-"\n",
-"DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n) {\n",
-"    V(f) r;\n",
-"    *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));\n",
-"    r = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);\n",
-"    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), r);\n",
-"    return V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1));\n",
-"}\n",
-"\n",
 "\n",
 "\n",
 "DVTI_INLINE V(f) V(exp)(V(f) x) {\n",
-"    const V(f) one = V(set)(1);\n",
-"    V(f) n, low, r = V(exp_reduce)(V(within)(x, -150, 150), &n, &low), sum = V(add)(one, r);\n",
-"    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);\n",
-"    low = V(add)(low, V(sub)(r, V(sub)(sum, one)));\n",
+"    V(f) n, low, sum = V(exp_parts)(x, &n, &low);\n",
 "    return V(scalef)(V(add)(sum, low), n);\n",
-"}\n",
-"\n",
-"\n",
-"DVTI_INLINE V(f) V(exp_normal)(V(f) x) {\n",
-"    V(f) n, p = V(exp_split)(x, &n);\n",
-"    return V(scale)(p, n);\n",
 "}\n",
 "\n",
 "DVTI_INLINE V(f) V(exp2)(V(f) x) {\n",
@@ -43314,10 +43406,9 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "DVTI_INLINE V(f) V(expm1_quarter)(V(f) x) {\n",
-"    V(f) n, low, scale, r = V(exp_reduce)(V(within)(x, -18, 89.6f), &n, &low);\n",
+"    V(f) n, low, scale, high = V(exp_split)(V(within)(x, -18, 89.6f), &n, &low);\n",
 "    scale = V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(125)), 23));\n",
-"    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);\n",
-"    return V(fma)(scale, low, V(fma)(scale, r, V(sub)(scale, V(set)(0.25f))));\n",
+"    return V(fma)(scale, low, V(fma)(scale, high, V(sub)(scale, V(set)(0.25f))));\n",
 "}\n",
 "\n",
 "DVTI_INLINE V(f) V(expm1)(V(f) x) {\n",
@@ -43335,27 +43426,20 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "DVTI_INLINE V(f) V(cosh)(V(f) x) {\n",
-"    V(f) n, p = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n);\n",
-"    V(f) k = V(scalef)(p, V(sub)(n, V(set)(2)));\n",
+"    V(f) n, low, high = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n, &low), k;\n",
+"    k = V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));\n",
 "    k = V(add)(k, V(div)(V(set)(0.0625f), k));\n",
 "    return V(add)(k, k);\n",
 "}\n",
 "\n",
 "\n",
-"DVTI_INLINE V(f) V(tanh)(V(f) x) {\n",
-"    V(f) a = V(min)(V(set)(9.1f), V(abs)(x)), z = V(mul)(a, a), e, p, q;\n",
-"    e = V(add)(V(exp_normal)(V(add)(a, a)), V(set)(1));\n",
-"    q = V(sub)(V(set)(1), V(div)(V(set)(2), e));\n",
-"    p = DVTI_P4(z, -0.333332837f, 0.133314833f, -0.0537427738f, 0.0206480622f, -0.00571406353f);\n",
-"    p = V(fma)(V(mul)(p, z), a, a);\n",
-"    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.625f)), p, q));\n",
-"}\n",
-"\n",
-"\n",
 "DVTI_INLINE V(f) V(sigmoid)(V(f) x) {\n",
 "    const V(f) one = V(set)(1);\n",
-"    V(f) e = V(exp)(V(bit_or)(V(set)(-0.f), x));\n",
-"    return V(div)(V(select)(V(lt)(x, V(zero)()), e, one), V(add)(e, one));\n",
+"    V(f) y = V(within)(V(bit_or)(V(set)(-0.f), x), -150, 0), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E))), m, q;\n",
+"    m = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y));\n",
+"    m = V(fma)(V(mul)(m, m), V(exp_poly)(m), m);\n",
+"    q = V(div)(one, V(add)(one, V(scalef)(V(add)(one, m), n)));\n",
+"    return V(select)(V(lt)(x, V(zero)()), V(scalef)(V(fma)(m, q, q), n), q);\n",
 "}\n",
 "#line 1 \"log.inl\"\n",
 "\n",
@@ -43450,6 +43534,84 @@ static const char *const dvti_cuda_lines[] = {
 "    f = V(add)(f, V(select)(V(lt)(x, V(set)(67108864)), c, V(zero)()));\n",
 "    result = V(bit_or)(V(log_of)(e, f), V(sign_bit)(x));\n",
 "    return rare ? V(log_special)(u, result) : result;\n",
+"}\n",
+"#line 1 \"pieces.inl\"\n",
+"\n",
+"\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(by_pieces)(const float (*rows)[8], int degree, V(i) at, V(f) a) {\n",
+"    V(f) t = V(sub)(a, V(lookup)(rows[0], at)), p = V(lookup)(rows[degree + 1], at);\n",
+"    int k;\n",
+"    DVTI_REPEAT(8)\n",
+"    for (k = degree; k > 0; k--)\n",
+"        p = V(fma)(p, t, V(lookup)(rows[k], at));\n",
+"    return p;\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(i) V(piece)(V(f) a, float offset, int shift) {\n",
+"    return V(isar)(V(as_i)(V(add)(a, V(set)(offset))), shift);\n",
+"}\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(odd_by_pieces)(const float (*rows)[8], int degree, V(i) at, V(f) a, V(f) x) {\n",
+"    V(f) p = V(mul)(V(by_pieces)(rows, degree, at, a), a);\n",
+"    return V(bit_or)(V(sign_bit)(x), V(min)(V(set)(1), p));\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(tanh)(V(f) x) {\n",
+"    static const float rows[9][8] = {\n",
+"        {1.75292969f, 2.75097656f, 4.2734375f, 6.24414062f, 8.26171875f, 0.126953125f, 0.500976562f, 0.994628906f},\n",
+"        {0.537219524f, 0.36055398f, 0.233912811f, 0.160148934f, 0.121040173f, 0.994662046f, 0.923965037f, 0.763429642f},\n",
+"        {-0.241899908f, -0.125181392f, -0.0545548052f, -0.0256454591f, -0.0146506932f, -0.0835547447f, -0.275915891f, -0.341846555f},\n",
+"        {0.0771926716f, 0.0396693759f, 0.0125844013f, 0.00410472183f, 0.00177329173f, -0.320647389f, -0.175238788f, 0.0204418954f},\n",
+"        {-0.00829977356f, -0.0105935903f, -0.00282372767f, -0.000655758718f, -0.000214618369f, 0.0655395985f, 0.163040236f, 0.083000131f},\n",
+"        {-0.00866918173f, 0.00200350932f, 0.00060055271f, 0.000104148814f, 2.59597109e-05f, 0.120671369f, 0.00305921258f, -0.0543349534f},\n",
+"        {0.00708999811f, -3.72780778e-05f, -0.000116759322f, -1.63649638e-05f, -3.13712508e-06f, -0.0386644825f, -0.0609011985f, 0.00743053667f},\n",
+"        {-0.00282243337f, -0.000204798562f, 1.90746068e-05f, 2.61945024e-06f, 3.89466976e-07f, -0.0440776236f, 0.0197952166f, 0.0116324211f},\n",
+"        {0.000444265257f, 0.000111293491f, -1.87910848e-06f, -3.819124e-07f, -4.71988741e-08f, 0.0195143521f, 0.0143981492f, -0.0084144352f}};\n",
+"    V(f) a = V(min)(V(set)(9.1f), V(abs)(x));\n",
+"    return V(odd_by_pieces)(rows, 7, V(piece)(a, 0.75f, 22), a, x);\n",
+"}\n",
+"\n",
+"DVTI_INLINE V(f) V(erf)(V(f) x) {\n",
+"    static const float rows[8][8] = {\n",
+"        {0.255859375f, 0.744628906f, 1.25097656f, 1.74707031f, 2.25585938f, 2.75390625f, 3.24755859f, 3.75097656f},\n",
+"        {1.10423255f, 0.950390816f, 0.737928152f, 0.564668894f, 0.442659944f, 0.363084853f, 0.307922274f, 0.266597211f},\n",
+"        {-0.185084537f, -0.4059439f, -0.401273847f, -0.292690277f, -0.1931431f, -0.131635204f, -0.0948074088f, -0.071073845f},\n",
+"        {-0.333492309f, -0.102950208f, 0.0848240331f, 0.114213578f, 0.0786621794f, 0.047225628f, 0.0291637834f, 0.0189472158f},\n",
+"        {0.106766023f, 0.169847459f, 0.0661153868f, -0.0134413335f, -0.0254397467f, -0.0161658078f, -0.00891909469f, -0.00504909968f},\n",
+"        {0.0879797712f, -0.023848746f, -0.0579369701f, -0.0198945776f, 0.00295573892f, 0.0047074263f, 0.00265711499f, 0.00134241849f},\n",
+"        {-0.0356012285f, -0.0377268232f, 0.00814459845f, 0.0149202179f, 0.00347271957f, -0.000683139719f, -0.000719114498f, -0.000355132739f},\n",
+"        {-0.0179355163f, 0.0141541939f, 0.00998320151f, -0.00331256818f, -0.00281650154f, -0.000361688348f, 0.00013604296f, 8.92799289e-05f}};\n",
+"    V(f) a = V(min)(V(set)(3.99f), V(abs)(x));\n",
+"    return V(odd_by_pieces)(rows, 6, V(piece)(a, 12, 19), a, x);\n",
+"}\n",
+"\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(gelu)(V(f) x) {\n",
+"    static const float rows[10][8] = {\n",
+"        {1.24316406f, 2.2421875f, 3.77148438f, 5.734375f, 8.7109375f, 12.7109375f, 0.127197266f, 0.505371094f},\n",
+"        {0.231517807f, 0.154068798f, 0.0995304659f, 0.0676232502f, 0.0452167243f, 0.0311949905f, 0.453042269f, 0.348418415f},\n",
+"        {-0.11112766f, -0.0534911491f, -0.0235646795f, -0.0111652082f, -0.00506221503f, -0.00242470461f, -0.341316551f, -0.222861692f},\n",
+"        {0.0466839485f, 0.0170658082f, 0.00532831578f, 0.00179887924f, 0.000560039538f, 0.000187360114f, 0.204813868f, 0.117895283f},\n",
+"        {-0.0176973809f, -0.00507547799f, -0.00115636934f, -0.000283254951f, -6.12522199e-05f, -1.43941306e-05f, -0.105088256f, -0.0544269495f},\n",
+"        {0.00617077714f, 0.00142140884f, 0.000241816422f, 4.36489427e-05f, 6.62427829e-06f, 1.0995501e-06f, 0.0478617325f, 0.0225973856f},\n",
+"        {-0.00200380874f, -0.000377548567f, -4.87679936e-05f, -6.58567069e-06f, -7.0640283e-07f, -8.34537772e-08f, -0.0197999571f, -0.00860075001f},\n",
+"        {0.000613193435f, 9.57832963e-05f, 9.53843028e-06f, 9.76164756e-07f, 7.50333413e-08f, 6.31142827e-09f, 0.00755704008f, 0.00304118823f},\n",
+"        {-0.000184966033f, -2.39764904e-05f, -1.96674591e-06f, -1.48455257e-07f, -8.65694449e-09f, -4.98326491e-10f, -0.00270132022f, -0.00102250499f},\n",
+"        {4.97296824e-05f, 5.49248716e-06f, 3.74130309e-07f, 2.07387636e-08f, 8.64161076e-10f, 3.62689913e-11f, 0.00090967922f, 0.00032389749f}};\n",
+"    const V(f) half = V(set)(-0.5f);\n",
+"    V(f) a = V(min)(V(set)(14.7f), V(abs)(x)), square = V(mul)(a, a), n, low, high, p, w, rest;\n",
+"    high = V(exp_parts)(V(mul)(square, half), &n, &low);\n",
+"    low = V(fma)(V(mul)(V(fma)(a, a, V(neg)(square)), half), V(add)(high, low), low);\n",
+"    p = V(by_pieces)(rows, 8, V(piece)(a, 1.25f, 22), a);\n",
+"    w = V(mul)(p, a);\n",
+"    rest = V(fma)(w, low, V(mul)(V(fma)(p, a, V(neg)(w)), high));\n",
+"    p = V(scalef)(V(fma)(w, high, rest), n);\n",
+"    return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));\n",
 "}\n",
 "#line 1 \"powers.inl\"\n",
 "\n",

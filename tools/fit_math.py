@@ -47,8 +47,8 @@ def rounded(c, double):
     return mpf(float(c)) if double else mpf(float(numpy.float32(float(c))))
 
 
-def fit(name, low, high, g, w, degree, double=False, fixed=()):
-    """`fixed` are coefficients of the lowest orders that are given."""
+def best(low, high, g, w, degree, double=False, fixed=()):
+    """The error of the rounded polynomial, of the unrounded one, and the coefficients. `fixed` are those of the lowest orders, given."""
     middle, half = (mpf(low) + high) / 2, (mpf(high) - low) / 2
     xs = [middle - half * mp.cos(mp.pi * (i + mpf(1) / 3) / POINTS) for i in range(POINTS)]
     target = [g(x) for x in xs]
@@ -68,10 +68,37 @@ def fit(name, low, high, g, w, degree, double=False, fixed=()):
         error = max(abs(v * (sum(c * x ** k for k, c in have.items()) - t))
                     for v, t, x in zip(weight, target, xs))
         tries.append((error, exact, have))
-    error, exact, have = min(tries, key=lambda t: t[0])
+    return min(tries, key=lambda t: t[0])
+
+
+def fit(name, low, high, g, w, degree, double=False, fixed=()):
+    error, exact, have = best(low, high, g, w, degree, double, fixed)
     print("%s: error 2^%.2f, unrounded 2^%.2f" % (name, mp.log(error, 2), mp.log(exact, 2)))
     form, suffix = ("%.17g", "") if double else ("%.9g", "f")
     print("    " + ", ".join(form % float(have[k]) + suffix for k in range(degree + 1)), flush=True)
+
+
+def pieces(name, edges, g, degree, first=0):
+    """A polynomial in a - centre for each of eight pieces, the smallest relative error. The centre is the one of some floats near the
+    middle with which rounding the coefficients costs least (they nearly are floats, as in Gal's tables, 1986). The first row are the
+    centres, then a row for each order; `first` is the place of the first piece in a row."""
+    columns = []
+    for low, high in zip(edges, edges[1:]):
+        tries = []
+        for j in range(-12, 13):
+            centre = rounded((mpf(low) + high) / 2 + (mpf(high) - low) * j / 1024, False)
+            half = (mpf(high) - low) / 2
+            xs = [(mpf(low) + high) / 2 - centre - half * mp.cos(mp.pi * (i + mpf(1) / 3) / 100) for i in range(100)]
+            target = [g(centre + x) for x in xs]
+            c, exact = minimax(xs, target, [1 / t for t in target], list(range(degree + 1)))
+            c = [rounded(v, False) for v in c]
+            error = max(abs(mp.polyval(c[::-1], x) / t - 1) for x, t in zip(xs, target))
+            tries.append((error, exact, [centre] + c))
+        error, exact, column = min(tries, key=lambda t: t[0])
+        print("%s from %g: error 2^%.2f, unrounded 2^%.2f" % (name, low, mp.log(error, 2), mp.log(exact, 2)), flush=True)
+        columns.append(column)
+    for row in zip(*columns):
+        print("    {%s}," % ", ".join("%.9gf" % float(v) for v in row[-first:] + row[:-first]), flush=True)
 
 
 def series(term, count=60):
@@ -106,20 +133,10 @@ def odd_tail(f, limit):
     return tail
 
 
-tanh_tail, atan_tail = odd_tail(mp.tanh, mpf(-1) / 3), odd_tail(mp.atan, mpf(-1) / 3)
+atan_tail = odd_tail(mp.atan, mpf(-1) / 3)
 H = mp.log(2) / 2
 LOG = (mp.sqrt(mpf(1) / 2) - 1, mp.sqrt(2) - 1)
 QUARTER = (mp.pi / 4 + mpf("0.0065")) ** 2  # with room for the rounding of the quotient
-
-
-def mills(t):
-    """The lower tail of the normal distribution at -a = exp(-a^2 / 2) / (4 + a) times this, t = 1 - 2 a / (4 + a)."""
-    a = 8 / (1 + t) - 4
-    return mp.erfc(a / mp.sqrt(2)) / 2 * mp.exp(a * a / 2) * (4 + a)
-
-
-def erf_exponent(a):
-    return -mp.log(mp.erfc(a))
 
 
 # math64.inl: log((1 + s) / (1 - s)) = 2 s + s z P(z), atan(a) = a + a z P(z), z the square; and mills with 5 instead of 4
@@ -132,17 +149,28 @@ def mills64(t):
     return mp.erfc(a / mp.sqrt(2)) / 2 * mp.exp(a * a / 2) * (5 + a)
 
 
+def over(f, limit):
+    return lambda a: f(a) / a if abs(a) > mpf(10) ** -18 else mpf(limit)
+
+
+def tail_of_normal(a):
+    """The lower tail of the normal distribution at -a, over exp(-a^2 / 2)."""
+    return mp.erfc(a / mp.sqrt(2)) / 2 * mp.exp(a * a / 2)
+
+
+def edges(*quarters):
+    return [mpf(q) / 4 for q in quarters]
+
+
 FITS = {
+    # tables of 3_cpu's `lookup`: what stands at 8 is the first piece's place when the bits of a + 0.75 or 1.25 count the pieces
+    "tanh": lambda: pieces("tanh", edges(0, 1, 3, 5, 9, 13, 21, 29, 37), over(mp.tanh, 1), 7, 5),
+    "erf": lambda: pieces("erf", edges(*range(0, 17, 2)), over(mp.erf, 2 / mp.sqrt(mp.pi)), 6),
+    "tail": lambda: pieces("tail", edges(0, 1, 3, 7, 11, 19, 27, 43, 59), tail_of_normal, 8, 6),
     "exp": lambda: fit("exp", -H, H, exp_tail, lambda r: r * r / mp.exp(r), 5),
     "log": lambda: fit("log", *LOG, log_tail, lambda f: abs(f ** 3 / mp.log(1 + f)), 8),
     "sin": lambda: fit("sin", 0, QUARTER, sin_tail, lambda z: z, 2),
     "cos": lambda: fit("cos", 0, QUARTER, cos_tail, lambda z: z * z, 2),
-    "tanh": lambda: fit("tanh", 0, mpf("0.625") ** 2, tanh_tail, lambda z: z, 4),
-    "erf": lambda: fit("erf", 0, mpf("0.875") ** 2, erf_tail, lambda z: mpf(1), 6),
-    # an error of the exponent counts as much as erfc(a)
-    "erf_exponent": lambda: fit("erf_exponent", mpf("0.87"), 4, erf_exponent,
-                                lambda a: mp.erfc(a) + mpf(2) ** -26, 7),
-    "mills": lambda: fit("mills", mpf(-11) / 19, 1, mills, lambda t: 1 / mills(t), 10),
     "asin": lambda: fit("asin", 0, mpf("0.25"), asin_tail, lambda z: z, 4),
     "atan": lambda: fit("atan", 0, 1, atan_tail, lambda z: z, 8),
     # pow's, in double: log2(1 + f) = f P(f); 2^r

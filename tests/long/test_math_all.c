@@ -12,30 +12,27 @@ static void check_all(const char *name, dvt_array *(*function)(dvt_array *),
     float at = 0;
     uint64_t bits;
     CHECK(in != NULL);
-    for (bits = 0; bits < (uint64_t)1 << 32; bits += BATCH) {
-        dvt_array *y;
-        const float *out;
-        int i;
-        for (i = 0; i < BATCH; i++) {
-            uint32_t pattern = (uint32_t)bits + (uint32_t)i;
-            memcpy(in + i, &pattern, sizeof pattern);
-        }
-        y = function(x);
-        CHECK(y != NULL);
-        out = (const float *)dvt_data(y);
-        for (i = 0; i < BATCH; i++) {
-            double want = exact((double)in[i]), error;
-            if ((float)want == out[i] && want != 0)
-                continue;
-            error = ulp_error(out[i], want);
-            if (error > largest) {
-                largest = error;
-                at = in[i];
+    for (bits = 0; bits < (uint64_t)1 << 32; bits += BATCH)
+        DVT_SCOPE {
+            const float *out;
+            int i;
+            for (i = 0; i < BATCH; i++) {
+                uint32_t pattern = (uint32_t)bits + (uint32_t)i;
+                memcpy(in + i, &pattern, sizeof pattern);
+            }
+            out = (const float *)dvt_data(function(x));
+            CHECK(out != NULL);
+            for (i = 0; i < BATCH; i++) {
+                double want = exact((double)in[i]), error;
+                if ((float)want == out[i] && want != 0)
+                    continue;
+                error = ulp_error(out[i], want);
+                if (error > largest) {
+                    largest = error;
+                    at = in[i];
+                }
             }
         }
-        dvt_release(y);
-    }
-    dvt_release(x);
     printf("%s: at most %.3f ulp, at %.9g\n", name, largest, (double)at);
     dvt_test_check(largest <= bound, __FILE__, __LINE__, "%s: %.3f ulp at %.9g, at most %g", name,
                    largest, (double)at, bound);

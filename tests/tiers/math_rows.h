@@ -19,19 +19,19 @@
     M(log2, log2, 1.1)                                                                             \
     M(log10, log10, 1)                                                                             \
     M(log1p, log1p, 1.5)                                                                           \
-    M(sinh, sinh, 2.5)                                                                             \
+    M(sinh, sinh, 2.3)                                                                             \
     M(cosh, cosh, 2)                                                                               \
-    M(tanh, tanh, 1.5)                                                                             \
+    M(tanh, tanh, 1.9)                                                                             \
     M(sigmoid, sigmoid_f64, 2.5)                                                                   \
     M(softplus, softplus_f64, 2)                                                                   \
     M(sin, sin, 1)                                                                                 \
     M(cos, cos, 1)                                                                                 \
-    M(tan, tan, 2.5)                                                                               \
-    M(asin, asin, 2)                                                                               \
+    M(tan, tan, 1.4)                                                                               \
+    M(asin, asin, 2.1)                                                                             \
     M(acos, acos, 1.5)                                                                             \
     M(atan, atan, 1.5)                                                                             \
-    M(erf, erf, 1.2)                                                                               \
-    M(gelu, gelu_f64, 4.6)
+    M(erf, erf, 1.7)                                                                               \
+    M(gelu, gelu_f64, 1.8)
 
 static inline double sigmoid_f64(double x) {
     return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));

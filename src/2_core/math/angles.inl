@@ -20,31 +20,32 @@ DVTI_INLINE V(f) V(angle_reduce)(V(f) x, V(f) * low, V(i) * quarters) {
     return r;
 }
 
-DVTI_INLINE V(f) V(sin_poly)(V(f) r, V(f) low, V(f) z) {
+/* What sine is beside r. */
+DVTI_INLINE V(f) V(sin_rest)(V(f) r, V(f) low, V(f) z) {
     V(f) p = DVTI_P2(z, -0.166666538f, 0.00833210163f, -0.000195068467f);
-    return V(add)(r, V(fma)(V(mul)(r, z), p, low));
+    return V(fma)(V(mul)(r, z), p, low);
 }
 
-/* 1 - z / 2, and what its rounding takes away, with the rest. */
-DVTI_INLINE V(f) V(cos_poly)(V(f) r, V(f) low, V(f) z) {
+/* 1 - z / 2, and what cosine is beside it: what its rounding takes away, and the polynomial's rest. */
+DVTI_INLINE V(f) V(cos_parts)(V(f) r, V(f) low, V(f) z, V(f) * beside) {
     const V(f) one = V(set)(1), half = V(set)(0.5f);
     V(f) p = DVTI_P2(z, 0.0416666456f, -0.00138873013f, 2.44306702e-05f);
     V(f) high = V(fnma)(half, z, one), rest = V(fnma)(half, z, V(sub)(one, high));
-    return V(add)(high, V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest)));
+    *beside = V(fma)(V(mul)(z, z), p, V(fnma)(r, low, rest));
+    return high;
 }
 
 /* Sine of x plus `turn` quarter turns. */
 DVTI_INLINE V(f) V(sin_turned)(V(f) x, int32_t turn) {
-    V(f) low, r, z, s, c;
+    V(f) low, r, z, s, c, rest;
     V(i) n;
     V(m) even;
     r = V(angle_reduce)(x, &low, &n);
     n = V(iadd)(n, V(iset)(turn));
     z = V(mul)(r, r);
-    s = V(sin_poly)(r, low, z);
-    c = V(cos_poly)(r, low, z);
+    c = V(cos_parts)(r, low, z, &rest);
     even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));
-    s = V(select)(even, s, c);
+    s = V(select)(even, V(add)(r, V(sin_rest)(r, low, z)), V(add)(c, rest));
     return V(bit_xor)(s, V(as_f)(V(ishl)(V(iand)(n, V(iset)(2)), 30)));
 }
 
@@ -57,19 +58,28 @@ DVTI_INLINE V(f) V(cos)(V(f) x) {
     return V(sin_turned)(x, 1);
 }
 
-/* sine / cosine, or minus its reciprocal */
+/* Sine / cosine, or minus its reciprocal: the quotient of the larger parts, and what a division's remainder and the smaller parts
+   add to it. */
 DVTI_INLINE V(f) V(tan)(V(f) x) {
-    V(f) low, r, z, s, c, sign;
+    V(f) low, r, z, c, s_rest, c_rest, over, over_rest, under, under_rest, sum, inverse, q;
     V(i) n;
     V(m) even;
     r = V(angle_reduce)(x, &low, &n);
     z = V(mul)(r, r);
-    s = V(sin_poly)(r, low, z);
-    c = V(cos_poly)(r, low, z);
+    s_rest = V(sin_rest)(r, low, z);
+    c = V(cos_parts)(r, low, z, &c_rest);
     even = V(ieq)(V(iand)(n, V(iset)(1)), V(iset)(0));
-    sign = V(as_f)(V(ishl)(n, 31));
-    r = V(div)(V(select)(even, s, c), V(bit_xor)(sign, V(select)(even, c, s)));
-    return V(select)(V(eq)(x, V(zero)()), x, r);
+    over = V(select)(even, r, c);
+    over_rest = V(select)(even, s_rest, c_rest);
+    under = V(select)(even, c, r);
+    under_rest = V(select)(even, c_rest, s_rest);
+    sum = V(add)(under, under_rest);
+    under_rest = V(sub)(under_rest, V(sub)(sum, under));
+    inverse = V(div)(V(set)(1), sum);
+    q = V(mul)(over, inverse);
+    over = V(fnma)(q, under_rest, V(add)(V(fnma)(q, sum, over), over_rest));
+    q = V(bit_xor)(V(fma)(over, inverse, q), V(as_f)(V(ishl)(n, 31)));
+    return V(select)(V(eq)(x, V(zero)()), x, q);
 }
 
 #undef DVTI_ANGLE_MOST

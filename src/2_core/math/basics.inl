@@ -22,8 +22,6 @@
 #define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
 #define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
     V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
-#define DVTI_P10(x, a, b, c, d, e, f, g, h, i, j, k)                                               \
-    V(fma)(V(fma)(DVTI_P8(x, c, d, e, f, g, h, i, j, k), x, V(set)(b)), x, V(set)(a))
 
 DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
     return V(bit_and)(V(set)(-0.f), a);

@@ -20,11 +20,11 @@
     R(atan, "arcs.inl")                                                                            \
     R(sinh, "exp.inl")                                                                             \
     R(cosh, "exp.inl")                                                                             \
-    R(tanh, "exp.inl")                                                                             \
+    R(tanh, "exp.inl pieces.inl")                                                                  \
     R(sigmoid, "exp.inl")                                                                          \
     R(softplus, "exp.inl log.inl softplus.inl")                                                    \
-    R(erf, "exp.inl erf.inl")                                                                      \
-    R(gelu, "exp.inl erf.inl")
+    R(erf, "exp.inl pieces.inl")                                                                   \
+    R(gelu, "exp.inl pieces.inl")
 #define DVTI_FUNCTIONS2(R)                                                                         \
     R(pow, "log.inl powers.inl")                                                                   \
     R(atan2, "arcs.inl")                                                                           \

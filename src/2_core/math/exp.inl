@@ -6,48 +6,30 @@ DVTI_INLINE V(f) V(exp_poly)(V(f) r) {
                    0.000197903093f);
 }
 
-/* x = n ln 2 + r + low: low is what the rounding of r took away. */
-DVTI_INLINE V(f) V(exp_reduce)(V(f) x, V(f) * n, V(f) * low) {
+/* exp(x) = 2^n (1 + result + low), low being small. The first step of the reduction is exact; the sum of both is good enough for the
+   polynomial. */
+DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n, V(f) * low) {
     V(f) high, r;
     *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
     high = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);
-    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), high);
-    *low = V(fnma)(*n, V(set)(DVTI_LN2_LOW), V(sub)(high, r));
-    return r;
+    *low = V(mul)(*n, V(set)(-DVTI_LN2_LOW));
+    r = V(add)(high, *low);
+    *low = V(fma)(V(mul)(r, r), V(exp_poly)(r), *low);
+    return high;
 }
 
-/* a * 2^n where that is a normal number, and so is 2^n. */
-DVTI_INLINE V(f) V(scale)(V(f) a, V(f) n) {
-#if defined(DVTI_HAS_SCALEF)
-    return V(scalef)(a, n);
-#else
-    return V(mul)(a, V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(127)), 23)));
-#endif
-}
-
-/* x = n ln 2 + log(result), for |x| < 200 */
-DVTI_INLINE V(f) V(exp_split)(V(f) x, V(f) * n) {
-    V(f) r;
-    *n = V(round)(V(mul)(x, V(set)(DVTI_LOG2E)));
-    r = V(fnma)(*n, V(set)(DVTI_LN2_HIGH), x);
-    r = V(fnma)(*n, V(set)(DVTI_LN2_LOW), r);
-    return V(add)(V(fma)(V(mul)(r, r), V(exp_poly)(r), r), V(set)(1));
-}
-
-/* 1 + r, then what that rounded away and the rest: so the last place is nearly always that of the true result, as in C libraries, and
-   programs print what they print elsewhere. */
-DVTI_INLINE V(f) V(exp)(V(f) x) {
+/* exp(x) = 2^n (result + low): 1 + r, then what that rounded away and the rest. */
+DVTI_INLINE V(f) V(exp_parts)(V(f) x, V(f) * n, V(f) * low) {
     const V(f) one = V(set)(1);
-    V(f) n, low, r = V(exp_reduce)(V(within)(x, -150, 150), &n, &low), sum = V(add)(one, r);
-    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
-    low = V(add)(low, V(sub)(r, V(sub)(sum, one)));
-    return V(scalef)(V(add)(sum, low), n);
+    V(f) high = V(exp_split)(V(within)(x, -150, 150), n, low), sum = V(add)(one, high);
+    *low = V(add)(*low, V(sub)(high, V(sub)(sum, one)));
+    return sum;
 }
 
-/* For |x| < 87, where the result is a normal number. */
-DVTI_INLINE V(f) V(exp_normal)(V(f) x) {
-    V(f) n, p = V(exp_split)(x, &n);
-    return V(scale)(p, n);
+/* The last place is nearly always that of the true result, as in C libraries, and programs print what they print elsewhere. */
+DVTI_INLINE V(f) V(exp)(V(f) x) {
+    V(f) n, low, sum = V(exp_parts)(x, &n, &low);
+    return V(scalef)(V(add)(sum, low), n);
 }
 
 DVTI_INLINE V(f) V(exp2)(V(f) x) {
@@ -58,10 +40,9 @@ DVTI_INLINE V(f) V(exp2)(V(f) x) {
 
 /* (exp(x) - 1) / 4, which does not overflow where exp(x) / 2 does not. Not for |x| < 2^-100. */
 DVTI_INLINE V(f) V(expm1_quarter)(V(f) x) {
-    V(f) n, low, scale, r = V(exp_reduce)(V(within)(x, -18, 89.6f), &n, &low);
+    V(f) n, low, scale, high = V(exp_split)(V(within)(x, -18, 89.6f), &n, &low);
     scale = V(as_f)(V(ishl)(V(iadd)(V(to_i)(n), V(iset)(125)), 23));
-    low = V(fma)(V(mul)(r, r), V(exp_poly)(r), low);
-    return V(fma)(scale, low, V(fma)(scale, r, V(sub)(scale, V(set)(0.25f))));
+    return V(fma)(scale, low, V(fma)(scale, high, V(sub)(scale, V(set)(0.25f))));
 }
 
 DVTI_INLINE V(f) V(expm1)(V(f) x) {
@@ -79,25 +60,18 @@ DVTI_INLINE V(f) V(sinh)(V(f) x) {
 
 /* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
 DVTI_INLINE V(f) V(cosh)(V(f) x) {
-    V(f) n, p = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n);
-    V(f) k = V(scalef)(p, V(sub)(n, V(set)(2)));
+    V(f) n, low, high = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n, &low), k;
+    k = V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));
     k = V(add)(k, V(div)(V(set)(0.0625f), k));
     return V(add)(k, k);
 }
 
-/* 1 - 2 / (exp(2 |x|) + 1); near 0 a polynomial. */
-DVTI_INLINE V(f) V(tanh)(V(f) x) {
-    V(f) a = V(min)(V(set)(9.1f), V(abs)(x)), z = V(mul)(a, a), e, p, q;
-    e = V(add)(V(exp_normal)(V(add)(a, a)), V(set)(1));
-    q = V(sub)(V(set)(1), V(div)(V(set)(2), e));
-    p = DVTI_P4(z, -0.333332837f, 0.133314833f, -0.0537427738f, 0.0206480622f, -0.00571406353f);
-    p = V(fma)(V(mul)(p, z), a, a);
-    return V(bit_or)(V(sign_bit)(x), V(select)(V(lt)(a, V(set)(0.625f)), p, q));
-}
-
-/* With e = exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e). */
+/* With e = exp(-|x|) = 2^n (1 + m): 1 / (1 + e), and for negative x that times e, whose 1 + m is not rounded before. */
 DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
     const V(f) one = V(set)(1);
-    V(f) e = V(exp)(V(bit_or)(V(set)(-0.f), x));
-    return V(div)(V(select)(V(lt)(x, V(zero)()), e, one), V(add)(e, one));
+    V(f) y = V(within)(V(bit_or)(V(set)(-0.f), x), -150, 0), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E))), m, q;
+    m = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y));
+    m = V(fma)(V(mul)(m, m), V(exp_poly)(m), m);
+    q = V(div)(one, V(add)(one, V(scalef)(V(add)(one, m), n)));
+    return V(select)(V(lt)(x, V(zero)()), V(scalef)(V(fma)(m, q, q), n), q);
 }

@@ -106,6 +106,10 @@ DVTI_PART2(pi, p_isub, pi, pi, _mm256_sub_epi32(a, b))
 DVTI_PART2(pi, p_iand, pi, pi, _mm256_and_si256(a, b))
 DVTI_PART2(pi, p_ior, pi, pi, _mm256_or_si256(a, b))
 DVTI_PART2(pi, p_ixor, pi, pi, _mm256_xor_si256(a, b))
+DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
+    return _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), at);
+}
+
 DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
     V(pi) even = _mm256_mul_epu32(a, b);
     V(pi) odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));

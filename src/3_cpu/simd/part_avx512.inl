@@ -116,6 +116,11 @@ DVTI_PART2(pi, p_isub, pi, pi, _mm512_sub_epi32(a, b))
 DVTI_PART2(pi, p_iand, pi, pi, _mm512_and_si512(a, b))
 DVTI_PART2(pi, p_ior, pi, pi, _mm512_or_si512(a, b))
 DVTI_PART2(pi, p_ixor, pi, pi, _mm512_xor_si512(a, b))
+DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
+    __m512 twice = _mm512_broadcast_f32x8(_mm256_loadu_ps(table));
+    return _mm512_permutexvar_ps(at, twice);
+}
+
 DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
     V(pi) even = _mm512_mul_epu32(a, b);
     V(pi) odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));

@@ -15,6 +15,7 @@
      p_widen_low, p_widen_high half of a part as doubles, p_narrow(low, high) back
      p_zip_low(a, b) = a[0], b[0], a[1], b[1] ..: the lower halves; p_zip_high the upper ones
      p_load_f16, p_store_f16 float16 in memory;   p_load_u16, p_store_u16 the low 16 bits of every lane
+     p_lookup(table, i) the floats table[i & 7]
      p_umul(a, b, &high) the low and high halves of products without sign
      p_store4(p, a, b, c, d)   lane j + 4 l of a, b, c, d (j < 4) one after the other, as group j * (lanes / 4) + l
      p_ishl, p_ishr (zeros come in), p_isar (the sign comes in)
@@ -268,6 +269,17 @@ DVTI_PART2(pi, p_isub, pi, pi, (V(pi))((V(pu))a - (V(pu))b))
 DVTI_PART2(pi, p_iand, pi, pi, a &b)
 DVTI_PART2(pi, p_ior, pi, pi, a | b)
 DVTI_PART2(pi, p_ixor, pi, pi, a ^ b)
+DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
+#if defined(DVTI_NEON)
+    const uint8x16x2_t bytes = vld1q_u8_x2((const uint8_t *)table);
+    const V(pu) which = ((V(pu))at & 7) * 0x04040404u + 0x03020100u;
+    return vreinterpretq_f32_u8(vqtbl2q_u8(bytes, vreinterpretq_u8_u32(which)));
+#else
+    V(pf) r = {table[at[0] & 7], table[at[1] & 7], table[at[2] & 7], table[at[3] & 7]};
+    return r;
+#endif
+}
+
 DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
     V(pi) low;
     int k;

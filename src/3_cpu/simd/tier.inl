@@ -5,7 +5,7 @@
 #include "2_core/math/exp.inl"
 #include "2_core/math/log.inl"
 #include "2_core/math/softplus.inl"
-#include "2_core/math/erf.inl"
+#include "2_core/math/pieces.inl"
 #include "3_cpu/simd/far_angles.inl"
 #include "2_core/math/angles.inl"
 #include "2_core/math/arcs.inl"

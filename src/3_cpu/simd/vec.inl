@@ -7,6 +7,7 @@
      V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
      V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
      V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
+     V(lookup)(table, i)   the floats table[i & 7]
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
      V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dfold_mul) with i + 4, 2, 1 */
@@ -51,6 +52,7 @@ typedef struct V(n) {
 #define DVTI_DO_STORE_N(p, at, name) V(p_##name)(n > at * lanes ? to + at * lanes : to, n - at * lanes, a.p);
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
 
+#define DVTI_DO_LOOKUP(p, k, name) r.p = V(p_##name)(table, at.p);
 #define DVTI_DO_UMUL(p, at, name) r.p = V(p_##name)(a.p, b.p, &high->p);
 #define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, a.p, b.p, c.p, d.p);
 
@@ -173,6 +175,12 @@ DVTI_LIFT2(m, igt, i, i)
 DVTI_LIFT3(i, iselect, m, i, i)
 DVTI_LIFT1(f, as_f, i)
 DVTI_LIFT1(f, to_f, i)
+DVTI_INLINE V(f) V(lookup)(const float *table, V(i) at) {
+    V(f) r;
+    DVTI_EACH_PART(DVTI_DO_LOOKUP, lookup)
+    return r;
+}
+
 DVTI_LIFT2(m, mand, m, m)
 DVTI_LIFT2(m, mor, m, m)
 DVTI_LIFT1(m, mnot, m)
@@ -487,6 +495,7 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_DO_STORE_N
 #undef DVTI_DO_BITS
 #undef DVTI_DO_UMUL
+#undef DVTI_DO_LOOKUP
 #undef DVTI_DO_STORE4
 #undef DVTI_LIFT1
 #undef DVTI_LIFT2

@@ -27,7 +27,6 @@
 #undef DVTI_P6
 #undef DVTI_P7
 #undef DVTI_P8
-#undef DVTI_P10
 #undef DVTI_LOG2E
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH

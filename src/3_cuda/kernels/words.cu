@@ -77,6 +77,10 @@ DVTI_INLINE V(f) V(scalef)(V(f) a, V(f) n) {
     return __fmul_rn(__fmul_rn(a, __int_as_float(half + 127 << 23)), __int_as_float(whole - half + 127 << 23));
 }
 
+/* What pieces.inl asks for. */
+DVTI_INLINE V(f) V(lookup)(const float *table, V(i) at) { return table[at & 7]; }
+#define DVTI_REPEAT(n) _Pragma("unroll")
+
 /* What angles.inl asks for (quarter_turns.inl). */
 #define dvti_card_far_angles(x, done, rest, low, quarters) (*(quarters) = dvti_reduce_angle(x, rest, low))
 

@@ -2,6 +2,7 @@
 #undef V
 #undef dvti_card_far_angles
 #undef DVTI_INLINE
+#undef DVTI_REPEAT
 #undef FLT_MAX
 #undef FLT_MIN
 #undef INFINITY

@@ -45,7 +45,7 @@ static const char accesses[] = HEAD("sm_80")
         "mov.u64 %w0, table; ld.const.f32 %r0, [%w0+8]; st.global.u32 [%p1+4], %r0;\n"
         "ld.global.u32 %r0, [numbers+4]; st.global.u32 [%p1+8], %r0; "
         "ld.global.u32 %r0, [numbers+12]; st.global.u32 [%p1+12], %r0;\n"
-        "ld.global.f32 %r0, [reals+4]; st.global.f32 [%p1+16], %r0;\n"
+        "mov.u64 %w0, reals; ld.global.nc.f32 %r0, [%w0+4]; st.global.f32 [%p1+16], %r0;\n"
         "ld.global.u64 %w0, [pointers]; ld.global.u32 %r0, [%w0]; st.global.u32 [%p1+20], %r0;"
         "\n"
         "ld.global.u64 %w0, [pointers+8]; ld.u32 %r0, [%w0]; st.global.u32 [%p1+24], %r0;\n"
