@@ -2317,6 +2317,8 @@ typedef int dvti_cond;
 typedef SRWLOCK dvti_mutex;
 typedef CONDITION_VARIABLE dvti_cond;
 typedef HANDLE dvti_thread;
+typedef LPTHREAD_START_ROUTINE dvti_thread_main;
+#define DVTI_THREAD_MAIN(name) static DWORD WINAPI name(void *user)
 #define DVTI_MUTEX_INIT SRWLOCK_INIT
 #define DVTI_COND_INIT CONDITION_VARIABLE_INIT
 #define dvti_mutex_lock(m) AcquireSRWLockExclusive(m)
@@ -2329,6 +2331,8 @@ typedef HANDLE dvti_thread;
 typedef pthread_mutex_t dvti_mutex;
 typedef pthread_cond_t dvti_cond;
 typedef pthread_t dvti_thread;
+typedef void *(*dvti_thread_main)(void *);
+#define DVTI_THREAD_MAIN(name) static void *name(void *user)
 #define DVTI_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
 #define DVTI_COND_INIT PTHREAD_COND_INITIALIZER
 #define dvti_mutex_lock(m) ((void)pthread_mutex_lock(m))
@@ -2461,8 +2465,8 @@ DVTI_FN int dvti_cpu_count(void);
 /* The quota alone; 0: none. `mounts` and `membership`: /sys/fs/cgroup and /proc/self/cgroup. */
 DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 #if DVTI_THREADS
-/* Starts a thread with all signals blocked; false when the system refuses. */
-DVTI_FN bool dvti_thread_start(dvti_thread *thread, void (*run)(void *), void *user);
+/* Starts a thread with all signals blocked; false when the system refuses. Its function is DVTI_THREAD_MAIN(name) { .. user .. return 0; } */
+DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
 /* Where threads of the pool run; see dvt_affinity.c. */
 #define DVTI_AFFINITY_CPUS 4096
@@ -3780,7 +3784,7 @@ static bool dvti_pool_look(const dvti_pool *pool) {
     }
 }
 
-static void dvti_pool_worker(void *user) {
+DVTI_THREAD_MAIN(dvti_pool_worker) {
     dvti_pool *pool = (dvti_pool *)user;
     dvti_affinity_mask home;
     dvti_serial_depth = 1;
@@ -3804,6 +3808,7 @@ static void dvti_pool_worker(void *user) {
         }
     }
     dvti_atomic_add(&pool->alive, -1);
+    return 0;
 }
 
 /* ---- taking the pool, and making it what it should be ---- */
@@ -4989,46 +4994,20 @@ DVTI_FN void dvti_at_thread_end(dvti_thread_end *end) {
 /* ---- the beginning of a thread ---- */
 #if DVTI_THREADS
 
-typedef struct dvti_thread_args {
-    void (*run)(void *);
-    void *user;
-} dvti_thread_args;
-
+DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user) {
 #if defined(_WIN32)
-static DWORD WINAPI dvti_thread_main(void *block)
+    *thread = CreateThread(NULL, 0, run, user, 0, NULL);
+    return *thread != NULL;
 #else
-static void *dvti_thread_main(void *block)
-#endif
-{
-    dvti_thread_args args = *(dvti_thread_args *)block;
-    dvti_free(block);
-    args.run(args.user);
-    return 0;
-}
-
-DVTI_FN bool dvti_thread_start(dvti_thread *thread, void (*run)(void *), void *user) {
-    dvti_thread_args *args = (dvti_thread_args *)dvti_alloc(sizeof *args);
+    /* Signals belong to the program's own threads. */
+    sigset_t all, before;
     bool started;
-    if (!args)
-        return false;
-    args->run = run;
-    args->user = user;
-#if defined(_WIN32)
-    *thread = CreateThread(NULL, 0, dvti_thread_main, args, 0, NULL);
-    started = *thread != NULL;
-#else
-    {
-        /* Signals belong to the program's own threads. */
-        sigset_t all, before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        started = pthread_create(thread, NULL, dvti_thread_main, args) == 0;
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
-#endif
-    if (!started)
-        dvti_free(args);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    started = pthread_create(thread, NULL, run, user) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
+#endif
 }
 
 DVTI_FN void dvti_thread_join(dvti_thread thread) {
@@ -12416,7 +12395,7 @@ static void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
 }
 
 #if DVTI_THREADS
-static void dvti_virtual_worker(void *user) {
+DVTI_THREAD_MAIN(dvti_virtual_worker) {
     dvti_virtual *v = (dvti_virtual *)user;
     dvti_parallel_off();
     dvti_mutex_lock(&v->lock);
@@ -12434,6 +12413,7 @@ static void dvti_virtual_worker(void *user) {
         dvti_cond_broadcast(&v->done);
     }
     dvti_mutex_unlock(&v->lock);
+    return 0;
 }
 #endif
 
@@ -29193,7 +29173,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      p_ishl, p_ishr (zeros come in), p_isar (the sign comes in)
    Doubles have a d before the word, int32 an i, int64 an l, masks an m or an n. */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/part_plain.inl"
+#line 22 "src/3_cpu/simd/part_plain.inl"
 #endif
 #define DVTI_PARTS 4
 #define DVTI_PART_F 4
@@ -60926,7 +60906,7 @@ static bool dvti_worker_begin(dvti_worker *w, int64_t batch, int64_t n) {
     return true;
 }
 
-static void dvti_worker_run(void *user) {
+DVTI_THREAD_MAIN(dvti_worker_run) {
     dvti_worker *w = (dvti_worker *)user;
     dvt_loader *l = w->loader;
     dvti_made made;
@@ -60961,6 +60941,7 @@ static void dvti_worker_run(void *user) {
         }
     }
     dvti_mutex_unlock(&l->lock);
+    return 0;
 }
 
 /* Starts the workers at the first batch. With fewer than were asked for, or none, only the speed differs. */

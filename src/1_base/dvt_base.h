@@ -111,8 +111,8 @@ DVTI_FN int dvti_cpu_count(void);
 /* The quota alone; 0: none. `mounts` and `membership`: /sys/fs/cgroup and /proc/self/cgroup. */
 DVTI_FN int dvti_cpu_quota(const char *mounts, const char *membership);
 #if DVTI_THREADS
-/* Starts a thread with all signals blocked; false when the system refuses. */
-DVTI_FN bool dvti_thread_start(dvti_thread *thread, void (*run)(void *), void *user);
+/* Starts a thread with all signals blocked; false when the system refuses. Its function is DVTI_THREAD_MAIN(name) { .. user .. return 0; } */
+DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user);
 DVTI_FN void dvti_thread_join(dvti_thread thread);
 /* Where threads of the pool run; see dvt_affinity.c. */
 #define DVTI_AFFINITY_CPUS 4096

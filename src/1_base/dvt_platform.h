@@ -178,6 +178,8 @@ typedef int dvti_cond;
 typedef SRWLOCK dvti_mutex;
 typedef CONDITION_VARIABLE dvti_cond;
 typedef HANDLE dvti_thread;
+typedef LPTHREAD_START_ROUTINE dvti_thread_main;
+#define DVTI_THREAD_MAIN(name) static DWORD WINAPI name(void *user)
 #define DVTI_MUTEX_INIT SRWLOCK_INIT
 #define DVTI_COND_INIT CONDITION_VARIABLE_INIT
 #define dvti_mutex_lock(m) AcquireSRWLockExclusive(m)
@@ -190,6 +192,8 @@ typedef HANDLE dvti_thread;
 typedef pthread_mutex_t dvti_mutex;
 typedef pthread_cond_t dvti_cond;
 typedef pthread_t dvti_thread;
+typedef void *(*dvti_thread_main)(void *);
+#define DVTI_THREAD_MAIN(name) static void *name(void *user)
 #define DVTI_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
 #define DVTI_COND_INIT PTHREAD_COND_INITIALIZER
 #define dvti_mutex_lock(m) ((void)pthread_mutex_lock(m))

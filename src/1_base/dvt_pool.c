@@ -157,7 +157,7 @@ static bool dvti_pool_look(const dvti_pool *pool) {
     }
 }
 
-static void dvti_pool_worker(void *user) {
+DVTI_THREAD_MAIN(dvti_pool_worker) {
     dvti_pool *pool = (dvti_pool *)user;
     dvti_affinity_mask home;
     dvti_serial_depth = 1;
@@ -181,6 +181,7 @@ static void dvti_pool_worker(void *user) {
         }
     }
     dvti_atomic_add(&pool->alive, -1);
+    return 0;
 }
 
 /* ---- taking the pool, and making it what it should be ---- */

@@ -156,46 +156,20 @@ DVTI_FN void dvti_at_thread_end(dvti_thread_end *end) {
 /* ---- the beginning of a thread ---- */
 #if DVTI_THREADS
 
-typedef struct dvti_thread_args {
-    void (*run)(void *);
-    void *user;
-} dvti_thread_args;
-
+DVTI_FN bool dvti_thread_start(dvti_thread *thread, dvti_thread_main run, void *user) {
 #if defined(_WIN32)
-static DWORD WINAPI dvti_thread_main(void *block)
+    *thread = CreateThread(NULL, 0, run, user, 0, NULL);
+    return *thread != NULL;
 #else
-static void *dvti_thread_main(void *block)
-#endif
-{
-    dvti_thread_args args = *(dvti_thread_args *)block;
-    dvti_free(block);
-    args.run(args.user);
-    return 0;
-}
-
-DVTI_FN bool dvti_thread_start(dvti_thread *thread, void (*run)(void *), void *user) {
-    dvti_thread_args *args = (dvti_thread_args *)dvti_alloc(sizeof *args);
+    /* Signals belong to the program's own threads. */
+    sigset_t all, before;
     bool started;
-    if (!args)
-        return false;
-    args->run = run;
-    args->user = user;
-#if defined(_WIN32)
-    *thread = CreateThread(NULL, 0, dvti_thread_main, args, 0, NULL);
-    started = *thread != NULL;
-#else
-    {
-        /* Signals belong to the program's own threads. */
-        sigset_t all, before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        started = pthread_create(thread, NULL, dvti_thread_main, args) == 0;
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
-#endif
-    if (!started)
-        dvti_free(args);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    started = pthread_create(thread, NULL, run, user) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
+#endif
 }
 
 DVTI_FN void dvti_thread_join(dvti_thread thread) {

@@ -147,7 +147,7 @@ static void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
 }
 
 #if DVTI_THREADS
-static void dvti_virtual_worker(void *user) {
+DVTI_THREAD_MAIN(dvti_virtual_worker) {
     dvti_virtual *v = (dvti_virtual *)user;
     dvti_parallel_off();
     dvti_mutex_lock(&v->lock);
@@ -165,6 +165,7 @@ static void dvti_virtual_worker(void *user) {
         dvti_cond_broadcast(&v->done);
     }
     dvti_mutex_unlock(&v->lock);
+    return 0;
 }
 #endif
 

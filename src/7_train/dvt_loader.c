@@ -150,7 +150,7 @@ static bool dvti_worker_begin(dvti_worker *w, int64_t batch, int64_t n) {
     return true;
 }
 
-static void dvti_worker_run(void *user) {
+DVTI_THREAD_MAIN(dvti_worker_run) {
     dvti_worker *w = (dvti_worker *)user;
     dvt_loader *l = w->loader;
     dvti_made made;
@@ -185,6 +185,7 @@ static void dvti_worker_run(void *user) {
         }
     }
     dvti_mutex_unlock(&l->lock);
+    return 0;
 }
 
 /* Starts the workers at the first batch. With fewer than were asked for, or none, only the speed differs. */

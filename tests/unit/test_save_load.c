@@ -328,7 +328,6 @@ DVT_TEST(files_every_allocation_fails) {
     char old_file[600];
     long at, alive;
     bool good = false;
-    dvt_set_num_threads(1); /* a worker that starts frees a block of its own, some time */
     memset(&allocator, 0, sizeof allocator);
     allocator.alloc = failing_alloc;
     allocator.resize = failing_resize;
@@ -363,7 +362,6 @@ DVT_TEST(files_every_allocation_fails) {
             break;
     }
     dvt_set_allocator(NULL);
-    dvt_set_num_threads(0);
     CHECK(good);
     dvt_test_check(at > 50 && at < 5000, __FILE__, __LINE__, "%ld allocations", at);
     remove(path);
