@@ -394,14 +394,14 @@ static void dvti_mm_one_call_of(const dvti_mm *p, const void *b, int64_t b_k) {
 }
 
 static void dvti_mm_one_call_in_line(const dvti_mm *p) {
-    DVTI_LINE_ALIGNED double near[DVTI_MM_NEAR / sizeof(double)];
+    DVTI_LINE_ALIGNED double close[DVTI_MM_NEAR / sizeof(double)];
     const dvti_view *b = &p->launch->in[1];
     const int64_t row = dvti_mm_up(p->m * p->size, 64) / p->size;
     if (p->b_col == 1)
-        p->by->copy(near, row, b->data, b->dtype, p->b_k, p->k, p->m);
+        p->by->copy(close, row, b->data, b->dtype, p->b_k, p->k, p->m);
     else
-        p->by->turn(near, row, b->data, b->dtype, p->b_col, p->k, p->m);
-    dvti_mm_one_call_of(p, near, row);
+        p->by->turn(close, row, b->data, b->dtype, p->b_col, p->k, p->m);
+    dvti_mm_one_call_of(p, close, row);
 }
 
 static void dvti_mm_one_call(const dvti_mm *p) {
