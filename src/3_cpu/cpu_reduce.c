@@ -21,7 +21,7 @@ typedef struct dvti_folded {
 typedef struct dvti_fold_plan {
     const dvti_launch *launch;
     const dvti_simd *simd;
-    dvti_fold fold;
+    dvti_fold fold; /* rows is NULL for logsumexp of float64 */
     bool arg, smallest;
     dvti_class compute; /* what blocks hold */
     int64_t size, wide; /* bytes of an element of x, of a block */
@@ -107,6 +107,13 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t 
 }
 
 /* ---- chunks ---- */
+static void dvti_fold_rows(const dvti_fold_plan *plan, const dvti_folding *run) {
+    if (plan->fold.rows)
+        plan->fold.rows(run);
+    else
+        dvti_logsumexp64(plan->simd, run);
+}
+
 /* n elements of each of `rows` runs at x, which hold `dtype`, from number `result` on. */
 static dvti_folding dvti_fold_of(const dvti_fold_plan *plan, int64_t result, const void *x,
                                  bool block, int64_t rows, int64_t n) {
@@ -157,7 +164,7 @@ static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t result, in
         run = dvti_fold_of(plan, result, x, !direct, 1, n);
         run.value = &one.f;
         run.at = plan->arg ? &one.at : NULL;
-        plan->fold.rows(&run);
+        dvti_fold_rows(plan, &run);
         one.at += at;
         if (at == begin)
             all = one;
@@ -183,7 +190,7 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
                 start = dvti_cursor_at(&plan->kept, result);
     dvti_view row = plan->kept;
     bool direct = plan->readable && row.stride[kept] == 1;
-    double block[DVTI_FOLD_BYTES / 8];
+    double block[DVTI_FOLD_BYTES / 8], more[DVTI_BLOCK];
     dvti_folding run = dvti_fold_of(plan, result, block, !direct, 0, n);
     int64_t at, r, j;
     run.step = direct ? reduced->stride[last] : DVTI_BLOCK;
@@ -205,7 +212,14 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
             }
         }
         run.seen = at - begin;
-        plan->fold.columns(&run);
+        if (plan->fold.rows) {
+            plan->fold.columns(&run);
+        } else {
+            run.value = run.seen ? more : to->f;
+            dvti_logsumexp64_columns(plan->simd, &run);
+            for (j = 0; run.seen && j < n; j++)
+                to->f[j] = dvti_log_add(to->f[j], more[j]);
+        }
         if (at + run.rows < end)
             dvti_cursor_advance(&cursor, reduced, run.rows);
     }
@@ -273,7 +287,7 @@ static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int6
         if (plan->plain || gathered) {
             run.value = to->f + k;
             run.at = plan->arg ? to->at + k : NULL;
-            plan->fold.rows(&run);
+            dvti_fold_rows(plan, &run);
         }
         if (!gathered && k + some < n)
             dvti_cursor_advance(&cursor, &plan->kept, some);
@@ -374,7 +388,8 @@ static bool dvti_fold_choose(const dvti_launch *launch, const dvti_simd *simd,
     plan->readable = dtype == own;
     plan->compute = own == DVT_F32 ? DVTI_F32 : DVTI_F64;
     plan->wide = dvt_dtype_size(own);
-    return plan->fold.rows && (op != DVTI_OP_square || launch->in[1].dtype == own) &&
+    return (plan->fold.rows || op == DVTI_OP_logsumexp) &&
+           (op != DVTI_OP_square || launch->in[1].dtype == own) &&
            (dvt_dtype_is_float(dtype) || op == DVTI_OP_mean || op == DVTI_OP_norm ||
             op == DVTI_OP_logsumexp);
 }

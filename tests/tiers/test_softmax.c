@@ -40,11 +40,12 @@ static void run_one(const char *isa, int threads, dvti_kernel kernel, dvti_op op
    rounding is relative to its size, which is below 90 where the result counts; the logarithm has two roundings of numbers below 200. */
 static void check_rows(dvti_op op, dvt_dtype dtype, int64_t rows, int64_t n, int64_t step,
                        const void *x, void *y) {
-    size_t bytes = (size_t)(rows * n * step) * 4 + 64;
+    size_t bytes = (size_t)(rows * n * step) * 8 + 64;
     char *expected = (char *)malloc(bytes), *first = (char *)malloc(bytes);
     dvti_view in = matrix_of((void *)(uintptr_t)x, dtype, rows, n, n * step, step);
     dvti_view out = matrix_of(y, dtype, rows, n, n * step, step);
-    double unit = dtype == DVT_F32 ? FLT_EPSILON / 2 : dtype == DVT_F16 ? 0x1p-11 : 0x1p-8;
+    const double half = dtype == DVT_F64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+    double unit = dtype == DVT_F16 ? 0x1p-11 : dtype == DVT_BF16 ? 0x1p-8 : half;
     bool compare = false;
     int threads;
     memset(expected, 0, bytes);
@@ -58,14 +59,12 @@ static void check_rows(dvti_op op, dvt_dtype dtype, int64_t rows, int64_t n, int
         for (k = 0; k < rows * n; k++) {
             double got = dvti_load_f64(y, dtype, k * step);
             double want = dvti_load_f64(expected, dtype, k * step);
-            double error = op == DVTI_OP_softmax
-                               ? fabs(want) * (2 * unit + 100 * (FLT_EPSILON / 2)) +
-                                     (dtype == DVT_F16 ? 0x1p-24 : 1e-38)
-                               : 2 * unit * fabs(want) + 200 * (FLT_EPSILON / 2);
+            double error = op == DVTI_OP_softmax ? fabs(want) * (2 * unit + 100 * half) +
+                                                       (dtype == DVT_F16 ? 0x1p-24 : 1e-38)
+                                                 : 2 * unit * fabs(want) + 200 * half;
             if (!(fabs(got - want) <= error) && got != want && (got == got || want == want))
                 bad = k;
-            if (compare && dtype == DVT_F32 &&
-                !same_bits_f32(((float *)y)[k * step], ((float *)(void *)first)[k * step]))
+            if (compare && !same_bits_f64(got, dvti_load_f64(first, dtype, k * step)))
                 bad = k;
         }
         dvt_test_check(bad < 0, __FILE__, __LINE__,
@@ -90,33 +89,34 @@ static float soft_value(int64_t row, int mode) {
 DVT_TEST(tier_softmax_of_all_lengths) {
     enum { MOST = 3 * 5000 };
 
-    guard x = guard_new(MOST * sizeof(float)), y = guard_new(MOST * sizeof(float));
+    guard x = guard_new(MOST * sizeof(double)), y = guard_new(MOST * sizeof(double));
     int64_t n, k;
     int side, mode;
     for (n = 1; n <= 5000; n += n < 101 ? 1 : n < 1100 ? 307 : 1203)
-        for (side = 0; side < 2; side++) {
-            size_t bytes = (size_t)(3 * n) * sizeof(float);
-            float *from = (float *)(side ? guard_end(x, bytes) : guard_start(x));
-            float *to = (float *)(side ? guard_end(y, bytes) : guard_start(y));
+        for (side = 0; side < 4; side++) {
+            const dvt_dtype dtype = side / 2 ? DVT_F64 : DVT_F32;
+            size_t bytes = (size_t)(3 * n * dvt_dtype_size(dtype));
+            void *from = side % 2 ? guard_end(x, bytes) : guard_start(x);
+            void *to = side % 2 ? guard_end(y, bytes) : guard_start(y);
             mode = (int)(n + side) % 3;
             for (k = 0; k < 3 * n; k++)
-                from[k] = soft_value(k / n, mode);
-            check_rows(DVTI_OP_softmax, DVT_F32, 3, n, 1, from, to);
-            check_rows(DVTI_OP_log_softmax, DVT_F32, 3, n, 1, from, to);
+                dvti_store_f64(from, dtype, k, (double)soft_value(k / n, mode));
+            check_rows(DVTI_OP_softmax, dtype, 3, n, 1, from, to);
+            check_rows(DVTI_OP_log_softmax, dtype, 3, n, 1, from, to);
         }
     guard_free(x);
     guard_free(y);
 }
 
 DVT_TEST(tier_softmax_of_half_types_and_steps) {
-    static const dvt_dtype dtypes[] = {DVT_F16, DVT_BF16, DVT_F32};
+    static const dvt_dtype dtypes[] = {DVT_F16, DVT_BF16, DVT_F32, DVT_F64};
     int64_t n, k, step;
     int d;
-    for (d = 0; d < 3; d++)
+    for (d = 0; d < 4; d++)
         for (n = 1; n <= 3000; n = n * 3 + 1)
             for (step = 1; step <= 3; step += 2) {
-                char *x = (char *)malloc((size_t)(4 * n * step) * 4 + 64),
-                     *y = (char *)malloc((size_t)(4 * n * step) * 4 + 64);
+                char *x = (char *)malloc((size_t)(4 * n * step) * 8 + 64),
+                     *y = (char *)malloc((size_t)(4 * n * step) * 8 + 64);
                 for (k = 0; k < 4 * n * step; k++) {
                     dvti_store_f64(x, dtypes[d], k, dvt_test_random(-9, 9));
                     dvti_store_f64(y, dtypes[d], k, 0);
@@ -131,22 +131,27 @@ DVT_TEST(tier_softmax_of_half_types_and_steps) {
 DVT_TEST(tier_softmax_of_many_rows) {
     enum { ROWS = 3000, COLUMNS = 10 };
 
-    static float x[ROWS * COLUMNS], y[ROWS * COLUMNS];
-    int k;
-    for (k = 0; k < ROWS * COLUMNS; k++)
-        x[k] = soft_value(k, 0);
-    check_rows(DVTI_OP_softmax, DVT_F32, ROWS, COLUMNS, 1, x, y);
-    check_rows(DVTI_OP_log_softmax, DVT_F32, ROWS, COLUMNS, 1, x, y);
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64};
+    static double x[ROWS * COLUMNS], y[ROWS * COLUMNS];
+    int k, d;
+    for (d = 0; d < 2; d++) {
+        for (k = 0; k < ROWS * COLUMNS; k++)
+            dvti_store_f64(x, dtypes[d], k, (double)soft_value(k, 0));
+        check_rows(DVTI_OP_softmax, dtypes[d], ROWS, COLUMNS, 1, x, y);
+        check_rows(DVTI_OP_log_softmax, dtypes[d], ROWS, COLUMNS, 1, x, y);
+    }
 }
 
 /* Along an axis whose elements do not lie side by side: the neighbours do. */
-static void check_columns(dvti_op op, int64_t batch, int64_t n, int64_t width, int mode) {
+static void check_columns(dvti_op op, dvt_dtype dtype, int64_t batch, int64_t n, int64_t width,
+                          int mode) {
     const int64_t size = batch * n * width;
-    const size_t bytes = (size_t)size * sizeof(float);
+    const size_t bytes = (size_t)(size * dvt_dtype_size(dtype));
+    const double half = dtype == DVT_F64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
     guard from = guard_new(bytes), to = guard_new(bytes);
-    float *x = (float *)guard_end(from, bytes), *y = (float *)guard_end(to, bytes);
-    float *expected = (float *)malloc(bytes), *first = (float *)malloc(bytes);
-    dvti_view in = matrix_of(x, DVT_F32, batch, width, n * width, 1), out;
+    void *x = guard_end(from, bytes), *y = guard_end(to, bytes);
+    void *expected = malloc(bytes), *first = malloc(bytes);
+    dvti_view in = matrix_of(x, dtype, batch, width, n * width, 1), out;
     bool compare = false;
     int64_t k;
     int threads;
@@ -155,7 +160,7 @@ static void check_columns(dvti_op op, int64_t batch, int64_t n, int64_t width, i
     in.stride[2] = width;
     out = in;
     for (k = 0; k < size; k++)
-        x[k] = soft_value(k % width, mode);
+        dvti_store_f64(x, dtype, k, (double)soft_value(k % width, mode));
     out.data = expected;
     run_one("reference", 1, DVTI_K_SOFTMAX, op, in, out);
     out.data = y;
@@ -163,18 +168,19 @@ static void check_columns(dvti_op op, int64_t batch, int64_t n, int64_t width, i
         int64_t bad = -1;
         run_one(tier->name, threads, DVTI_K_SOFTMAX, op, in, out);
         for (k = 0; k < size; k++) {
-            double want = (double)expected[k];
-            double error = op == DVTI_OP_softmax
-                               ? fabs(want) * 110 * (FLT_EPSILON / 2) + 1e-38
-                               : FLT_EPSILON * fabs(want) + 200 * (FLT_EPSILON / 2);
-            if ((!(fabs((double)y[k] - want) <= error) && !same_bits_f32(y[k], expected[k])) ||
-                (compare && !same_bits_f32(y[k], first[k])))
+            double got = dvti_load_f64(y, dtype, k);
+            double want = dvti_load_f64(expected, dtype, k);
+            double error = op == DVTI_OP_softmax ? fabs(want) * 110 * half + 1e-38
+                                                 : 2 * half * fabs(want) + 200 * half;
+            if ((!(fabs(got - want) <= error) && !same_bits_f64(got, want)) ||
+                (compare && !same_bits_f64(got, dvti_load_f64(first, dtype, k))))
                 bad = k;
         }
         dvt_test_check(bad < 0, __FILE__, __LINE__,
                        "%s, op %d, %d x %d x %d, element %d: %.9g, reference %.9g", tier->name,
                        (int)op, (int)batch, (int)n, (int)width, (int)bad,
-                       bad < 0 ? 0 : (double)y[bad], bad < 0 ? 0 : (double)expected[bad]);
+                       bad < 0 ? 0 : dvti_load_f64(y, dtype, bad),
+                       bad < 0 ? 0 : dvti_load_f64(expected, dtype, bad));
         memcpy(first, y, bytes);
         compare = true;
     });
@@ -190,10 +196,13 @@ DVT_TEST(tier_softmax_along_other_axes) {
     int w, l;
     for (w = 0; w < 10; w++)
         for (l = 0; l < 6; l++) {
-            check_columns(DVTI_OP_softmax, 1 + l % 2, lengths[l], widths[w], (w + l) % 3);
-            check_columns(DVTI_OP_log_softmax, 1 + w % 2, lengths[l], widths[w], (w + l) % 3);
+            const dvt_dtype dtype = (w + l) % 2 ? DVT_F64 : DVT_F32;
+            check_columns(DVTI_OP_softmax, dtype, 1 + l % 2, lengths[l], widths[w], (w + l) % 3);
+            check_columns(DVTI_OP_log_softmax, dtype, 1 + w % 2, lengths[l], widths[w],
+                          (w + l) % 3);
         }
-    check_columns(DVTI_OP_softmax, 1, 5000, 20, 0);
+    check_columns(DVTI_OP_softmax, DVT_F32, 1, 5000, 20, 0);
+    check_columns(DVTI_OP_softmax, DVT_F64, 1, 5000, 20, 0);
 }
 
 /* ---- rows with mean 0 and variance 1 ---- */

@@ -178,6 +178,14 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
 DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd);
+/* Of float64, as dvti_simd's and dvti_fold's loops, but columns of logsumexp do not go on from what value is (cpu_softmax64.c). */
+DVTI_FN void dvti_softmax64(const dvti_simd *simd, const double *x, int64_t x_step, double *y,
+                            int64_t y_step, int64_t rows, int64_t n, bool logarithm);
+DVTI_FN void dvti_softmax64_columns(const dvti_simd *simd, const double *x, int64_t x_step,
+                                    double *y, int64_t y_step, int64_t rows, int64_t n,
+                                    bool logarithm);
+DVTI_FN void dvti_logsumexp64(const dvti_simd *simd, const dvti_folding *p);
+DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_folding *p);
 DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
