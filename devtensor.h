@@ -8142,6 +8142,14 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN int64_t dvti_fast_reduce_workspace(const dvti_launch *launch);
 DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd);
+/* Of float64, as dvti_simd's and dvti_fold's loops, but columns of logsumexp do not go on from what value is (cpu_softmax64.c). */
+DVTI_FN void dvti_softmax64(const dvti_simd *simd, const double *x, int64_t x_step, double *y,
+                            int64_t y_step, int64_t rows, int64_t n, bool logarithm);
+DVTI_FN void dvti_softmax64_columns(const dvti_simd *simd, const double *x, int64_t x_step,
+                                    double *y, int64_t y_step, int64_t rows, int64_t n,
+                                    bool logarithm);
+DVTI_FN void dvti_logsumexp64(const dvti_simd *simd, const dvti_folding *p);
+DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_folding *p);
 DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *simd);
@@ -10423,7 +10431,7 @@ typedef struct dvti_folded {
 typedef struct dvti_fold_plan {
     const dvti_launch *launch;
     const dvti_simd *simd;
-    dvti_fold fold;
+    dvti_fold fold; /* rows is NULL for logsumexp of float64 */
     bool arg, smallest;
     dvti_class compute; /* what blocks hold */
     int64_t size, wide; /* bytes of an element of x, of a block */
@@ -10509,6 +10517,13 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t 
 }
 
 /* ---- chunks ---- */
+static void dvti_fold_rows(const dvti_fold_plan *plan, const dvti_folding *run) {
+    if (plan->fold.rows)
+        plan->fold.rows(run);
+    else
+        dvti_logsumexp64(plan->simd, run);
+}
+
 /* n elements of each of `rows` runs at x, which hold `dtype`, from number `result` on. */
 static dvti_folding dvti_fold_of(const dvti_fold_plan *plan, int64_t result, const void *x,
                                  bool block, int64_t rows, int64_t n) {
@@ -10559,7 +10574,7 @@ static dvti_folded dvti_fold_runs(const dvti_fold_plan *plan, int64_t result, in
         run = dvti_fold_of(plan, result, x, !direct, 1, n);
         run.value = &one.f;
         run.at = plan->arg ? &one.at : NULL;
-        plan->fold.rows(&run);
+        dvti_fold_rows(plan, &run);
         one.at += at;
         if (at == begin)
             all = one;
@@ -10585,7 +10600,7 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
                 start = dvti_cursor_at(&plan->kept, result);
     dvti_view row = plan->kept;
     bool direct = plan->readable && row.stride[kept] == 1;
-    double block[DVTI_FOLD_BYTES / 8];
+    double block[DVTI_FOLD_BYTES / 8], more[DVTI_BLOCK];
     dvti_folding run = dvti_fold_of(plan, result, block, !direct, 0, n);
     int64_t at, r, j;
     run.step = direct ? reduced->stride[last] : DVTI_BLOCK;
@@ -10607,7 +10622,14 @@ static void dvti_fold_columns(const dvti_fold_plan *plan, int64_t result, int64_
             }
         }
         run.seen = at - begin;
-        plan->fold.columns(&run);
+        if (plan->fold.rows) {
+            plan->fold.columns(&run);
+        } else {
+            run.value = run.seen ? more : to->f;
+            dvti_logsumexp64_columns(plan->simd, &run);
+            for (j = 0; run.seen && j < n; j++)
+                to->f[j] = dvti_log_add(to->f[j], more[j]);
+        }
         if (at + run.rows < end)
             dvti_cursor_advance(&cursor, reduced, run.rows);
     }
@@ -10675,7 +10697,7 @@ static void dvti_fold_whole_rows(const dvti_fold_plan *plan, int64_t first, int6
         if (plan->plain || gathered) {
             run.value = to->f + k;
             run.at = plan->arg ? to->at + k : NULL;
-            plan->fold.rows(&run);
+            dvti_fold_rows(plan, &run);
         }
         if (!gathered && k + some < n)
             dvti_cursor_advance(&cursor, &plan->kept, some);
@@ -10776,7 +10798,8 @@ static bool dvti_fold_choose(const dvti_launch *launch, const dvti_simd *simd,
     plan->readable = dtype == own;
     plan->compute = own == DVT_F32 ? DVTI_F32 : DVTI_F64;
     plan->wide = dvt_dtype_size(own);
-    return plan->fold.rows && (op != DVTI_OP_square || launch->in[1].dtype == own) &&
+    return (plan->fold.rows || op == DVTI_OP_logsumexp) &&
+           (op != DVTI_OP_square || launch->in[1].dtype == own) &&
            (dvt_dtype_is_float(dtype) || op == DVTI_OP_mean || op == DVTI_OP_norm ||
             op == DVTI_OP_logsumexp);
 }
@@ -11002,31 +11025,236 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
 #ifdef DEVTENSOR_LINES
 #line 45 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/3_cpu/cpu_softmax.c ==== */
-/* softmax, log_softmax and layer normalisation by a tier's loop, many rows per call. Rows of 16-bit floats, and rows whose elements do not lie side by side, are
-   copied to the stack when they are short enough. */
+/* ==== begin src/3_cpu/cpu_softmax64.c ==== */
+/* softmax, log_softmax and logsumexp of float64 by the loops that a tier has for its operations one by one: the elements stay in the
+   first-level cache from one loop to the next, so that no loop of their own has to be compiled. What is infinite, and NaN, is as in
+   simd/softmax.inl. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/cpu_softmax.c"
+#line 4 "src/3_cpu/cpu_softmax64.c"
 #endif
 
-#define DVTI_SOFTMAX_COPY 4096 /* elements of such rows at most */
+#define DVTI_WIDE_BLOCK 2048 /* elements that go from loop to loop */
+#define DVTI_WIDE_ROWS 128   /* rows at a time */
+#define DVTI_WIDE_SHORT 100
+#define DVTI_WIDE_PART 64 /* rows that are added before they meet others */
+
+/* to = a op b, or op a where b is NULL; b is one number, or `each`. */
+static void dvti_wide_loop(const dvti_simd *simd, dvti_op op, const double *a, const double *b,
+                           bool each, double *to, int64_t n) {
+    dvti_loop loop;
+    loop.op = op;
+    loop.in[0] = a;
+    loop.in[1] = b;
+    loop.step[0] = 1;
+    loop.step[1] = each;
+    loop.out = to;
+    loop.n = n;
+    simd->f64->loop(op)(&loop);
+}
+
+static dvti_folding dvti_wide_folding(dvti_op op, const double *x, int64_t step, int64_t rows,
+                                      int64_t n, double *value) {
+    dvti_folding p;
+    p.op = op;
+    p.dtype = DVT_F64;
+    p.x = x;
+    p.step = step;
+    p.rows = rows;
+    p.n = n;
+    p.seen = 0;
+    p.mean = NULL;
+    p.value = value;
+    p.at = NULL;
+    return p;
+}
+
+static void dvti_wide_rows(const dvti_simd *simd, dvti_op op, const double *x, int64_t step,
+                           int64_t rows, int64_t n, double *value) {
+    const dvti_folding p = dvti_wide_folding(op, x, step, rows, n, value);
+    simd->f64->fold(op).rows(&p);
+}
+
+static void dvti_wide_columns(const dvti_simd *simd, dvti_op op, const double *x, int64_t step,
+                              int64_t rows, int64_t n, double *value) {
+    const dvti_folding p = dvti_wide_folding(op, x, step, rows, n, value);
+    simd->f64->fold(op).columns(&p);
+}
+
+/* ---- rows ---- */
+/* A number b for each row. Of short rows one behind the other a copy of it for each element costs less than a call for each row. */
+static void dvti_wide_by_rows(const dvti_simd *simd, dvti_op op, const double *a, int64_t a_step,
+                              const double *b, double *to, int64_t to_step, int64_t rows,
+                              int64_t n) {
+    double copies[DVTI_WIDE_BLOCK];
+    int64_t r, k;
+    if (rows > 1 && n <= DVTI_WIDE_SHORT && a_step == n && to_step == n) {
+        for (r = 0; r < rows; r++)
+            for (k = 0; k < n; k++)
+                copies[r * n + k] = b[r];
+        dvti_wide_loop(simd, op, a, copies, true, to, rows * n);
+        return;
+    }
+    for (r = 0; r < rows; r++)
+        dvti_wide_loop(simd, op, a + r * a_step, &b[r], false, to + r * to_step, n);
+}
+
+static int64_t dvti_wide_group(int64_t rows, int64_t n) {
+    return DVTI_MAX(1, DVTI_MIN(DVTI_MIN(rows, DVTI_WIDE_ROWS), DVTI_WIDE_BLOCK / n));
+}
+
+/* Sums of exp(x - most) of a group. The exponentials go to e, which has room for a block; those of a longer row to `all`, unless it is NULL. */
+static void dvti_wide_sums(const dvti_simd *simd, const double *x, int64_t step, int64_t rows,
+                           int64_t n, const double *most, double *e, double *all, double *sum) {
+    double part[DVTI_WIDE_ROWS];
+    int64_t at, m, r;
+    for (at = 0; at < n; at += m) {
+        double *to = n > DVTI_WIDE_BLOCK && all ? all + at : e;
+        m = DVTI_MIN(n - at, DVTI_WIDE_BLOCK);
+        dvti_wide_by_rows(simd, DVTI_OP_sub, x + at, step, most, to, m, rows, m);
+        dvti_wide_loop(simd, DVTI_OP_exp, to, NULL, false, to, rows * m);
+        dvti_wide_rows(simd, DVTI_OP_sum, to, m, rows, m, at ? part : sum);
+        for (r = 0; at && r < rows; r++)
+            sum[r] += part[r];
+    }
+}
+
+DVTI_FN void dvti_softmax64(const dvti_simd *simd, const double *x, int64_t x_step, double *y,
+                            int64_t y_step, int64_t rows, int64_t n, bool logarithm) {
+    double e[DVTI_WIDE_BLOCK], most[DVTI_WIDE_ROWS], sum[DVTI_WIDE_ROWS];
+    int64_t some;
+    for (; rows > 0; rows -= some, x += some * x_step, y += some * y_step) {
+        some = dvti_wide_group(rows, n);
+        dvti_wide_rows(simd, DVTI_OP_max, x, x_step, some, n, most);
+        dvti_wide_sums(simd, x, x_step, some, n, most, e, logarithm ? NULL : y, sum);
+        dvti_wide_loop(simd, logarithm ? DVTI_OP_log : DVTI_OP_reciprocal, sum, NULL, false, sum,
+                       some);
+        if (logarithm) /* most + log(sum) would lose the logarithm beside a huge value */
+            dvti_wide_by_rows(simd, DVTI_OP_sub, x, x_step, most, y, y_step, some, n);
+        if (logarithm || n > DVTI_WIDE_BLOCK)
+            dvti_wide_by_rows(simd, logarithm ? DVTI_OP_sub : DVTI_OP_mul, y, y_step, sum, y,
+                              y_step, some, n);
+        else
+            dvti_wide_by_rows(simd, DVTI_OP_mul, e, n, sum, y, y_step, some, n);
+    }
+}
+
+/* Over the largest number instead of an infinite maximum the sum is infinite, 0 or NaN as it should be. */
+static void dvti_wide_limit(double *most, int64_t n) {
+    int64_t k;
+    for (k = 0; k < n; k++)
+        most[k] = most[k] > DBL_MAX ? DBL_MAX : most[k] < -DBL_MAX ? -DBL_MAX : most[k];
+}
+
+DVTI_FN void dvti_logsumexp64(const dvti_simd *simd, const dvti_folding *p) {
+    const double *x = (const double *)p->x;
+    double e[DVTI_WIDE_BLOCK], sum[DVTI_WIDE_ROWS], *most = p->value;
+    int64_t some, r;
+    for (r = 0; r < p->rows; r += some, x += some * p->step, most += some) {
+        some = dvti_wide_group(p->rows - r, p->n);
+        dvti_wide_rows(simd, DVTI_OP_max, x, p->step, some, p->n, most);
+        dvti_wide_limit(most, some);
+        dvti_wide_sums(simd, x, p->step, some, p->n, most, e, NULL, sum);
+        dvti_wide_loop(simd, DVTI_OP_log, sum, NULL, false, sum, some);
+        dvti_wide_loop(simd, DVTI_OP_add, most, sum, true, most, some);
+    }
+}
+
+/* ---- neighbouring ones, whose elements stand in `rows` rows ---- */
+/* n <= DVTI_BLOCK. Their exponentials go to y, unless it is NULL. */
+static void dvti_wide_column_sums(const dvti_simd *simd, const double *x, int64_t x_step, double *y,
+                                  int64_t y_step, int64_t rows, int64_t n, const double *most,
+                                  double *sum) {
+    double e[DVTI_BLOCK], part[DVTI_BLOCK]; /* the error does not grow with every row */
+    int64_t r;
+    memset(sum, 0, sizeof *sum * (size_t)n);
+    for (r = 0; r < rows; r++) {
+        double *to = y ? y + r * y_step : e;
+        if (r % DVTI_WIDE_PART == 0)
+            memset(part, 0, sizeof part);
+        dvti_wide_loop(simd, DVTI_OP_sub, x + r * x_step, most, true, to, n);
+        dvti_wide_loop(simd, DVTI_OP_exp, to, NULL, false, to, n);
+        dvti_wide_loop(simd, DVTI_OP_add, part, to, true, part, n);
+        if (r % DVTI_WIDE_PART == DVTI_WIDE_PART - 1 || r == rows - 1)
+            dvti_wide_loop(simd, DVTI_OP_add, sum, part, true, sum, n);
+    }
+}
+
+DVTI_FN void dvti_softmax64_columns(const dvti_simd *simd, const double *x, int64_t x_step,
+                                    double *y, int64_t y_step, int64_t rows, int64_t n,
+                                    bool logarithm) {
+    double most[DVTI_BLOCK], sum[DVTI_BLOCK];
+    int64_t r;
+    dvti_wide_columns(simd, DVTI_OP_max, x, x_step, rows, n, most);
+    dvti_wide_column_sums(simd, x, x_step, logarithm ? NULL : y, y_step, rows, n, most, sum);
+    dvti_wide_loop(simd, logarithm ? DVTI_OP_log : DVTI_OP_reciprocal, sum, NULL, false, sum, n);
+    for (r = 0; r < rows; r++, x += x_step, y += y_step) {
+        if (logarithm)
+            dvti_wide_loop(simd, DVTI_OP_sub, x, most, true, y, n);
+        dvti_wide_loop(simd, logarithm ? DVTI_OP_sub : DVTI_OP_mul, y, sum, true, y, n);
+    }
+}
+
+DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_folding *p) {
+    const double *x = (const double *)p->x;
+    double sum[DVTI_BLOCK];
+    dvti_wide_columns(simd, DVTI_OP_max, x, p->step, p->rows, p->n, p->value);
+    dvti_wide_limit(p->value, p->n);
+    dvti_wide_column_sums(simd, x, p->step, NULL, 0, p->rows, p->n, p->value, sum);
+    dvti_wide_loop(simd, DVTI_OP_log, sum, NULL, false, sum, p->n);
+    dvti_wide_loop(simd, DVTI_OP_add, p->value, sum, true, p->value, p->n);
+}
+
+#undef DVTI_WIDE_BLOCK
+#undef DVTI_WIDE_ROWS
+#undef DVTI_WIDE_SHORT
+#undef DVTI_WIDE_PART
+/* ==== end src/3_cpu/cpu_softmax64.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 46 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/cpu_softmax.c ==== */
+/* softmax, log_softmax and layer normalisation by a tier's loop, many rows per call; of float64 by several
+   (cpu_softmax64.c). Rows of 16-bit floats, and rows whose elements do not lie side by side, are
+   copied to the stack when they are short enough. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/cpu_softmax.c"
+#endif
+
+#define DVTI_SOFTMAX_COPY 2048 /* elements of such rows at most; of floats twice as many */
 #define DVTI_SOFTMAX_TILE 256
 
 typedef struct dvti_soft_plan {
     const dvti_simd *simd;
     dvti_view in, out; /* all axes but the last */
     int64_t n, in_step, out_step;
-    bool direct, logarithm;
+    int64_t copy; /* elements that may be copied at a time */
+    bool direct, logarithm, wide;
 } dvti_soft_plan;
 
+static void dvti_soft_call(const dvti_soft_plan *plan, const void *x, int64_t x_step, void *y,
+                           int64_t y_step, int64_t rows) {
+    if (plan->wide)
+        dvti_softmax64(plan->simd, (const double *)x, x_step, (double *)y, y_step, rows, plan->n,
+                       plan->logarithm);
+    else
+        plan->simd->softmax((const float *)x, x_step, (float *)y, y_step, rows, plan->n,
+                            plan->logarithm);
+}
+
 /* A row from or to floats. */
-static void dvti_soft_load(const dvti_soft_plan *plan, const void *x, float *row) {
-    if (plan->in_step != 1 || !plan->simd->load_row(x, plan->in.dtype, plan->n, row))
+static void dvti_soft_load(const dvti_soft_plan *plan, const void *x, double *block, int64_t at) {
+    float *row = (float *)(void *)block + at;
+    if (plan->wide)
+        dvti_load_row_f64(x, DVT_F64, plan->in_step, plan->n, block + at);
+    else if (plan->in_step != 1 || !plan->simd->load_row(x, plan->in.dtype, plan->n, row))
         dvti_load_row_f32(x, plan->in.dtype, plan->in_step, plan->n, row);
 }
 
-static void dvti_soft_store(const dvti_soft_plan *plan, void *y, const float *row) {
-    if (plan->out_step != 1 || !plan->simd->store_row(y, plan->out.dtype, plan->n, row))
+static void dvti_soft_store(const dvti_soft_plan *plan, void *y, const double *block, int64_t at) {
+    const float *row = (const float *)(const void *)block + at;
+    if (plan->wide)
+        dvti_store_row_f64(y, DVT_F64, plan->out_step, plan->n, block + at);
+    else if (plan->out_step != 1 || !plan->simd->store_row(y, plan->out.dtype, plan->n, row))
         dvti_store_row_f32(y, plan->out.dtype, plan->out_step, plan->n, row);
 }
 
@@ -11040,22 +11268,21 @@ static void dvti_soft_rows(void *user, int64_t begin, int64_t end) {
     const int in = plan->in.ndim - 1, out = plan->out.ndim - 1;
     const int64_t n = plan->n;
     dvti_cursor from = dvti_cursor_at(&plan->in, begin), to = dvti_cursor_at(&plan->out, begin);
-    float block[DVTI_SOFTMAX_COPY];
+    double block[DVTI_SOFTMAX_COPY];
     int64_t k, some, r;
     for (k = begin; k < end; k += some) {
         some = DVTI_MIN(plan->in.dim[in] - from.index[in], plan->out.dim[out] - to.index[out]);
         some = DVTI_MIN(some, end - k);
         if (plan->direct) {
-            plan->simd->softmax((const float *)dvti_soft_at(&plan->in, &from, 0),
-                                plan->in.stride[in], (float *)dvti_soft_at(&plan->out, &to, 0),
-                                plan->out.stride[out], some, n, plan->logarithm);
+            dvti_soft_call(plan, dvti_soft_at(&plan->in, &from, 0), plan->in.stride[in],
+                           dvti_soft_at(&plan->out, &to, 0), plan->out.stride[out], some);
         } else {
-            some = DVTI_MIN(some, DVTI_SOFTMAX_COPY / n);
+            some = DVTI_MIN(some, plan->copy / n);
             for (r = 0; r < some; r++)
-                dvti_soft_load(plan, dvti_soft_at(&plan->in, &from, r), block + r * n);
-            plan->simd->softmax(block, n, block, n, some, n, plan->logarithm);
+                dvti_soft_load(plan, dvti_soft_at(&plan->in, &from, r), block, r * n);
+            dvti_soft_call(plan, block, n, block, n, some);
             for (r = 0; r < some; r++)
-                dvti_soft_store(plan, dvti_soft_at(&plan->out, &to, r), block + r * n);
+                dvti_soft_store(plan, dvti_soft_at(&plan->out, &to, r), block, r * n);
         }
         if (k + some < end) {
             dvti_cursor_advance(&from, &plan->in, some);
@@ -11077,19 +11304,24 @@ static void dvti_soft_tiles(void *user, int64_t begin, int64_t end) {
     for (tile = begin; tile < end; tile++) {
         int64_t column = tile % across * DVTI_SOFTMAX_TILE, first = tile / across * width + column;
         dvti_cursor from = dvti_cursor_at(&plan->in, first), to = dvti_cursor_at(&plan->out, first);
-        plan->simd->softmax_columns((const float *)dvti_soft_at(&plan->in, &from, 0), plan->in_step,
-                                    (float *)dvti_soft_at(&plan->out, &to, 0), plan->out_step,
-                                    plan->n, DVTI_MIN(width - column, DVTI_SOFTMAX_TILE),
-                                    plan->logarithm);
+        const void *x = dvti_soft_at(&plan->in, &from, 0);
+        void *y = dvti_soft_at(&plan->out, &to, 0);
+        const int64_t some = DVTI_MIN(width - column, DVTI_SOFTMAX_TILE);
+        if (plan->wide)
+            dvti_softmax64_columns(plan->simd, (const double *)x, plan->in_step, (double *)y,
+                                   plan->out_step, plan->n, some, plan->logarithm);
+        else
+            plan->simd->softmax_columns((const float *)x, plan->in_step, (float *)y, plan->out_step,
+                                        plan->n, some, plan->logarithm);
     }
 }
 
 /* Neighbours lie side by side, and closer than the elements of one. */
 static bool dvti_soft_side_by_side(const dvti_soft_plan *plan) {
     const int in = plan->in.ndim - 1, out = plan->out.ndim - 1;
-    return plan->in.dtype == DVT_F32 && plan->in_step != 1 && plan->in.stride[in] == 1 &&
-           plan->out.stride[out] == 1 && plan->in.dim[in] == plan->out.dim[out] &&
-           plan->in.dim[in] >= 8;
+    return (plan->in.dtype == DVT_F32 || plan->wide) && plan->in_step != 1 &&
+           plan->in.stride[in] == 1 && plan->out.stride[out] == 1 &&
+           plan->in.dim[in] == plan->out.dim[out] && plan->in.dim[in] >= 8;
 }
 
 /* Takes the last axis away and returns its step. */
@@ -11107,22 +11339,30 @@ DVTI_FN bool dvti_fast_softmax(const dvti_launch *launch, const dvti_simd *simd)
     plan.n = in->dim[in->ndim - 1];
     plan.in_step = dvti_soft_split(in, &plan.in);
     plan.out_step = dvti_soft_split(out, &plan.out);
-    plan.direct = dtype == DVT_F32 && (plan.n == 1 || (plan.in_step == 1 && plan.out_step == 1));
+    plan.wide = dtype == DVT_F64;
+    plan.copy = plan.wide ? DVTI_SOFTMAX_COPY : 2 * DVTI_SOFTMAX_COPY;
+    plan.direct = (dtype == DVT_F32 || plan.wide) &&
+                  (plan.n == 1 || (plan.in_step == 1 && plan.out_step == 1));
     plan.simd = simd;
     plan.logarithm = launch->op == DVTI_OP_log_softmax;
     if (dtype != out->dtype || plan.n == 0 ||
-        (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16))
+        (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16 && !plan.wide))
         return false;
     if (!plan.direct && dvti_soft_side_by_side(&plan)) {
         int64_t width = plan.in.dim[plan.in.ndim - 1];
         dvti_parallel_for(dvti_view_size(&plan.in) / width * dvti_soft_across(&plan),
-                          0.4 * (double)(plan.n * DVTI_MIN(width, DVTI_SOFTMAX_TILE)),
+                          (plan.wide ? 1.2 : 0.4) *
+                              (double)(plan.n * DVTI_MIN(width, DVTI_SOFTMAX_TILE)),
                           dvti_soft_tiles, &plan);
         return true;
     }
-    if (!plan.direct && plan.n > DVTI_SOFTMAX_COPY)
+    if (!plan.direct && plan.n > plan.copy)
         return false;
-    dvti_parallel_for(dvti_view_size(&plan.in), 15 + (plan.direct ? 0.2 : 0.5) * (double)plan.n,
+    dvti_parallel_for(dvti_view_size(&plan.in),
+                      15 + (plan.wide     ? 1.
+                            : plan.direct ? 0.2
+                                          : 0.5) *
+                               (double)plan.n,
                       dvti_soft_rows, &plan);
     return true;
 }
@@ -11160,7 +11400,7 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_SOFTMAX_TILE
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
@@ -11532,7 +11772,7 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_BESIDE_TERMS
 /* ==== end src/3_cpu/cpu_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_topk.c ==== */
 /* The first k of each row in order: positions, as stable sorting would give them (cpu_sort.c has the keys). A row is read once. What comes
@@ -11865,7 +12105,7 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 #undef DVTI_TOPK_TERMS
 /* ==== end src/3_cpu/cpu_topk.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_transpose.c ==== */
 /* Copies across the order of memory: rows that become columns. A strip of 64 columns is done in blocks of 16 x 16, so that four cache lines
@@ -11987,7 +12227,7 @@ DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_TURN_STRIP
 /* ==== end src/3_cpu/cpu_transpose.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_widen.c ==== */
 /* Copies of small whole numbers, and of truth, to float32: a gradient's mask becomes factors this way. In blocks they would pass through
@@ -12037,7 +12277,7 @@ DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd) {
 }
 /* ==== end src/3_cpu/cpu_widen.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -12241,7 +12481,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -12722,7 +12962,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -12857,7 +13097,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -13594,7 +13834,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -13753,7 +13993,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -14226,7 +14466,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -14312,7 +14552,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -15137,7 +15377,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -15354,7 +15594,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -15569,7 +15809,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -15661,7 +15901,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -16017,7 +16257,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -16368,7 +16608,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -16838,7 +17078,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_scan.c ==== */
 /* Cumulative sums by plain loops, for every dtype, and the plan that the tiers' way (cpu_scan.c) follows too. */
@@ -16873,7 +17113,9 @@ DVTI_FN dvti_scan dvti_scan_plan(const dvti_launch *launch) {
 }
 
 DVTI_FN int64_t dvti_scan_first(const dvti_scan *scan, int64_t piece, int64_t *positions) {
-    int64_t a = piece % scan->rows, at = piece / scan->rows * DVTI_SCAN_CHUNK;
+    /* The division would take as long as a short line. */
+    int64_t chunk = scan->chunks > 1 ? piece / scan->rows : 0;
+    int64_t a = piece - chunk * scan->rows, at = chunk * DVTI_SCAN_CHUNK;
     *positions = DVTI_MIN(scan->n - at, DVTI_SCAN_CHUNK);
     return (a * scan->n + (scan->backwards ? scan->n - 1 - at : at)) * scan->b;
 }
@@ -17010,7 +17252,7 @@ DVTI_FN void dvti_scan_carry(const dvti_scan *scan) {
 #undef DVTI_CARRY
 /* ==== end src/3_cpu/ref/ref_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -17124,7 +17366,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
@@ -17203,7 +17445,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle64.c ==== */
 /* Angles of any size in double, brought into an eighth of a turn exactly, as dvt_angle.c does it for floats. */
@@ -17288,7 +17530,7 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 }
 /* ==== end src/3_cpu/simd/dvt_angle64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -17439,7 +17681,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -23244,7 +23486,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -29071,7 +29313,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -35048,7 +35290,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -35062,7 +35304,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -35131,7 +35373,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -35878,7 +36120,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -36097,7 +36339,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -36243,7 +36485,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -36308,7 +36550,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -36789,7 +37031,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -36952,7 +37194,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -37143,7 +37385,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -37178,7 +37420,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -37389,7 +37631,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -37665,7 +37907,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -37886,7 +38128,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -38105,7 +38347,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -38186,7 +38428,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -38500,7 +38742,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
@@ -43843,7 +44085,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -43974,7 +44216,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -44207,7 +44449,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -44290,7 +44532,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -44363,7 +44605,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -44434,7 +44676,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -44757,7 +44999,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -44792,7 +45034,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -45166,7 +45408,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -45201,7 +45443,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -45374,7 +45616,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -45716,7 +45958,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -45770,7 +46012,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -45830,7 +46072,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
 /* Sorting of rows, and the first k: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
@@ -45955,7 +46197,7 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 #undef DVTI_CUDA_ORDER_FEW
 /* ==== end src/3_cuda/launch/cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -46095,7 +46337,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -46269,7 +46511,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -46445,7 +46687,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: DVTI_K_SCAN (kernels/scan.cu). */
@@ -46511,7 +46753,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -46626,7 +46868,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -46686,7 +46928,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -46873,7 +47115,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -46973,7 +47215,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -46986,7 +47228,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -47237,7 +47479,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -47387,7 +47629,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -47677,7 +47919,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -47844,7 +48086,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -48088,7 +48330,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -48185,7 +48427,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -48391,7 +48633,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -48670,7 +48912,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -49121,7 +49363,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -49358,7 +49600,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -49617,7 +49859,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -49825,7 +50067,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -50006,7 +50248,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -50210,7 +50452,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -50451,7 +50693,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
@@ -50517,7 +50759,7 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_sort.c ==== */
 /* Sorting along an axis, and the first k of that. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements
@@ -50625,7 +50867,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt
 }
 /* ==== end src/4_ops/op_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -50986,7 +51228,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -51266,7 +51508,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -51642,7 +51884,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -51889,7 +52131,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -51953,7 +52195,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -52127,7 +52369,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -52164,7 +52406,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -52208,7 +52450,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -52247,7 +52489,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -52398,7 +52640,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_scan.c ==== */
 /* The gradient of cumulative sums: an element is in all sums from its own on, so it is their gradients' sum from the other end. */
@@ -52412,7 +52654,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -52464,7 +52706,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -52478,7 +52720,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -52766,7 +53008,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -53132,7 +53374,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -53469,7 +53711,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -53649,7 +53891,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -53810,7 +54052,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -54230,7 +54472,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -54582,7 +54824,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -54997,7 +55239,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -55465,7 +55707,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -55741,7 +55983,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -56279,7 +56521,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -56557,7 +56799,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -56758,7 +57000,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -57154,7 +57396,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -57399,7 +57641,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -57632,7 +57874,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -57884,7 +58126,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -58082,7 +58324,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -58482,7 +58724,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -58549,7 +58791,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -58953,7 +59195,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -59185,7 +59427,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -59354,7 +59596,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -59551,7 +59793,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -59739,7 +59981,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -59978,7 +60220,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -60108,7 +60350,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -60488,7 +60730,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -60750,7 +60992,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -61186,7 +61428,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 176 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -61375,7 +61617,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -61539,7 +61781,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 178 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -61787,7 +62029,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 178 "src/devtensor_spine.h"
+#line 179 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -62091,7 +62333,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
+#line 180 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -62229,7 +62471,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
+#line 181 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -62290,7 +62532,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 181 "src/devtensor_spine.h"
+#line 182 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -62566,7 +62808,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 182 "src/devtensor_spine.h"
+#line 183 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -62791,7 +63033,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 183 "src/devtensor_spine.h"
+#line 184 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -62804,7 +63046,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 185 "src/devtensor_spine.h"
+#line 186 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -63178,7 +63420,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 189 "src/devtensor_spine.h"
+#line 190 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

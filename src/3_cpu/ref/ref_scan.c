@@ -28,7 +28,9 @@ DVTI_FN dvti_scan dvti_scan_plan(const dvti_launch *launch) {
 }
 
 DVTI_FN int64_t dvti_scan_first(const dvti_scan *scan, int64_t piece, int64_t *positions) {
-    int64_t a = piece % scan->rows, at = piece / scan->rows * DVTI_SCAN_CHUNK;
+    /* The division would take as long as a short line. */
+    int64_t chunk = scan->chunks > 1 ? piece / scan->rows : 0;
+    int64_t a = piece - chunk * scan->rows, at = chunk * DVTI_SCAN_CHUNK;
     *positions = DVTI_MIN(scan->n - at, DVTI_SCAN_CHUNK);
     return (a * scan->n + (scan->backwards ? scan->n - 1 - at : at)) * scan->b;
 }
