@@ -8123,6 +8123,10 @@ typedef struct dvti_simd {
     int64_t (*beyond)(const float *x, int64_t n, float bound, bool below, uint16_t *at);
     /* Sorts 16 columns of n > 0 floats, x[n][16]. False: there is a NaN or a -0 among them; nothing is done. */
     bool (*sort_columns)(float *x, int64_t n, bool descending);
+    /* The k best, largest or smallest, of 16 columns and their numbers, [k][16] in order, go on with n rows x[n][16] numbered from `number`
+       on; a value of NaN is none yet. Of equal ones the first. Values are negative where the smallest are wanted. False: as above. */
+    bool (*best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
+                            float *value, int32_t *at);
     /* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);
@@ -8136,6 +8140,10 @@ DVTI_FN const dvti_simd *dvti_simd_now(void);
 DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
 
 /* Whole launches by a tier's kernels. False: not one that they are made for, nothing is done. */
+/* Up to 16 columns of `count` rows, 1 to 16 of them, as lanes[columns][16]. The last of fewer rows stands in all lanes that are left. */
+DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_t step,
+                                int64_t count, int64_t columns, float *lanes);
+
 DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
@@ -11651,23 +11659,19 @@ static void dvti_sort_wide(const dvti_sort_plan *plan, const void *src, void *ds
 }
 
 /* ---- 16 rows side by side, each in a lane ---- */
-/* The last of fewer rows stands in all lanes that are left. */
-static void dvti_sort_to_lanes(const dvti_simd *simd, const float *rows, int64_t count, int64_t n,
-                               float *lanes) {
+DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_t step,
+                                int64_t count, int64_t columns, float *lanes) {
     float block[256];
-    int64_t at, k;
-    for (at = 0; at < n; at += 16) {
-        const int64_t m = DVTI_MIN(n - at, 16);
-        if (m == 16 && count == 16) {
-            simd->turn(rows + at, n, lanes + 16 * at, 16);
-            continue;
-        }
-        for (k = 0; k < 16; k++)
-            memcpy(block + 16 * k, rows + DVTI_MIN(k, count - 1) * n + at,
-                   (size_t)m * sizeof *rows);
-        simd->turn(block, 16, block, 16);
-        memcpy(lanes + 16 * at, block, (size_t)(16 * m) * sizeof *lanes);
+    int64_t k;
+    if (columns == 16 && count == 16) {
+        simd->turn(rows, step, lanes, 16);
+        return;
     }
+    for (k = 0; k < 16; k++)
+        memcpy(block + 16 * k, rows + DVTI_MIN(k, count - 1) * step,
+               (size_t)columns * sizeof *rows);
+    simd->turn(block, 16, block, 16);
+    memcpy(lanes, block, (size_t)(16 * columns) * sizeof *lanes);
 }
 
 static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int64_t count,
@@ -11691,10 +11695,12 @@ static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int6
 static bool dvti_sort_beside(const dvti_sort_plan *plan, int64_t first, int64_t count,
                              float *area) {
     const dvti_simd *simd = dvti_simd_now();
-    int64_t n = plan->n;
+    const float *from = (const float *)plan->launch->in[0].data + first * plan->n;
+    int64_t n = plan->n, at;
     if (!plan->beside || !simd || count < (n <= 1024 ? 4 : 8))
         return false;
-    dvti_sort_to_lanes(simd, (const float *)plan->launch->in[0].data + first * n, count, n, area);
+    for (at = 0; at < n; at += 16)
+        dvti_rows_to_lanes(simd, from + at, n, count, DVTI_MIN(n - at, 16), area + 16 * at);
     if (!simd->sort_columns(area, n, plan->launch->i[0] != 0))
         return false;
     dvti_sort_from_lanes(simd, area, count, n, (float *)plan->launch->out[0].data + first * n);
@@ -11780,12 +11786,15 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
    floats where floats keep the elements' order.
 
    Few are kept in order, each put into its place. Many wait in a buffer that is cut back to k when it is full: by the k-th key, found digit by
-   digit, and in the order of the row, so that of equal keys the first stay. Long rows are read in pieces, side by side. */
+   digit, and in the order of the row, so that of equal keys the first stay. Long rows are read in pieces, side by side; the few best of short
+   rows of floats are found 16 rows at a time, each in a lane, where there is neither NaN nor -0. */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/cpu_topk.c"
+#line 8 "src/3_cpu/cpu_topk.c"
 #endif
 
 #define DVTI_TOPK_LIST 40      /* the most that are kept in order */
+#define DVTI_TOPK_FEW 16       /* the most that are kept in lanes, */
+#define DVTI_TOPK_BESIDE 256   /* and the elements of the longest such rows */
 #define DVTI_TOPK_CHUNK 1024   /* elements between two looks at the bound */
 #define DVTI_TOPK_PIECE 131072 /* elements of a long row that a thread takes */
 #define DVTI_TOPK_TASK 16384   /* elements of short rows that a thread takes at once */
@@ -11798,7 +11807,8 @@ typedef struct dvti_topk_plan {
     int64_t rows, n, k, room; /* room: pairs of an area's buffer */
     int64_t pieces, group;    /* of a row; pieces of a task */
     int64_t tasks, area_bytes;
-    int bits; /* of a key */
+    int bits;    /* of a key */
+    bool beside; /* rows of floats, 16 side by side where a tier computes */
     uint64_t flip;
     dvti_sort_pair *best; /* k of each piece, where rows have several */
 } dvti_topk_plan;
@@ -12013,13 +12023,44 @@ static void dvti_topk_finish(const dvti_topk_plan *plan, int64_t row, dvti_topk_
         to[i] = (int64_t)pair[i].at;
 }
 
+/* Rows first .. first + count - 1, at most 16. False: not this way. */
+static bool dvti_topk_beside(const dvti_topk_plan *plan, int64_t first, int64_t count) {
+    float lanes[256], value[16 * DVTI_TOPK_FEW];
+    int32_t number[16 * DVTI_TOPK_FEW];
+    const float *from = (const float *)plan->launch->in[0].data + first * plan->n;
+    int64_t *to = (int64_t *)plan->launch->out[0].data + first * plan->k, at, row, i;
+    if (!plan->beside || !plan->simd || count < 4)
+        return false;
+    for (i = 0; i < 16 * plan->k; i++)
+        value[i] = NAN;
+    memset(number, 0, sizeof number);
+    for (at = 0; at < plan->n; at += 16) {
+        const int64_t m = DVTI_MIN(plan->n - at, 16);
+        dvti_rows_to_lanes(plan->simd, from + at, plan->n, count, m, lanes);
+        if (!plan->simd->best_of_columns(lanes, m, (int32_t)at, plan->k, !plan->flip, value,
+                                         number))
+            return false;
+    }
+    for (row = 0; row < count; row++)
+        for (i = 0; i < plan->k; i++)
+            *to++ = number[16 * i + row];
+    return true;
+}
+
 static void dvti_topk_task(void *user, int64_t task, void *area) {
     const dvti_topk_plan *plan = (const dvti_topk_plan *)user;
     const dvti_view *in = &plan->launch->in[0];
-    int64_t at, end = DVTI_MIN(plan->rows * plan->pieces, (task + 1) * plan->group);
+    int64_t at, end = DVTI_MIN(plan->rows * plan->pieces, (task + 1) * plan->group), tried = -1;
     for (at = task * plan->group; at < end; at++) {
         int64_t row = at / plan->pieces, piece = at % plan->pieces;
         dvti_topk_best best = dvti_topk_begin(plan, area);
+        if (at > tried) {
+            tried = DVTI_MIN(at + 16, end) - 1;
+            if (dvti_topk_beside(plan, at, tried + 1 - at)) {
+                at = tried;
+                continue;
+            }
+        }
         dvti_topk_read(plan, (const char *)in->data + row * plan->n * dvt_dtype_size(in->dtype),
                        piece * plan->n / plan->pieces, (piece + 1) * plan->n / plan->pieces, &best);
         if (plan->pieces == 1) {
@@ -12062,6 +12103,9 @@ static dvti_topk_plan dvti_topk_plan_of(const dvti_launch *launch) {
     pieces = DVTI_MIN(plan.n / DVTI_TOPK_PIECE, plan.n / plan.k / 16);
     plan.pieces = plan.rows < 16 ? DVTI_MAX(pieces, 1) : 1;
     plan.group = DVTI_MAX(DVTI_TOPK_TASK / (plan.n / plan.pieces), 1);
+    plan.beside = plan.dtype == DVT_F32 && plan.k <= DVTI_TOPK_FEW && plan.n <= DVTI_TOPK_BESIDE;
+    if (plan.beside)
+        plan.group = (plan.group + 15) / 16 * 16;
     plan.tasks = (plan.rows * plan.pieces - 1) / plan.group + 1;
     plan.best = NULL;
     return plan;
@@ -12099,6 +12143,8 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 }
 
 #undef DVTI_TOPK_LIST
+#undef DVTI_TOPK_FEW
+#undef DVTI_TOPK_BESIDE
 #undef DVTI_TOPK_CHUNK
 #undef DVTI_TOPK_PIECE
 #undef DVTI_TOPK_TASK
@@ -23093,21 +23139,24 @@ static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uin
 #line 31 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/network.inl ==== */
-/* Sorts 16 columns of n floats each, x[n][16], by a network of exchanges between rows: no branch depends on an element. False, and nothing is
-   done: there is a NaN or a -0, about whose places floats' comparisons do not decide.
-   Source: Batcher's merge exchange, Knuth, "The Art of Computer Programming" 3, 5.2.2 M. */
+/* Rows of an array side by side: 16 columns, and no branch that depends on one of them. */
+
+/* NaN and -0, about whose places floats' comparisons do not decide. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/network.inl"
 #endif
+DVTI_INLINE V(m) V(undecided)(V(f) x) {
+    const V(i) v = V(as_i)(x), size = V(iand)(v, V(iset)(0x7fffffff));
+    return V(mor)(V(igt)(size, V(iset)(0x7f800000)), V(ieq)(v, V(iset)(INT32_MIN)));
+}
+
+/* Sorts 16 columns of n floats each, x[n][16], by a network of exchanges between rows. False, and nothing is done: there is a NaN or a -0.
+   Source: Batcher's merge exchange, Knuth, "The Art of Computer Programming" 3, 5.2.2 M. */
 static bool V(sort_columns)(float *x, int64_t n, bool descending) {
-    const V(i) size = V(iset)(0x7fffffff), infinity = V(iset)(0x7f800000);
     V(m) special = V(igt)(V(iset)(0), V(iset)(0));
     int64_t i, j, p, q, r, d, first = 1;
-    for (i = 0; i < n; i++) {
-        const V(i) v = V(as_i)(V(load)(x + 16 * i));
-        special = V(mor)(special, V(mor)(V(igt)(V(iand)(v, size), infinity),
-                                         V(ieq)(v, V(iset)(INT32_MIN))));
-    }
+    for (i = 0; i < n; i++)
+        special = V(mor)(special, V(undecided)(V(load)(x + 16 * i)));
     if (V(mbits)(special))
         return false;
     while (2 * first < n)
@@ -23125,6 +23174,39 @@ static bool V(sort_columns)(float *x, int64_t n, bool descending) {
                 break;
         }
     return true;
+}
+
+/* The k best of 16 columns so far, value[k][16] in order and their numbers at[k][16], go on with n rows x[n][16] that are numbered from `number`
+   on. A value that is NaN is none yet. Where an element is worse than, or equal to, the one above, that is where it comes in. False: there is
+   a NaN or a -0; then value and at are of no use. */
+static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
+                               float *value, int32_t *at) {
+    const V(f) sign = V(set)(below ? -0.f : 0.f);
+    V(m) special = V(igt)(V(iset)(0), V(iset)(0));
+    int64_t i, j;
+    for (i = 0; i < n; i++) {
+        const V(f) given = V(load)(x + 16 * i), own = V(bit_xor)(given, sign);
+        const V(i) which = V(iset)(number + (int32_t)i);
+        V(f) v = V(load)(value + 16 * (k - 1));
+        V(i) w = V(iload)(at + 16 * (k - 1));
+        V(m) stays = V(le)(own, v);
+        special = V(mor)(special, V(undecided)(given));
+        if (V(mbits)(stays) == 0xffff)
+            continue;
+        for (j = k - 1; j > 0; j--) {
+            const V(f) above = V(load)(value + 16 * (j - 1));
+            const V(i) above_at = V(iload)(at + 16 * (j - 1));
+            const V(m) after = V(le)(own, above);
+            V(store)(value + 16 * j, V(select)(stays, v, V(select)(after, own, above)));
+            V(istore)(at + 16 * j, V(iselect)(stays, w, V(iselect)(after, which, above_at)));
+            v = above;
+            w = above_at;
+            stays = after;
+        }
+        V(store)(value, V(select)(stays, v, own));
+        V(istore)(at, V(iselect)(stays, w, which));
+    }
+    return !V(mbits)(special);
 }
 /* ==== end src/3_cpu/simd/network.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -23425,7 +23507,7 @@ static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64),
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
-    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns),
+    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns), V(best_of_columns),
     V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -28920,21 +29002,24 @@ static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uin
 #line 31 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/network.inl ==== */
-/* Sorts 16 columns of n floats each, x[n][16], by a network of exchanges between rows: no branch depends on an element. False, and nothing is
-   done: there is a NaN or a -0, about whose places floats' comparisons do not decide.
-   Source: Batcher's merge exchange, Knuth, "The Art of Computer Programming" 3, 5.2.2 M. */
+/* Rows of an array side by side: 16 columns, and no branch that depends on one of them. */
+
+/* NaN and -0, about whose places floats' comparisons do not decide. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/network.inl"
 #endif
+DVTI_INLINE V(m) V(undecided)(V(f) x) {
+    const V(i) v = V(as_i)(x), size = V(iand)(v, V(iset)(0x7fffffff));
+    return V(mor)(V(igt)(size, V(iset)(0x7f800000)), V(ieq)(v, V(iset)(INT32_MIN)));
+}
+
+/* Sorts 16 columns of n floats each, x[n][16], by a network of exchanges between rows. False, and nothing is done: there is a NaN or a -0.
+   Source: Batcher's merge exchange, Knuth, "The Art of Computer Programming" 3, 5.2.2 M. */
 static bool V(sort_columns)(float *x, int64_t n, bool descending) {
-    const V(i) size = V(iset)(0x7fffffff), infinity = V(iset)(0x7f800000);
     V(m) special = V(igt)(V(iset)(0), V(iset)(0));
     int64_t i, j, p, q, r, d, first = 1;
-    for (i = 0; i < n; i++) {
-        const V(i) v = V(as_i)(V(load)(x + 16 * i));
-        special = V(mor)(special, V(mor)(V(igt)(V(iand)(v, size), infinity),
-                                         V(ieq)(v, V(iset)(INT32_MIN))));
-    }
+    for (i = 0; i < n; i++)
+        special = V(mor)(special, V(undecided)(V(load)(x + 16 * i)));
     if (V(mbits)(special))
         return false;
     while (2 * first < n)
@@ -28952,6 +29037,39 @@ static bool V(sort_columns)(float *x, int64_t n, bool descending) {
                 break;
         }
     return true;
+}
+
+/* The k best of 16 columns so far, value[k][16] in order and their numbers at[k][16], go on with n rows x[n][16] that are numbered from `number`
+   on. A value that is NaN is none yet. Where an element is worse than, or equal to, the one above, that is where it comes in. False: there is
+   a NaN or a -0; then value and at are of no use. */
+static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
+                               float *value, int32_t *at) {
+    const V(f) sign = V(set)(below ? -0.f : 0.f);
+    V(m) special = V(igt)(V(iset)(0), V(iset)(0));
+    int64_t i, j;
+    for (i = 0; i < n; i++) {
+        const V(f) given = V(load)(x + 16 * i), own = V(bit_xor)(given, sign);
+        const V(i) which = V(iset)(number + (int32_t)i);
+        V(f) v = V(load)(value + 16 * (k - 1));
+        V(i) w = V(iload)(at + 16 * (k - 1));
+        V(m) stays = V(le)(own, v);
+        special = V(mor)(special, V(undecided)(given));
+        if (V(mbits)(stays) == 0xffff)
+            continue;
+        for (j = k - 1; j > 0; j--) {
+            const V(f) above = V(load)(value + 16 * (j - 1));
+            const V(i) above_at = V(iload)(at + 16 * (j - 1));
+            const V(m) after = V(le)(own, above);
+            V(store)(value + 16 * j, V(select)(stays, v, V(select)(after, own, above)));
+            V(istore)(at + 16 * j, V(iselect)(stays, w, V(iselect)(after, which, above_at)));
+            v = above;
+            w = above_at;
+            stays = after;
+        }
+        V(store)(value, V(select)(stays, v, own));
+        V(istore)(at, V(iselect)(stays, w, which));
+    }
+    return !V(mbits)(special);
 }
 /* ==== end src/3_cpu/simd/network.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -29252,7 +29370,7 @@ static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64),
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
-    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns),
+    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns), V(best_of_columns),
     V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -34897,21 +35015,24 @@ static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uin
 #line 31 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/network.inl ==== */
-/* Sorts 16 columns of n floats each, x[n][16], by a network of exchanges between rows: no branch depends on an element. False, and nothing is
-   done: there is a NaN or a -0, about whose places floats' comparisons do not decide.
-   Source: Batcher's merge exchange, Knuth, "The Art of Computer Programming" 3, 5.2.2 M. */
+/* Rows of an array side by side: 16 columns, and no branch that depends on one of them. */
+
+/* NaN and -0, about whose places floats' comparisons do not decide. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/network.inl"
 #endif
+DVTI_INLINE V(m) V(undecided)(V(f) x) {
+    const V(i) v = V(as_i)(x), size = V(iand)(v, V(iset)(0x7fffffff));
+    return V(mor)(V(igt)(size, V(iset)(0x7f800000)), V(ieq)(v, V(iset)(INT32_MIN)));
+}
+
+/* Sorts 16 columns of n floats each, x[n][16], by a network of exchanges between rows. False, and nothing is done: there is a NaN or a -0.
+   Source: Batcher's merge exchange, Knuth, "The Art of Computer Programming" 3, 5.2.2 M. */
 static bool V(sort_columns)(float *x, int64_t n, bool descending) {
-    const V(i) size = V(iset)(0x7fffffff), infinity = V(iset)(0x7f800000);
     V(m) special = V(igt)(V(iset)(0), V(iset)(0));
     int64_t i, j, p, q, r, d, first = 1;
-    for (i = 0; i < n; i++) {
-        const V(i) v = V(as_i)(V(load)(x + 16 * i));
-        special = V(mor)(special, V(mor)(V(igt)(V(iand)(v, size), infinity),
-                                         V(ieq)(v, V(iset)(INT32_MIN))));
-    }
+    for (i = 0; i < n; i++)
+        special = V(mor)(special, V(undecided)(V(load)(x + 16 * i)));
     if (V(mbits)(special))
         return false;
     while (2 * first < n)
@@ -34929,6 +35050,39 @@ static bool V(sort_columns)(float *x, int64_t n, bool descending) {
                 break;
         }
     return true;
+}
+
+/* The k best of 16 columns so far, value[k][16] in order and their numbers at[k][16], go on with n rows x[n][16] that are numbered from `number`
+   on. A value that is NaN is none yet. Where an element is worse than, or equal to, the one above, that is where it comes in. False: there is
+   a NaN or a -0; then value and at are of no use. */
+static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
+                               float *value, int32_t *at) {
+    const V(f) sign = V(set)(below ? -0.f : 0.f);
+    V(m) special = V(igt)(V(iset)(0), V(iset)(0));
+    int64_t i, j;
+    for (i = 0; i < n; i++) {
+        const V(f) given = V(load)(x + 16 * i), own = V(bit_xor)(given, sign);
+        const V(i) which = V(iset)(number + (int32_t)i);
+        V(f) v = V(load)(value + 16 * (k - 1));
+        V(i) w = V(iload)(at + 16 * (k - 1));
+        V(m) stays = V(le)(own, v);
+        special = V(mor)(special, V(undecided)(given));
+        if (V(mbits)(stays) == 0xffff)
+            continue;
+        for (j = k - 1; j > 0; j--) {
+            const V(f) above = V(load)(value + 16 * (j - 1));
+            const V(i) above_at = V(iload)(at + 16 * (j - 1));
+            const V(m) after = V(le)(own, above);
+            V(store)(value + 16 * j, V(select)(stays, v, V(select)(after, own, above)));
+            V(istore)(at + 16 * j, V(iselect)(stays, w, V(iselect)(after, which, above_at)));
+            v = above;
+            w = above_at;
+            stays = after;
+        }
+        V(store)(value, V(select)(stays, v, own));
+        V(istore)(at, V(iselect)(stays, w, which));
+    }
+    return !V(mbits)(special);
 }
 /* ==== end src/3_cpu/simd/network.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -35229,7 +35383,7 @@ static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64),
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
     &V(gemm_dkernels), &V(conv_kernels), V(random_f32), V(softmax), V(softmax_columns), V(normalize),
-    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns),
+    V(turn),           V(pool),          V(running),   V(reached), V(beyond), V(sort_columns), V(best_of_columns),
     V(load_row),       V(store_row), &V(f64)};
 /* ==== end src/3_cpu/simd/tier.inl ==== */
 #ifdef DEVTENSOR_LINES

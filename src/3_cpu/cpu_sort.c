@@ -244,23 +244,19 @@ static void dvti_sort_wide(const dvti_sort_plan *plan, const void *src, void *ds
 }
 
 /* ---- 16 rows side by side, each in a lane ---- */
-/* The last of fewer rows stands in all lanes that are left. */
-static void dvti_sort_to_lanes(const dvti_simd *simd, const float *rows, int64_t count, int64_t n,
-                               float *lanes) {
+DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_t step,
+                                int64_t count, int64_t columns, float *lanes) {
     float block[256];
-    int64_t at, k;
-    for (at = 0; at < n; at += 16) {
-        const int64_t m = DVTI_MIN(n - at, 16);
-        if (m == 16 && count == 16) {
-            simd->turn(rows + at, n, lanes + 16 * at, 16);
-            continue;
-        }
-        for (k = 0; k < 16; k++)
-            memcpy(block + 16 * k, rows + DVTI_MIN(k, count - 1) * n + at,
-                   (size_t)m * sizeof *rows);
-        simd->turn(block, 16, block, 16);
-        memcpy(lanes + 16 * at, block, (size_t)(16 * m) * sizeof *lanes);
+    int64_t k;
+    if (columns == 16 && count == 16) {
+        simd->turn(rows, step, lanes, 16);
+        return;
     }
+    for (k = 0; k < 16; k++)
+        memcpy(block + 16 * k, rows + DVTI_MIN(k, count - 1) * step,
+               (size_t)columns * sizeof *rows);
+    simd->turn(block, 16, block, 16);
+    memcpy(lanes, block, (size_t)(16 * columns) * sizeof *lanes);
 }
 
 static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int64_t count,
@@ -284,10 +280,12 @@ static void dvti_sort_from_lanes(const dvti_simd *simd, const float *lanes, int6
 static bool dvti_sort_beside(const dvti_sort_plan *plan, int64_t first, int64_t count,
                              float *area) {
     const dvti_simd *simd = dvti_simd_now();
-    int64_t n = plan->n;
+    const float *from = (const float *)plan->launch->in[0].data + first * plan->n;
+    int64_t n = plan->n, at;
     if (!plan->beside || !simd || count < (n <= 1024 ? 4 : 8))
         return false;
-    dvti_sort_to_lanes(simd, (const float *)plan->launch->in[0].data + first * n, count, n, area);
+    for (at = 0; at < n; at += 16)
+        dvti_rows_to_lanes(simd, from + at, n, count, DVTI_MIN(n - at, 16), area + 16 * at);
     if (!simd->sort_columns(area, n, plan->launch->i[0] != 0))
         return false;
     dvti_sort_from_lanes(simd, area, count, n, (float *)plan->launch->out[0].data + first * n);

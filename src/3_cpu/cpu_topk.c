@@ -3,10 +3,13 @@
    floats where floats keep the elements' order.
 
    Few are kept in order, each put into its place. Many wait in a buffer that is cut back to k when it is full: by the k-th key, found digit by
-   digit, and in the order of the row, so that of equal keys the first stay. Long rows are read in pieces, side by side. */
+   digit, and in the order of the row, so that of equal keys the first stay. Long rows are read in pieces, side by side; the few best of short
+   rows of floats are found 16 rows at a time, each in a lane, where there is neither NaN nor -0. */
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_TOPK_LIST 40      /* the most that are kept in order */
+#define DVTI_TOPK_FEW 16       /* the most that are kept in lanes, */
+#define DVTI_TOPK_BESIDE 256   /* and the elements of the longest such rows */
 #define DVTI_TOPK_CHUNK 1024   /* elements between two looks at the bound */
 #define DVTI_TOPK_PIECE 131072 /* elements of a long row that a thread takes */
 #define DVTI_TOPK_TASK 16384   /* elements of short rows that a thread takes at once */
@@ -19,7 +22,8 @@ typedef struct dvti_topk_plan {
     int64_t rows, n, k, room; /* room: pairs of an area's buffer */
     int64_t pieces, group;    /* of a row; pieces of a task */
     int64_t tasks, area_bytes;
-    int bits; /* of a key */
+    int bits;    /* of a key */
+    bool beside; /* rows of floats, 16 side by side where a tier computes */
     uint64_t flip;
     dvti_sort_pair *best; /* k of each piece, where rows have several */
 } dvti_topk_plan;
@@ -234,13 +238,44 @@ static void dvti_topk_finish(const dvti_topk_plan *plan, int64_t row, dvti_topk_
         to[i] = (int64_t)pair[i].at;
 }
 
+/* Rows first .. first + count - 1, at most 16. False: not this way. */
+static bool dvti_topk_beside(const dvti_topk_plan *plan, int64_t first, int64_t count) {
+    float lanes[256], value[16 * DVTI_TOPK_FEW];
+    int32_t number[16 * DVTI_TOPK_FEW];
+    const float *from = (const float *)plan->launch->in[0].data + first * plan->n;
+    int64_t *to = (int64_t *)plan->launch->out[0].data + first * plan->k, at, row, i;
+    if (!plan->beside || !plan->simd || count < 4)
+        return false;
+    for (i = 0; i < 16 * plan->k; i++)
+        value[i] = NAN;
+    memset(number, 0, sizeof number);
+    for (at = 0; at < plan->n; at += 16) {
+        const int64_t m = DVTI_MIN(plan->n - at, 16);
+        dvti_rows_to_lanes(plan->simd, from + at, plan->n, count, m, lanes);
+        if (!plan->simd->best_of_columns(lanes, m, (int32_t)at, plan->k, !plan->flip, value,
+                                         number))
+            return false;
+    }
+    for (row = 0; row < count; row++)
+        for (i = 0; i < plan->k; i++)
+            *to++ = number[16 * i + row];
+    return true;
+}
+
 static void dvti_topk_task(void *user, int64_t task, void *area) {
     const dvti_topk_plan *plan = (const dvti_topk_plan *)user;
     const dvti_view *in = &plan->launch->in[0];
-    int64_t at, end = DVTI_MIN(plan->rows * plan->pieces, (task + 1) * plan->group);
+    int64_t at, end = DVTI_MIN(plan->rows * plan->pieces, (task + 1) * plan->group), tried = -1;
     for (at = task * plan->group; at < end; at++) {
         int64_t row = at / plan->pieces, piece = at % plan->pieces;
         dvti_topk_best best = dvti_topk_begin(plan, area);
+        if (at > tried) {
+            tried = DVTI_MIN(at + 16, end) - 1;
+            if (dvti_topk_beside(plan, at, tried + 1 - at)) {
+                at = tried;
+                continue;
+            }
+        }
         dvti_topk_read(plan, (const char *)in->data + row * plan->n * dvt_dtype_size(in->dtype),
                        piece * plan->n / plan->pieces, (piece + 1) * plan->n / plan->pieces, &best);
         if (plan->pieces == 1) {
@@ -283,6 +318,9 @@ static dvti_topk_plan dvti_topk_plan_of(const dvti_launch *launch) {
     pieces = DVTI_MIN(plan.n / DVTI_TOPK_PIECE, plan.n / plan.k / 16);
     plan.pieces = plan.rows < 16 ? DVTI_MAX(pieces, 1) : 1;
     plan.group = DVTI_MAX(DVTI_TOPK_TASK / (plan.n / plan.pieces), 1);
+    plan.beside = plan.dtype == DVT_F32 && plan.k <= DVTI_TOPK_FEW && plan.n <= DVTI_TOPK_BESIDE;
+    if (plan.beside)
+        plan.group = (plan.group + 15) / 16 * 16;
     plan.tasks = (plan.rows * plan.pieces - 1) / plan.group + 1;
     plan.best = NULL;
     return plan;
@@ -320,6 +358,8 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 }
 
 #undef DVTI_TOPK_LIST
+#undef DVTI_TOPK_FEW
+#undef DVTI_TOPK_BESIDE
 #undef DVTI_TOPK_CHUNK
 #undef DVTI_TOPK_PIECE
 #undef DVTI_TOPK_TASK

@@ -1,5 +1,5 @@
-/* Sixteen columns side by side, by every tier: sorted as plain insertion sorts them, for all lengths, with memory ending behind them; and left
-   alone where floats do not decide. */
+/* Sixteen columns side by side, by every tier: sorted as plain insertion sorts them, and the best of them, for all lengths, with memory ending
+   behind them; and told where floats do not decide. */
 #include "tiers.h"
 
 enum { MOST = 140 };
@@ -46,4 +46,52 @@ DVT_TEST(tier_sorted_columns) {
         FOR_EACH_TIER(check_columns(tier, from, x, n, false, false));
         guard_free(memory);
     }
+}
+
+/* In two calls, the second of which goes on. */
+static void check_best(const dvti_simd *tier, const float *x, int64_t n, int64_t k, bool below,
+                       bool decided) {
+    float value[16 * 16];
+    int32_t at[16 * 16];
+    int64_t half = n / 2, column, i, j;
+    bool good, decides;
+    for (i = 0; i < 16 * k; i++)
+        value[i] = NAN;
+    memset(at, 0, sizeof at);
+    decides = tier->best_of_columns(x, half, 0, k, below, value, at);
+    decides &= tier->best_of_columns(x + 16 * half, n - half, (int32_t)half, k, below, value, at);
+    good = decides == decided;
+    for (column = 0; decided && column < 16; column++)
+        for (i = 0; i < n; i++) {
+            const float own = x[16 * i + column];
+            int64_t before = 0;
+            for (j = 0; j < n; j++) {
+                const float other = x[16 * j + column];
+                before += (below ? other < own : other > own) || (other == own && j < i);
+            }
+            good &= before >= k || (at[16 * before + column] == i &&
+                                    value[16 * before + column] == (below ? -own : own));
+        }
+    dvt_test_check(good, __FILE__, __LINE__, "%s: best %d of columns of %d", tier->name, (int)k,
+                   (int)n);
+}
+
+DVT_TEST(tier_best_of_columns) {
+    static const float undecided[] = {NAN, -NAN, -0.f};
+    int64_t n, k, i;
+    for (n = 1; n < 60; n++)
+        for (k = 1; k <= DVTI_MIN(n, 16); k += 1 + k / 2) {
+            size_t bytes = (size_t)n * 16 * sizeof(float);
+            guard memory = guard_new(bytes);
+            float *x = (float *)guard_end(memory, bytes);
+            for (i = 0; i < 16 * n; i++)
+                x[i] = i % 37 == 5   ? INFINITY
+                       : i % 41 == 7 ? -INFINITY
+                                     : 0.f + floorf((float)dvt_test_random(-9, 9));
+            FOR_EACH_TIER(check_best(tier, x, n, k, false, true));
+            FOR_EACH_TIER(check_best(tier, x, n, k, true, true));
+            x[n * 7 % (16 * n)] = undecided[n % 3];
+            FOR_EACH_TIER(check_best(tier, x, n, k, false, false));
+            guard_free(memory);
+        }
 }

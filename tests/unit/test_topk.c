@@ -94,6 +94,33 @@ DVT_TEST(topk_by_the_reference) {
     CHECK_INT(dvt_set_cpu_isa(NULL), DVT_OK);
 }
 
+/* Rows side by side: all tails of lengths and of groups, one row that must go another way, and without vectors. */
+DVT_TEST(topk_short_rows) {
+    int64_t n, rows, reference;
+    for (reference = 0; reference < 2; reference++) {
+        CHECK_INT(dvt_set_cpu_isa(reference ? "reference" : NULL), DVT_OK);
+        for (n = 4; n < 80; n++)
+            for (rows = 3; rows < 40; rows += 1 + rows % 3)
+                DVT_SCOPE {
+                    dvt_array *x = patterned(DVT_SHAPE(rows, n), DVT_F32, n % 3 ? FEW : RISING);
+                    x = dvt_add_scalar(x, 0); /* no -0 */
+                    dvt_fill(dvt_slice(dvt_rows(x, 1, 2), 1, 0, n / 2, 1), -INFINITY);
+                    check_topk(x, 1 + n / 5, 1, true);
+                    check_topk(x, n / 4, 1, false);
+                    dvt_fill(dvt_slice(dvt_rows(x, 0, 1), 1, 0, 2, 1), n % 2 ? -0. : NAN);
+                    check_topk(x, n / 4, 1, n % 2 != 0);
+                }
+        for (n = 255; n < 258; n++)
+            for (rows = 14; rows < 18; rows++)
+                DVT_SCOPE {
+                    dvt_array *x = patterned(DVT_SHAPE(rows, n), DVT_F32, RANDOM);
+                    check_topk(x, 16, 1, true);
+                    check_topk(x, 17, 1, false);
+                }
+    }
+    CHECK_INT(dvt_set_cpu_isa(NULL), DVT_OK);
+}
+
 /* Rows that are read in pieces; the same with one thread and several. */
 DVT_TEST(topk_pieces_and_threads) {
     int threads, p, many;

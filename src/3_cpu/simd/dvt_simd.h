@@ -159,6 +159,10 @@ typedef struct dvti_simd {
     int64_t (*beyond)(const float *x, int64_t n, float bound, bool below, uint16_t *at);
     /* Sorts 16 columns of n > 0 floats, x[n][16]. False: there is a NaN or a -0 among them; nothing is done. */
     bool (*sort_columns)(float *x, int64_t n, bool descending);
+    /* The k best, largest or smallest, of 16 columns and their numbers, [k][16] in order, go on with n rows x[n][16] numbered from `number`
+       on; a value of NaN is none yet. Of equal ones the first. Values are negative where the smallest are wanted. False: as above. */
+    bool (*best_of_columns)(const float *x, int64_t n, int32_t number, int64_t k, bool below,
+                            float *value, int32_t *at);
     /* n elements in one piece, of another dtype, to or from floats. False: not of this one; nothing is done. */
     bool (*load_row)(const void *src, dvt_dtype dtype, int64_t n, float *to);
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *from);
@@ -172,6 +176,10 @@ DVTI_FN const dvti_simd *dvti_simd_now(void);
 DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
 
 /* Whole launches by a tier's kernels. False: not one that they are made for, nothing is done. */
+/* Up to 16 columns of `count` rows, 1 to 16 of them, as lanes[columns][16]. The last of fewer rows stands in all lanes that are left. */
+DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_t step,
+                                int64_t count, int64_t columns, float *lanes);
+
 DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
