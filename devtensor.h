@@ -7961,6 +7961,9 @@ typedef struct dvti_simd_gemm {
     /* The same of a transposed src: dst[r * dst_row + c] = src[c * src_col + r]. */
     void (*turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
                  int64_t rows, int64_t cols);
+    /* The same for the kernels' own dtype, and nothing beyond a row of dst is written. */
+    void (*turn_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col, int64_t rows,
+                         int64_t cols);
     /* y[j] = the sum over k of x[k * x_k] * w[k * w_row + j], a chain like a product's: at the speed of the memory that holds w. */
     void (*combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k, const void *w,
                     int64_t w_row);
@@ -9755,30 +9758,27 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
    Integers of one byte are multiplied by the float kernels too. A float holds every whole number up to 2^24, and that is as many terms
    as a step has; between steps the sums are kept in 32 bits, where they wrap as the reference's do in 64. */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/cpu_matmul.c"
+#line 6 "src/3_cpu/cpu_matmul.c"
+#endif
+/* ==== begin src/3_cpu/cpu_matmul.h ==== */
+/* Matrix products by the kernels of a tier: what cpu_matmul.c, which plans them, and cpu_matmul_small.c share. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/cpu_matmul.h"
+#endif
+#ifndef DVTI_CPU_MATMUL_H
+#define DVTI_CPU_MATMUL_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/cpu_matmul.h"
 #endif
 
 /* Terms of a step: a panel of B (128 KB) and the rows of A that meet it (192 KB) stay in the second-level cache. */
 #define DVTI_MM_DEPTH 512
-/* Rows of A, and columns of B, that are kept near. */
-#define DVTI_MM_ROWS 96
-#define DVTI_MM_COLS 1024
-/* Terms of bytes whose sum a float holds: with a signed factor, of 255 * 128 at most; without, of 255 * 255. */
-#define DVTI_MM_SIGNED_DEPTH 512
-#define DVTI_MM_UNSIGNED_DEPTH 256
-/* Tiles of a result that is converted at the end. */
-#define DVTI_MM_HALF_ROWS 192
-#define DVTI_MM_HALF_COLS 256
 /* Fewer rows, or fewer terms, do not pay for packing: measured on a Zen 4 with leading dimensions up to 4096. */
 #define DVTI_MM_FEW_ROWS 256
 #define DVTI_MM_FEW_TERMS 64
-/* Up to so many rows, packing B again for each tile of rows would cost a twentieth and more. */
-#define DVTI_MM_REPEATED 128
-#define DVTI_MM_ONE_CALL 131072 /* terms of a product that is not worth planning */
-#define DVTI_MM_ALONE 1048576   /* and where one thread computes */
-#define DVTI_MM_NEAR 32768      /* bytes of B, turned or in line, beside it */
-#define DVTI_MM_TASK 65536.0    /* terms that are worth a task: about a microsecond */
-#define DVTI_MM_PIECE 4096      /* elements of a vector result that one task forms */
+/* Terms of a product that is not worth planning, and of one that is not where one thread computes. */
+#define DVTI_MM_ONE_CALL 131072
+#define DVTI_MM_ALONE 1048576
 
 typedef enum dvti_mm_kind { DVTI_MM_TILES, DVTI_MM_COMBINE, DVTI_MM_DOTS } dvti_mm_kind;
 
@@ -9800,9 +9800,33 @@ typedef struct dvti_mm {
     int64_t a_at, c_at, sums_at, area; /* bytes */
 } dvti_mm;
 
-static int64_t dvti_mm_up(int64_t n, int64_t multiple) {
-    return (n + multiple - 1) / multiple * multiple;
-}
+DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple);
+/* Whether B is better put in line before it is multiplied: its columns do not lie side by side, or its rows are short and lie across
+   cache lines, where each group of A's rows reads them. */
+DVTI_FN bool dvti_mm_in_line(const dvti_mm *p);
+/* Whether one call of a kernel, without any workspace, forms the product, of fewer than so many terms. */
+DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms);
+DVTI_FN void dvti_mm_one_call(const dvti_mm *p);
+
+#endif
+/* ==== end src/3_cpu/cpu_matmul.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/3_cpu/cpu_matmul.c"
+#endif
+
+/* Rows of A, and columns of B, that are kept near. */
+#define DVTI_MM_ROWS 96
+#define DVTI_MM_COLS 1024
+/* Terms of bytes whose sum a float holds: with a signed factor, of 255 * 128 at most; without, of 255 * 255. */
+#define DVTI_MM_SIGNED_DEPTH 512
+#define DVTI_MM_UNSIGNED_DEPTH 256
+/* Tiles of a result that is converted at the end. */
+#define DVTI_MM_HALF_ROWS 192
+#define DVTI_MM_HALF_COLS 256
+/* Up to so many rows, packing B again for each tile of rows would cost a twentieth and more. */
+#define DVTI_MM_REPEATED 128
+#define DVTI_MM_TASK 65536.0 /* terms that are worth a task: about a microsecond */
+#define DVTI_MM_PIECE 4096   /* elements of a vector result that one task forms */
 
 static int64_t dvti_mm_cuts(int64_t n, int64_t piece) {
     return (n + piece - 1) / piece;
@@ -9834,12 +9858,6 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
     p->size = out->dtype == DVT_F64 ? 8 : 4;
     p->half = out->dtype != DVT_F64 && out->dtype != DVT_F32;
     p->whole = !dvt_dtype_is_float(out->dtype);
-}
-
-/* Rows of B that are short and lie across cache lines are read by each group of A's rows: in line, that costs half. */
-static bool dvti_mm_in_line(const dvti_mm *p) {
-    return p->b_col != 1 ||
-           (p->n >= 64 && p->m * p->size <= 64 && p->b_k * p->size % 64 != 0 && p->k > 1);
 }
 
 /* With one row or column the other factor is read once: it is a question of memory alone. */
@@ -10112,57 +10130,6 @@ static void dvti_mm_task(void *user, int64_t task, void *area) {
             dvti_mm_one_vector(p, batch, i, j);
 }
 
-/* ---- small products: one call of the kernel, since planning would take as long ---- */
-/* terms: so many at most. */
-static bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
-    const int64_t most = DVTI_MM_ALONE;
-    return p->batch == 1 && !p->half && p->n > 1 && p->m > 1 && p->n <= most && p->m <= most &&
-           p->k <= DVTI_MM_DEPTH && p->n * p->m <= terms && p->n * p->m * p->k < terms &&
-           (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
-           (!dvti_mm_in_line(p) || ((p->b_col == 1 || p->b_k == 1) &&
-                                    dvti_mm_up(p->m * p->size, 64) * p->k <= DVTI_MM_NEAR));
-}
-
-static void dvti_mm_one_call_of(const dvti_mm *p, const void *b, int64_t b_k) {
-    static const double zero = 0;
-    int64_t terms[DVTI_MM_DEPTH], k;
-    dvti_product q;
-    for (k = 0; k < p->k; k++)
-        terms[k] = k * b_k;
-    q.rows = p->n;
-    q.cols = p->m;
-    q.depth = p->k;
-    q.a = p->launch->in[0].data;
-    q.a_row = p->a_row;
-    q.a_k = p->a_k;
-    q.b = b;
-    q.b_k = terms;
-    q.b_panel = p->by->width;
-    q.c = p->launch->out[0].data;
-    q.c_row = p->m;
-    q.start = &zero;
-    q.start_row = 0;
-    p->by->multiply(&q);
-}
-
-static void dvti_mm_one_call_in_line(const dvti_mm *p) {
-    DVTI_LINE_ALIGNED double close[DVTI_MM_NEAR / sizeof(double)];
-    const dvti_view *b = &p->launch->in[1];
-    const int64_t row = dvti_mm_up(p->m * p->size, 64) / p->size;
-    if (p->b_col == 1)
-        p->by->copy(close, row, b->data, b->dtype, p->b_k, p->k, p->m);
-    else
-        p->by->turn(close, row, b->data, b->dtype, p->b_col, p->k, p->m);
-    dvti_mm_one_call_of(p, close, row);
-}
-
-static void dvti_mm_one_call(const dvti_mm *p) {
-    if (dvti_mm_in_line(p))
-        dvti_mm_one_call_in_line(p);
-    else
-        dvti_mm_one_call_of(p, p->launch->in[1].data, p->b_k);
-}
-
 /* ---- the family ---- */
 static bool dvti_mm_is_byte(dvt_dtype dtype) {
     return dtype == DVT_I8 || dtype == DVT_U8;
@@ -10233,24 +10200,119 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
     dvti_ref_matmul(launch);
 }
 
-#undef DVTI_MM_DEPTH
 #undef DVTI_MM_ROWS
 #undef DVTI_MM_COLS
 #undef DVTI_MM_SIGNED_DEPTH
 #undef DVTI_MM_UNSIGNED_DEPTH
 #undef DVTI_MM_HALF_ROWS
 #undef DVTI_MM_HALF_COLS
-#undef DVTI_MM_FEW_ROWS
-#undef DVTI_MM_FEW_TERMS
 #undef DVTI_MM_REPEATED
-#undef DVTI_MM_ONE_CALL
-#undef DVTI_MM_ALONE
-#undef DVTI_MM_NEAR
 #undef DVTI_MM_TASK
 #undef DVTI_MM_PIECE
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 41 "src/devtensor_spine.h"
+#endif
+/* ==== begin src/3_cpu/cpu_matmul_small.c ==== */
+/* Small matrix products: one call of the kernel, since planning would take as long. What has to be put in line stands on the stack. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/cpu_matmul_small.c"
+#endif
+
+#define DVTI_MM_NEAR 32768 /* bytes on the stack */
+#define DVTI_MM_MANY 64    /* rows that make up for what is put in line for them */
+
+DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple) {
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+DVTI_FN bool dvti_mm_in_line(const dvti_mm *p) {
+    return p->b_col != 1 ||
+           (p->n >= DVTI_MM_MANY && p->m * p->size <= 64 && p->b_k * p->size % 64 != 0 && p->k > 1);
+}
+
+/* A few columns, which would fill their vectors badly, of many rows that lie side by side: the transposed product fills them with rows. */
+static bool dvti_mm_is_slim(const dvti_mm *p) {
+    return p->a_row == 1 && p->n >= DVTI_MM_MANY && p->m < 16 && p->m % 8 != 0 && p->k >= 32 &&
+           dvti_mm_up(p->n * p->size, 64) * p->m <= DVTI_MM_NEAR;
+}
+
+DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
+    const int64_t most = DVTI_MM_ALONE;
+    return p->batch == 1 && !p->half && p->n > 1 && p->m > 1 && p->n <= most && p->m <= most &&
+           p->k <= DVTI_MM_DEPTH && p->n * p->m <= terms && p->n * p->m * p->k < terms &&
+           (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
+           (!dvti_mm_in_line(p) || dvti_mm_is_slim(p) ||
+            ((p->b_col == 1 || p->b_k == 1) &&
+             dvti_mm_up(p->m * p->size, 64) * p->k <= DVTI_MM_NEAR));
+}
+
+static void dvti_mm_multiply(const dvti_mm *p, dvti_product *q, int64_t b_k) {
+    static const double zero = 0;
+    int64_t terms[DVTI_MM_DEPTH], k;
+    for (k = 0; k < p->k; k++)
+        terms[k] = k * b_k;
+    q->depth = p->k;
+    q->b_k = terms;
+    q->b_panel = p->by->width;
+    q->start = &zero;
+    q->start_row = 0;
+    p->by->multiply(q);
+}
+
+static void dvti_mm_one_call_of(const dvti_mm *p, const void *b, int64_t b_k) {
+    dvti_product q;
+    q.rows = p->n;
+    q.cols = p->m;
+    q.a = p->launch->in[0].data;
+    q.a_row = p->a_row;
+    q.a_k = p->a_k;
+    q.b = b;
+    q.c = p->launch->out[0].data;
+    q.c_row = p->m;
+    dvti_mm_multiply(p, &q, b_k);
+}
+
+static void dvti_mm_one_call_in_line(const dvti_mm *p) {
+    DVTI_LINE_ALIGNED double line[DVTI_MM_NEAR / sizeof(double)];
+    const dvti_view *b = &p->launch->in[1];
+    const int64_t row = dvti_mm_up(p->m * p->size, 64) / p->size;
+    if (p->b_col == 1)
+        p->by->copy(line, row, b->data, b->dtype, p->b_k, p->k, p->m);
+    else
+        p->by->turn(line, row, b->data, b->dtype, p->b_col, p->k, p->m);
+    dvti_mm_one_call_of(p, line, row);
+}
+
+static void dvti_mm_one_call_slim(const dvti_mm *p) {
+    DVTI_LINE_ALIGNED double line[DVTI_MM_NEAR / sizeof(double)];
+    dvti_product q;
+    q.rows = p->m;
+    q.cols = p->n;
+    q.a = p->launch->in[1].data;
+    q.a_row = p->b_col;
+    q.a_k = p->b_k;
+    q.b = p->launch->in[0].data;
+    q.c = line;
+    q.c_row = dvti_mm_up(p->n * p->size, 64) / p->size;
+    dvti_mm_multiply(p, &q, p->a_k);
+    p->by->turn_exactly(p->launch->out[0].data, p->m, line, q.c_row, p->n, p->m);
+}
+
+DVTI_FN void dvti_mm_one_call(const dvti_mm *p) {
+    if (dvti_mm_is_slim(p))
+        dvti_mm_one_call_slim(p);
+    else if (dvti_mm_in_line(p))
+        dvti_mm_one_call_in_line(p);
+    else
+        dvti_mm_one_call_of(p, p->launch->in[1].data, p->b_k);
+}
+
+#undef DVTI_MM_NEAR
+#undef DVTI_MM_MANY
+/* ==== end src/3_cpu/cpu_matmul_small.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_optimizer.c ==== */
 /* Optimiser steps by a tier's loops, where weights, gradients and state are float32. Centered RMSProp, whose variance is a small difference,
@@ -10312,7 +10374,7 @@ DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *sim
 }
 /* ==== end src/3_cpu/cpu_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_pool.c ==== */
 /* Pooling by a tier's loops: float32 planes, windows of any size whose step along a row is 1 or 2; gradients where windows of 2 x 2 lie side by
@@ -10411,7 +10473,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 }
 /* ==== end src/3_cpu/cpu_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
 /* Reductions by a tier's loops: of float32 and narrower floats, of float64 and of what is reduced as float64, and any and all of every dtype.
@@ -10849,7 +10911,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_GATHER
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan.c ==== */
 /* Cumulative sums: the passes over chunks, threads, and for float32 the tier's kernel. Lines that lie along memory go through it in blocks
@@ -11031,7 +11093,7 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
 #undef DVTI_SCAN_ROWS
 /* ==== end src/3_cpu/cpu_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax64.c ==== */
 /* softmax, log_softmax and logsumexp of float64 by the loops that a tier has for its operations one by one: the elements stay in the
@@ -11218,7 +11280,7 @@ DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_folding 
 #undef DVTI_WIDE_PART
 /* ==== end src/3_cpu/cpu_softmax64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
 /* softmax, log_softmax and layer normalisation by a tier's loop, many rows per call; of float64 by several
@@ -11408,7 +11470,7 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_SOFTMAX_TILE
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
@@ -11778,7 +11840,7 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_BESIDE_TERMS
 /* ==== end src/3_cpu/cpu_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_topk.c ==== */
 /* The first k of each row in order: positions, as stable sorting would give them (cpu_sort.c has the keys). A row is read once. What comes
@@ -12151,7 +12213,7 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 #undef DVTI_TOPK_TERMS
 /* ==== end src/3_cpu/cpu_topk.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_transpose.c ==== */
 /* Copies across the order of memory: rows that become columns. A strip of 64 columns is done in blocks of 16 x 16, so that four cache lines
@@ -12273,7 +12335,7 @@ DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_TURN_STRIP
 /* ==== end src/3_cpu/cpu_transpose.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_widen.c ==== */
 /* Copies of small whole numbers, and of truth, to float32: a gradient's mask becomes factors this way. In blocks they would pass through
@@ -12323,7 +12385,7 @@ DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd) {
 }
 /* ==== end src/3_cpu/cpu_widen.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -12527,7 +12589,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -13008,7 +13070,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -13143,7 +13205,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -13880,7 +13942,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -14039,7 +14101,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -14512,7 +14574,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -14598,7 +14660,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -15423,7 +15485,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -15640,7 +15702,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -15855,7 +15917,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -15947,7 +16009,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -16303,7 +16365,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -16654,7 +16716,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -17124,7 +17186,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_scan.c ==== */
 /* Cumulative sums by plain loops, for every dtype, and the plan that the tiers' way (cpu_scan.c) follows too. */
@@ -17298,7 +17360,7 @@ DVTI_FN void dvti_scan_carry(const dvti_scan *scan) {
 #undef DVTI_CARRY
 /* ==== end src/3_cpu/ref/ref_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -17412,7 +17474,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
@@ -17491,7 +17553,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle64.c ==== */
 /* Angles of any size in double, brought into an eighth of a turn exactly, as dvt_angle.c does it for floats. */
@@ -17576,7 +17638,7 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 }
 /* ==== end src/3_cpu/simd/dvt_angle64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -17727,7 +17789,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -20976,11 +21038,12 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
-/* One square, or what an edge leaves of it. By itself, so that its addresses are formed where they are needed: inside the loops
-   they would be kept on the stack. */
+/* One square, or what an edge leaves of it; of dst, `width` columns are written. By itself, so that its addresses are formed where they
+   are needed: inside the loops they would be kept on the stack. */
 DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
-                                         int64_t src_col, int64_t rows, int64_t cols) {
-    const P(first_type) first = P(first)(rows);
+                                         int64_t src_col, int64_t rows, int64_t cols,
+                                         int64_t width) {
+    const P(first_type) first = P(first)(rows), part = P(first)(width);
     DVTI_PART v[DVTI_LANES];
     int i;
     DVTI_UNROLL
@@ -20988,19 +21051,33 @@ DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVT
         v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
     G(flip)(v);
     DVTI_UNROLL
-    for (i = 0; i < DVTI_LANES; i++)
-        if (i < rows)
-            P(store)(dst + i * dst_row, v[i]);
+    for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
+        if (i < rows) {
+            if (width >= DVTI_LANES)
+                P(store)(dst, v[i]);
+            else
+                P(store_first)(dst, part, v[i]);
+        }
 }
 
+/* `filled` columns of dst are written. */
 static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
-                        int64_t rows, int64_t cols) {
-    const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
+                        int64_t rows, int64_t cols, int64_t filled) {
     int64_t r, c;
     for (c = 0; c < filled; c += DVTI_LANES)
         for (r = 0; r < rows; r += DVTI_LANES)
             G(turn_square)
-    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c);
+    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
+     filled - c);
+}
+
+static void G(turn_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
+                            int64_t rows, int64_t cols) {
+    G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
+}
+
+static int64_t G(filled)(int64_t cols) {
+    return (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
 }
 
 static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
@@ -21008,7 +21085,8 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
     DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
     int64_t r, c;
     if (dtype == DVTI_OWN) {
-        G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols);
+        G(turn_own)
+        ((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, G(filled)(cols));
         return;
     }
     for (c = 0; c < cols; c += DVTI_WHOLE)
@@ -21020,7 +21098,7 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
             (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
              n_cols, n_rows);
             G(turn_own)
-            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols);
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols, G(filled)(n_cols));
         }
 }
 
@@ -21099,8 +21177,8 @@ static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const v
 }
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(combine),
-    G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
+    G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
@@ -21405,11 +21483,12 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
-/* One square, or what an edge leaves of it. By itself, so that its addresses are formed where they are needed: inside the loops
-   they would be kept on the stack. */
+/* One square, or what an edge leaves of it; of dst, `width` columns are written. By itself, so that its addresses are formed where they
+   are needed: inside the loops they would be kept on the stack. */
 DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
-                                         int64_t src_col, int64_t rows, int64_t cols) {
-    const P(first_type) first = P(first)(rows);
+                                         int64_t src_col, int64_t rows, int64_t cols,
+                                         int64_t width) {
+    const P(first_type) first = P(first)(rows), part = P(first)(width);
     DVTI_PART v[DVTI_LANES];
     int i;
     DVTI_UNROLL
@@ -21417,19 +21496,33 @@ DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVT
         v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
     G(flip)(v);
     DVTI_UNROLL
-    for (i = 0; i < DVTI_LANES; i++)
-        if (i < rows)
-            P(store)(dst + i * dst_row, v[i]);
+    for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
+        if (i < rows) {
+            if (width >= DVTI_LANES)
+                P(store)(dst, v[i]);
+            else
+                P(store_first)(dst, part, v[i]);
+        }
 }
 
+/* `filled` columns of dst are written. */
 static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
-                        int64_t rows, int64_t cols) {
-    const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
+                        int64_t rows, int64_t cols, int64_t filled) {
     int64_t r, c;
     for (c = 0; c < filled; c += DVTI_LANES)
         for (r = 0; r < rows; r += DVTI_LANES)
             G(turn_square)
-    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c);
+    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
+     filled - c);
+}
+
+static void G(turn_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
+                            int64_t rows, int64_t cols) {
+    G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
+}
+
+static int64_t G(filled)(int64_t cols) {
+    return (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
 }
 
 static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
@@ -21437,7 +21530,8 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
     DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
     int64_t r, c;
     if (dtype == DVTI_OWN) {
-        G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols);
+        G(turn_own)
+        ((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, G(filled)(cols));
         return;
     }
     for (c = 0; c < cols; c += DVTI_WHOLE)
@@ -21449,7 +21543,7 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
             (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
              n_cols, n_rows);
             G(turn_own)
-            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols);
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols, G(filled)(n_cols));
         }
 }
 
@@ -21528,8 +21622,8 @@ static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const v
 }
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(combine),
-    G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
+    G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
@@ -23568,7 +23662,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -26839,11 +26933,12 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
-/* One square, or what an edge leaves of it. By itself, so that its addresses are formed where they are needed: inside the loops
-   they would be kept on the stack. */
+/* One square, or what an edge leaves of it; of dst, `width` columns are written. By itself, so that its addresses are formed where they
+   are needed: inside the loops they would be kept on the stack. */
 DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
-                                         int64_t src_col, int64_t rows, int64_t cols) {
-    const P(first_type) first = P(first)(rows);
+                                         int64_t src_col, int64_t rows, int64_t cols,
+                                         int64_t width) {
+    const P(first_type) first = P(first)(rows), part = P(first)(width);
     DVTI_PART v[DVTI_LANES];
     int i;
     DVTI_UNROLL
@@ -26851,19 +26946,33 @@ DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVT
         v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
     G(flip)(v);
     DVTI_UNROLL
-    for (i = 0; i < DVTI_LANES; i++)
-        if (i < rows)
-            P(store)(dst + i * dst_row, v[i]);
+    for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
+        if (i < rows) {
+            if (width >= DVTI_LANES)
+                P(store)(dst, v[i]);
+            else
+                P(store_first)(dst, part, v[i]);
+        }
 }
 
+/* `filled` columns of dst are written. */
 static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
-                        int64_t rows, int64_t cols) {
-    const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
+                        int64_t rows, int64_t cols, int64_t filled) {
     int64_t r, c;
     for (c = 0; c < filled; c += DVTI_LANES)
         for (r = 0; r < rows; r += DVTI_LANES)
             G(turn_square)
-    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c);
+    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
+     filled - c);
+}
+
+static void G(turn_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
+                            int64_t rows, int64_t cols) {
+    G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
+}
+
+static int64_t G(filled)(int64_t cols) {
+    return (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
 }
 
 static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
@@ -26871,7 +26980,8 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
     DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
     int64_t r, c;
     if (dtype == DVTI_OWN) {
-        G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols);
+        G(turn_own)
+        ((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, G(filled)(cols));
         return;
     }
     for (c = 0; c < cols; c += DVTI_WHOLE)
@@ -26883,7 +26993,7 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
             (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
              n_cols, n_rows);
             G(turn_own)
-            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols);
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols, G(filled)(n_cols));
         }
 }
 
@@ -26962,8 +27072,8 @@ static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const v
 }
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(combine),
-    G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
+    G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
@@ -27268,11 +27378,12 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
-/* One square, or what an edge leaves of it. By itself, so that its addresses are formed where they are needed: inside the loops
-   they would be kept on the stack. */
+/* One square, or what an edge leaves of it; of dst, `width` columns are written. By itself, so that its addresses are formed where they
+   are needed: inside the loops they would be kept on the stack. */
 DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
-                                         int64_t src_col, int64_t rows, int64_t cols) {
-    const P(first_type) first = P(first)(rows);
+                                         int64_t src_col, int64_t rows, int64_t cols,
+                                         int64_t width) {
+    const P(first_type) first = P(first)(rows), part = P(first)(width);
     DVTI_PART v[DVTI_LANES];
     int i;
     DVTI_UNROLL
@@ -27280,19 +27391,33 @@ DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVT
         v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
     G(flip)(v);
     DVTI_UNROLL
-    for (i = 0; i < DVTI_LANES; i++)
-        if (i < rows)
-            P(store)(dst + i * dst_row, v[i]);
+    for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
+        if (i < rows) {
+            if (width >= DVTI_LANES)
+                P(store)(dst, v[i]);
+            else
+                P(store_first)(dst, part, v[i]);
+        }
 }
 
+/* `filled` columns of dst are written. */
 static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
-                        int64_t rows, int64_t cols) {
-    const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
+                        int64_t rows, int64_t cols, int64_t filled) {
     int64_t r, c;
     for (c = 0; c < filled; c += DVTI_LANES)
         for (r = 0; r < rows; r += DVTI_LANES)
             G(turn_square)
-    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c);
+    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
+     filled - c);
+}
+
+static void G(turn_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
+                            int64_t rows, int64_t cols) {
+    G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
+}
+
+static int64_t G(filled)(int64_t cols) {
+    return (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
 }
 
 static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
@@ -27300,7 +27425,8 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
     DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
     int64_t r, c;
     if (dtype == DVTI_OWN) {
-        G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols);
+        G(turn_own)
+        ((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, G(filled)(cols));
         return;
     }
     for (c = 0; c < cols; c += DVTI_WHOLE)
@@ -27312,7 +27438,7 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
             (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
              n_cols, n_rows);
             G(turn_own)
-            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols);
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols, G(filled)(n_cols));
         }
 }
 
@@ -27391,8 +27517,8 @@ static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const v
 }
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(combine),
-    G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
+    G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
@@ -29431,7 +29557,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -32852,11 +32978,12 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
-/* One square, or what an edge leaves of it. By itself, so that its addresses are formed where they are needed: inside the loops
-   they would be kept on the stack. */
+/* One square, or what an edge leaves of it; of dst, `width` columns are written. By itself, so that its addresses are formed where they
+   are needed: inside the loops they would be kept on the stack. */
 DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
-                                         int64_t src_col, int64_t rows, int64_t cols) {
-    const P(first_type) first = P(first)(rows);
+                                         int64_t src_col, int64_t rows, int64_t cols,
+                                         int64_t width) {
+    const P(first_type) first = P(first)(rows), part = P(first)(width);
     DVTI_PART v[DVTI_LANES];
     int i;
     DVTI_UNROLL
@@ -32864,19 +32991,33 @@ DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVT
         v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
     G(flip)(v);
     DVTI_UNROLL
-    for (i = 0; i < DVTI_LANES; i++)
-        if (i < rows)
-            P(store)(dst + i * dst_row, v[i]);
+    for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
+        if (i < rows) {
+            if (width >= DVTI_LANES)
+                P(store)(dst, v[i]);
+            else
+                P(store_first)(dst, part, v[i]);
+        }
 }
 
+/* `filled` columns of dst are written. */
 static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
-                        int64_t rows, int64_t cols) {
-    const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
+                        int64_t rows, int64_t cols, int64_t filled) {
     int64_t r, c;
     for (c = 0; c < filled; c += DVTI_LANES)
         for (r = 0; r < rows; r += DVTI_LANES)
             G(turn_square)
-    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c);
+    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
+     filled - c);
+}
+
+static void G(turn_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
+                            int64_t rows, int64_t cols) {
+    G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
+}
+
+static int64_t G(filled)(int64_t cols) {
+    return (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
 }
 
 static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
@@ -32884,7 +33025,8 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
     DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
     int64_t r, c;
     if (dtype == DVTI_OWN) {
-        G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols);
+        G(turn_own)
+        ((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, G(filled)(cols));
         return;
     }
     for (c = 0; c < cols; c += DVTI_WHOLE)
@@ -32896,7 +33038,7 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
             (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
              n_cols, n_rows);
             G(turn_own)
-            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols);
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols, G(filled)(n_cols));
         }
 }
 
@@ -32975,8 +33117,8 @@ static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const v
 }
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(combine),
-    G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
+    G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
@@ -33281,11 +33423,12 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
-/* One square, or what an edge leaves of it. By itself, so that its addresses are formed where they are needed: inside the loops
-   they would be kept on the stack. */
+/* One square, or what an edge leaves of it; of dst, `width` columns are written. By itself, so that its addresses are formed where they
+   are needed: inside the loops they would be kept on the stack. */
 DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
-                                         int64_t src_col, int64_t rows, int64_t cols) {
-    const P(first_type) first = P(first)(rows);
+                                         int64_t src_col, int64_t rows, int64_t cols,
+                                         int64_t width) {
+    const P(first_type) first = P(first)(rows), part = P(first)(width);
     DVTI_PART v[DVTI_LANES];
     int i;
     DVTI_UNROLL
@@ -33293,19 +33436,33 @@ DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVT
         v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
     G(flip)(v);
     DVTI_UNROLL
-    for (i = 0; i < DVTI_LANES; i++)
-        if (i < rows)
-            P(store)(dst + i * dst_row, v[i]);
+    for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
+        if (i < rows) {
+            if (width >= DVTI_LANES)
+                P(store)(dst, v[i]);
+            else
+                P(store_first)(dst, part, v[i]);
+        }
 }
 
+/* `filled` columns of dst are written. */
 static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
-                        int64_t rows, int64_t cols) {
-    const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
+                        int64_t rows, int64_t cols, int64_t filled) {
     int64_t r, c;
     for (c = 0; c < filled; c += DVTI_LANES)
         for (r = 0; r < rows; r += DVTI_LANES)
             G(turn_square)
-    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c);
+    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
+     filled - c);
+}
+
+static void G(turn_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
+                            int64_t rows, int64_t cols) {
+    G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
+}
+
+static int64_t G(filled)(int64_t cols) {
+    return (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
 }
 
 static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
@@ -33313,7 +33470,8 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
     DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
     int64_t r, c;
     if (dtype == DVTI_OWN) {
-        G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols);
+        G(turn_own)
+        ((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, G(filled)(cols));
         return;
     }
     for (c = 0; c < cols; c += DVTI_WHOLE)
@@ -33325,7 +33483,7 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
             (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
              n_cols, n_rows);
             G(turn_own)
-            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols);
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols, G(filled)(n_cols));
         }
 }
 
@@ -33404,8 +33562,8 @@ static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const v
 }
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(combine),
-    G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
+    G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE
@@ -35444,7 +35602,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -35458,7 +35616,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -35527,7 +35685,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -36274,7 +36432,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -36493,7 +36651,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -36639,7 +36797,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -36704,7 +36862,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -37185,7 +37343,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -37348,7 +37506,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -37539,7 +37697,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -37574,7 +37732,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -37785,7 +37943,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -38061,7 +38219,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -38282,7 +38440,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -38501,7 +38659,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -38582,7 +38740,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -38896,7 +39054,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
@@ -44239,7 +44397,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -44370,7 +44528,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -44603,7 +44761,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -44686,7 +44844,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -44759,7 +44917,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -44830,7 +44988,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -45153,7 +45311,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -45188,7 +45346,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -45562,7 +45720,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -45597,7 +45755,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -45770,7 +45928,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -46112,7 +46270,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -46166,7 +46324,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -46226,7 +46384,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
 /* Sorting of rows, and the first k: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
@@ -46351,7 +46509,7 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 #undef DVTI_CUDA_ORDER_FEW
 /* ==== end src/3_cuda/launch/cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -46491,7 +46649,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -46665,7 +46823,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -46841,7 +46999,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: DVTI_K_SCAN (kernels/scan.cu). */
@@ -46907,7 +47065,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -47022,7 +47180,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -47082,7 +47240,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -47269,7 +47427,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -47369,7 +47527,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -47382,7 +47540,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -47633,7 +47791,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -47783,7 +47941,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -48073,7 +48231,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -48240,7 +48398,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -48484,7 +48642,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -48581,7 +48739,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -48787,7 +48945,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -49066,7 +49224,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -49517,7 +49675,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -49754,7 +49912,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -50013,7 +50171,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -50221,7 +50379,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -50402,7 +50560,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -50606,7 +50764,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -50847,7 +51005,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
@@ -50913,7 +51071,7 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_sort.c ==== */
 /* Sorting along an axis, and the first k of that. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements
@@ -51021,7 +51179,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt
 }
 /* ==== end src/4_ops/op_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -51382,7 +51540,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -51662,7 +51820,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -52038,7 +52196,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -52285,7 +52443,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -52349,7 +52507,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -52523,7 +52681,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -52560,7 +52718,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -52604,7 +52762,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -52643,7 +52801,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -52794,7 +52952,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_scan.c ==== */
 /* The gradient of cumulative sums: an element is in all sums from its own on, so it is their gradients' sum from the other end. */
@@ -52808,7 +52966,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -52860,7 +53018,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -52874,7 +53032,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -53162,7 +53320,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -53528,7 +53686,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -53865,7 +54023,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -54045,7 +54203,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -54206,7 +54364,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -54626,7 +54784,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -54978,7 +55136,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -55393,7 +55551,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -55861,7 +56019,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -56137,7 +56295,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -56675,7 +56833,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -56953,7 +57111,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -57154,7 +57312,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -57550,7 +57708,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -57795,7 +57953,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -58028,7 +58186,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -58280,7 +58438,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -58478,7 +58636,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -58878,7 +59036,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -58945,7 +59103,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -59349,7 +59507,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -59581,7 +59739,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -59750,7 +59908,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -59947,7 +60105,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -60135,7 +60293,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -60374,7 +60532,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -60504,7 +60662,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -60884,7 +61042,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -61146,7 +61304,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 176 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -61582,7 +61740,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -61771,7 +61929,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 178 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -61935,7 +62093,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 178 "src/devtensor_spine.h"
+#line 179 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -62183,7 +62341,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
+#line 180 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -62487,7 +62645,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
+#line 181 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -62625,7 +62783,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 181 "src/devtensor_spine.h"
+#line 182 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -62686,7 +62844,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 182 "src/devtensor_spine.h"
+#line 183 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -62962,7 +63120,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 183 "src/devtensor_spine.h"
+#line 184 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -63187,7 +63345,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 184 "src/devtensor_spine.h"
+#line 185 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -63200,7 +63358,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 186 "src/devtensor_spine.h"
+#line 187 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -63574,7 +63732,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 190 "src/devtensor_spine.h"
+#line 191 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

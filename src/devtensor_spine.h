@@ -39,6 +39,7 @@
 #include "3_cpu/cpu_conv_winograd.c"
 #include "3_cpu/cpu_elementwise.c"
 #include "3_cpu/cpu_matmul.c"
+#include "3_cpu/cpu_matmul_small.c"
 #include "3_cpu/cpu_optimizer.c"
 #include "3_cpu/cpu_pool.c"
 #include "3_cpu/cpu_reduce.c"

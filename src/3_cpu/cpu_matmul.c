@@ -4,10 +4,8 @@
 
    Integers of one byte are multiplied by the float kernels too. A float holds every whole number up to 2^24, and that is as many terms
    as a step has; between steps the sums are kept in 32 bits, where they wrap as the reference's do in 64. */
-#include "3_cpu/simd/dvt_simd.h"
+#include "3_cpu/cpu_matmul.h"
 
-/* Terms of a step: a panel of B (128 KB) and the rows of A that meet it (192 KB) stay in the second-level cache. */
-#define DVTI_MM_DEPTH 512
 /* Rows of A, and columns of B, that are kept near. */
 #define DVTI_MM_ROWS 96
 #define DVTI_MM_COLS 1024
@@ -17,40 +15,10 @@
 /* Tiles of a result that is converted at the end. */
 #define DVTI_MM_HALF_ROWS 192
 #define DVTI_MM_HALF_COLS 256
-/* Fewer rows, or fewer terms, do not pay for packing: measured on a Zen 4 with leading dimensions up to 4096. */
-#define DVTI_MM_FEW_ROWS 256
-#define DVTI_MM_FEW_TERMS 64
 /* Up to so many rows, packing B again for each tile of rows would cost a twentieth and more. */
 #define DVTI_MM_REPEATED 128
-#define DVTI_MM_ONE_CALL 131072 /* terms of a product that is not worth planning */
-#define DVTI_MM_ALONE 1048576   /* and where one thread computes */
-#define DVTI_MM_NEAR 32768      /* bytes of B, turned or in line, beside it */
-#define DVTI_MM_TASK 65536.0    /* terms that are worth a task: about a microsecond */
-#define DVTI_MM_PIECE 4096      /* elements of a vector result that one task forms */
-
-typedef enum dvti_mm_kind { DVTI_MM_TILES, DVTI_MM_COMBINE, DVTI_MM_DOTS } dvti_mm_kind;
-
-/* Distances count elements. */
-typedef struct dvti_mm {
-    const dvti_launch *launch;
-    const dvti_simd *simd;
-    const dvti_simd_gemm *by;
-    dvti_mm_kind kind;
-    int64_t n, m, k, batch;
-    int64_t a_row, a_k, b_k, b_col;
-    int64_t size; /* bytes of an element of the sums */
-    bool half;    /* the result is converted */
-    bool whole;   /* and its sums are integers between steps */
-    bool pack_a, pack_b;
-    int64_t depth, a_ld; /* terms of a step; from one packed row of A to the next */
-    /* A task forms a tile of each of `per_task` products. */
-    int64_t rows, cols, row_tiles, col_tiles, per_task, tasks;
-    int64_t a_at, c_at, sums_at, area; /* bytes */
-} dvti_mm;
-
-static int64_t dvti_mm_up(int64_t n, int64_t multiple) {
-    return (n + multiple - 1) / multiple * multiple;
-}
+#define DVTI_MM_TASK 65536.0 /* terms that are worth a task: about a microsecond */
+#define DVTI_MM_PIECE 4096   /* elements of a vector result that one task forms */
 
 static int64_t dvti_mm_cuts(int64_t n, int64_t piece) {
     return (n + piece - 1) / piece;
@@ -82,12 +50,6 @@ static void dvti_mm_shape(dvti_mm *p, const dvti_launch *launch) {
     p->size = out->dtype == DVT_F64 ? 8 : 4;
     p->half = out->dtype != DVT_F64 && out->dtype != DVT_F32;
     p->whole = !dvt_dtype_is_float(out->dtype);
-}
-
-/* Rows of B that are short and lie across cache lines are read by each group of A's rows: in line, that costs half. */
-static bool dvti_mm_in_line(const dvti_mm *p) {
-    return p->b_col != 1 ||
-           (p->n >= 64 && p->m * p->size <= 64 && p->b_k * p->size % 64 != 0 && p->k > 1);
 }
 
 /* With one row or column the other factor is read once: it is a question of memory alone. */
@@ -360,57 +322,6 @@ static void dvti_mm_task(void *user, int64_t task, void *area) {
             dvti_mm_one_vector(p, batch, i, j);
 }
 
-/* ---- small products: one call of the kernel, since planning would take as long ---- */
-/* terms: so many at most. */
-static bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
-    const int64_t most = DVTI_MM_ALONE;
-    return p->batch == 1 && !p->half && p->n > 1 && p->m > 1 && p->n <= most && p->m <= most &&
-           p->k <= DVTI_MM_DEPTH && p->n * p->m <= terms && p->n * p->m * p->k < terms &&
-           (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
-           (!dvti_mm_in_line(p) || ((p->b_col == 1 || p->b_k == 1) &&
-                                    dvti_mm_up(p->m * p->size, 64) * p->k <= DVTI_MM_NEAR));
-}
-
-static void dvti_mm_one_call_of(const dvti_mm *p, const void *b, int64_t b_k) {
-    static const double zero = 0;
-    int64_t terms[DVTI_MM_DEPTH], k;
-    dvti_product q;
-    for (k = 0; k < p->k; k++)
-        terms[k] = k * b_k;
-    q.rows = p->n;
-    q.cols = p->m;
-    q.depth = p->k;
-    q.a = p->launch->in[0].data;
-    q.a_row = p->a_row;
-    q.a_k = p->a_k;
-    q.b = b;
-    q.b_k = terms;
-    q.b_panel = p->by->width;
-    q.c = p->launch->out[0].data;
-    q.c_row = p->m;
-    q.start = &zero;
-    q.start_row = 0;
-    p->by->multiply(&q);
-}
-
-static void dvti_mm_one_call_in_line(const dvti_mm *p) {
-    DVTI_LINE_ALIGNED double close[DVTI_MM_NEAR / sizeof(double)];
-    const dvti_view *b = &p->launch->in[1];
-    const int64_t row = dvti_mm_up(p->m * p->size, 64) / p->size;
-    if (p->b_col == 1)
-        p->by->copy(close, row, b->data, b->dtype, p->b_k, p->k, p->m);
-    else
-        p->by->turn(close, row, b->data, b->dtype, p->b_col, p->k, p->m);
-    dvti_mm_one_call_of(p, close, row);
-}
-
-static void dvti_mm_one_call(const dvti_mm *p) {
-    if (dvti_mm_in_line(p))
-        dvti_mm_one_call_in_line(p);
-    else
-        dvti_mm_one_call_of(p, p->launch->in[1].data, p->b_k);
-}
-
 /* ---- the family ---- */
 static bool dvti_mm_is_byte(dvt_dtype dtype) {
     return dtype == DVT_I8 || dtype == DVT_U8;
@@ -481,18 +392,12 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
     dvti_ref_matmul(launch);
 }
 
-#undef DVTI_MM_DEPTH
 #undef DVTI_MM_ROWS
 #undef DVTI_MM_COLS
 #undef DVTI_MM_SIGNED_DEPTH
 #undef DVTI_MM_UNSIGNED_DEPTH
 #undef DVTI_MM_HALF_ROWS
 #undef DVTI_MM_HALF_COLS
-#undef DVTI_MM_FEW_ROWS
-#undef DVTI_MM_FEW_TERMS
 #undef DVTI_MM_REPEATED
-#undef DVTI_MM_ONE_CALL
-#undef DVTI_MM_ALONE
-#undef DVTI_MM_NEAR
 #undef DVTI_MM_TASK
 #undef DVTI_MM_PIECE

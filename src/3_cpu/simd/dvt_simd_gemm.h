@@ -42,6 +42,9 @@ typedef struct dvti_simd_gemm {
     /* The same of a transposed src: dst[r * dst_row + c] = src[c * src_col + r]. */
     void (*turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
                  int64_t rows, int64_t cols);
+    /* The same for the kernels' own dtype, and nothing beyond a row of dst is written. */
+    void (*turn_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col, int64_t rows,
+                         int64_t cols);
     /* y[j] = the sum over k of x[k * x_k] * w[k * w_row + j], a chain like a product's: at the speed of the memory that holds w. */
     void (*combine)(void *y, int64_t cols, int64_t depth, const void *x, int64_t x_k, const void *w,
                     int64_t w_row);

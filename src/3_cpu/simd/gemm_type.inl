@@ -269,11 +269,12 @@ DVTI_INLINE void G(flip)(DVTI_PART *v) {
     }
 }
 
-/* One square, or what an edge leaves of it. By itself, so that its addresses are formed where they are needed: inside the loops
-   they would be kept on the stack. */
+/* One square, or what an edge leaves of it; of dst, `width` columns are written. By itself, so that its addresses are formed where they
+   are needed: inside the loops they would be kept on the stack. */
 DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src,
-                                         int64_t src_col, int64_t rows, int64_t cols) {
-    const P(first_type) first = P(first)(rows);
+                                         int64_t src_col, int64_t rows, int64_t cols,
+                                         int64_t width) {
+    const P(first_type) first = P(first)(rows), part = P(first)(width);
     DVTI_PART v[DVTI_LANES];
     int i;
     DVTI_UNROLL
@@ -281,19 +282,33 @@ DVTI_NOINLINE static void G(turn_square)(DVTI_E *dst, int64_t dst_row, const DVT
         v[i] = i < cols ? P(load_first)(src + i * src_col, first) : P(set)(0);
     G(flip)(v);
     DVTI_UNROLL
-    for (i = 0; i < DVTI_LANES; i++)
-        if (i < rows)
-            P(store)(dst + i * dst_row, v[i]);
+    for (i = 0; i < DVTI_LANES; i++, dst += dst_row)
+        if (i < rows) {
+            if (width >= DVTI_LANES)
+                P(store)(dst, v[i]);
+            else
+                P(store_first)(dst, part, v[i]);
+        }
 }
 
+/* `filled` columns of dst are written. */
 static void G(turn_own)(DVTI_E *dst, int64_t dst_row, const DVTI_E *src, int64_t src_col,
-                        int64_t rows, int64_t cols) {
-    const int64_t filled = (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
+                        int64_t rows, int64_t cols, int64_t filled) {
     int64_t r, c;
     for (c = 0; c < filled; c += DVTI_LANES)
         for (r = 0; r < rows; r += DVTI_LANES)
             G(turn_square)
-    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c);
+    (dst + r * dst_row + c, dst_row, src + c * src_col + r, src_col, rows - r, cols - c,
+     filled - c);
+}
+
+static void G(turn_exactly)(void *dst, int64_t dst_row, const void *src, int64_t src_col,
+                            int64_t rows, int64_t cols) {
+    G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, cols);
+}
+
+static int64_t G(filled)(int64_t cols) {
+    return (cols + DVTI_WHOLE - 1) / DVTI_WHOLE * DVTI_WHOLE;
 }
 
 static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype, int64_t src_col,
@@ -301,7 +316,8 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
     DVTI_E strip[DVTI_WHOLE * DVTI_STRIP];
     int64_t r, c;
     if (dtype == DVTI_OWN) {
-        G(turn_own)((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols);
+        G(turn_own)
+        ((DVTI_E *)dst, dst_row, (const DVTI_E *)src, src_col, rows, cols, G(filled)(cols));
         return;
     }
     for (c = 0; c < cols; c += DVTI_WHOLE)
@@ -313,7 +329,7 @@ static void G(turn)(void *dst, int64_t dst_row, const void *src, dvt_dtype dtype
             (strip, DVTI_STRIP, (const char *)src + at * dvt_dtype_size(dtype), dtype, src_col,
              n_cols, n_rows);
             G(turn_own)
-            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols);
+            ((DVTI_E *)dst + r * dst_row + c, dst_row, strip, DVTI_STRIP, n_rows, n_cols, G(filled)(n_cols));
         }
 }
 
@@ -392,8 +408,8 @@ static void G(dots)(void *y, int64_t rows, int64_t depth, const void *x, const v
 }
 
 static const dvti_simd_gemm G(kernels) = {
-    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(combine),
-    G(dots)};
+    sizeof(DVTI_E), DVTI_TILE_PARTS *DVTI_LANES, G(multiply), G(copy), G(turn), G(turn_exactly),
+    G(combine), G(dots)};
 
 #undef DVTI_WHOLE
 #undef DVTI_EDGE

@@ -1,0 +1,43 @@
+/* Matrix products by the kernels of a tier: what cpu_matmul.c, which plans them, and cpu_matmul_small.c share. */
+#ifndef DVTI_CPU_MATMUL_H
+#define DVTI_CPU_MATMUL_H
+#include "3_cpu/simd/dvt_simd.h"
+
+/* Terms of a step: a panel of B (128 KB) and the rows of A that meet it (192 KB) stay in the second-level cache. */
+#define DVTI_MM_DEPTH 512
+/* Fewer rows, or fewer terms, do not pay for packing: measured on a Zen 4 with leading dimensions up to 4096. */
+#define DVTI_MM_FEW_ROWS 256
+#define DVTI_MM_FEW_TERMS 64
+/* Terms of a product that is not worth planning, and of one that is not where one thread computes. */
+#define DVTI_MM_ONE_CALL 131072
+#define DVTI_MM_ALONE 1048576
+
+typedef enum dvti_mm_kind { DVTI_MM_TILES, DVTI_MM_COMBINE, DVTI_MM_DOTS } dvti_mm_kind;
+
+/* Distances count elements. */
+typedef struct dvti_mm {
+    const dvti_launch *launch;
+    const dvti_simd *simd;
+    const dvti_simd_gemm *by;
+    dvti_mm_kind kind;
+    int64_t n, m, k, batch;
+    int64_t a_row, a_k, b_k, b_col;
+    int64_t size; /* bytes of an element of the sums */
+    bool half;    /* the result is converted */
+    bool whole;   /* and its sums are integers between steps */
+    bool pack_a, pack_b;
+    int64_t depth, a_ld; /* terms of a step; from one packed row of A to the next */
+    /* A task forms a tile of each of `per_task` products. */
+    int64_t rows, cols, row_tiles, col_tiles, per_task, tasks;
+    int64_t a_at, c_at, sums_at, area; /* bytes */
+} dvti_mm;
+
+DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple);
+/* Whether B is better put in line before it is multiplied: its columns do not lie side by side, or its rows are short and lie across
+   cache lines, where each group of A's rows reads them. */
+DVTI_FN bool dvti_mm_in_line(const dvti_mm *p);
+/* Whether one call of a kernel, without any workspace, forms the product, of fewer than so many terms. */
+DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms);
+DVTI_FN void dvti_mm_one_call(const dvti_mm *p);
+
+#endif

@@ -1,0 +1,94 @@
+/* Small matrix products: one call of the kernel, since planning would take as long. What has to be put in line stands on the stack. */
+#include "3_cpu/cpu_matmul.h"
+
+#define DVTI_MM_NEAR 32768 /* bytes on the stack */
+#define DVTI_MM_MANY 64    /* rows that make up for what is put in line for them */
+
+DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple) {
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+DVTI_FN bool dvti_mm_in_line(const dvti_mm *p) {
+    return p->b_col != 1 ||
+           (p->n >= DVTI_MM_MANY && p->m * p->size <= 64 && p->b_k * p->size % 64 != 0 && p->k > 1);
+}
+
+/* A few columns, which would fill their vectors badly, of many rows that lie side by side: the transposed product fills them with rows. */
+static bool dvti_mm_is_slim(const dvti_mm *p) {
+    return p->a_row == 1 && p->n >= DVTI_MM_MANY && p->m < 16 && p->m % 8 != 0 && p->k >= 32 &&
+           dvti_mm_up(p->n * p->size, 64) * p->m <= DVTI_MM_NEAR;
+}
+
+DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
+    const int64_t most = DVTI_MM_ALONE;
+    return p->batch == 1 && !p->half && p->n > 1 && p->m > 1 && p->n <= most && p->m <= most &&
+           p->k <= DVTI_MM_DEPTH && p->n * p->m <= terms && p->n * p->m * p->k < terms &&
+           (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
+           (!dvti_mm_in_line(p) || dvti_mm_is_slim(p) ||
+            ((p->b_col == 1 || p->b_k == 1) &&
+             dvti_mm_up(p->m * p->size, 64) * p->k <= DVTI_MM_NEAR));
+}
+
+static void dvti_mm_multiply(const dvti_mm *p, dvti_product *q, int64_t b_k) {
+    static const double zero = 0;
+    int64_t terms[DVTI_MM_DEPTH], k;
+    for (k = 0; k < p->k; k++)
+        terms[k] = k * b_k;
+    q->depth = p->k;
+    q->b_k = terms;
+    q->b_panel = p->by->width;
+    q->start = &zero;
+    q->start_row = 0;
+    p->by->multiply(q);
+}
+
+static void dvti_mm_one_call_of(const dvti_mm *p, const void *b, int64_t b_k) {
+    dvti_product q;
+    q.rows = p->n;
+    q.cols = p->m;
+    q.a = p->launch->in[0].data;
+    q.a_row = p->a_row;
+    q.a_k = p->a_k;
+    q.b = b;
+    q.c = p->launch->out[0].data;
+    q.c_row = p->m;
+    dvti_mm_multiply(p, &q, b_k);
+}
+
+static void dvti_mm_one_call_in_line(const dvti_mm *p) {
+    DVTI_LINE_ALIGNED double line[DVTI_MM_NEAR / sizeof(double)];
+    const dvti_view *b = &p->launch->in[1];
+    const int64_t row = dvti_mm_up(p->m * p->size, 64) / p->size;
+    if (p->b_col == 1)
+        p->by->copy(line, row, b->data, b->dtype, p->b_k, p->k, p->m);
+    else
+        p->by->turn(line, row, b->data, b->dtype, p->b_col, p->k, p->m);
+    dvti_mm_one_call_of(p, line, row);
+}
+
+static void dvti_mm_one_call_slim(const dvti_mm *p) {
+    DVTI_LINE_ALIGNED double line[DVTI_MM_NEAR / sizeof(double)];
+    dvti_product q;
+    q.rows = p->m;
+    q.cols = p->n;
+    q.a = p->launch->in[1].data;
+    q.a_row = p->b_col;
+    q.a_k = p->b_k;
+    q.b = p->launch->in[0].data;
+    q.c = line;
+    q.c_row = dvti_mm_up(p->n * p->size, 64) / p->size;
+    dvti_mm_multiply(p, &q, p->a_k);
+    p->by->turn_exactly(p->launch->out[0].data, p->m, line, q.c_row, p->n, p->m);
+}
+
+DVTI_FN void dvti_mm_one_call(const dvti_mm *p) {
+    if (dvti_mm_is_slim(p))
+        dvti_mm_one_call_slim(p);
+    else if (dvti_mm_in_line(p))
+        dvti_mm_one_call_in_line(p);
+    else
+        dvti_mm_one_call_of(p, p->launch->in[1].data, p->b_k);
+}
+
+#undef DVTI_MM_NEAR
+#undef DVTI_MM_MANY
