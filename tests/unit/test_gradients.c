@@ -483,22 +483,12 @@ static dvt_array *largest_two(dvt_array *const *x, const void *user) {
     return dvt_square(dvt_topk(x[0], 2, 0, user == NULL, NULL));
 }
 
-DVT_TEST(gradients_of_topk) {
-    static const double values[] = {0.5, -1, 2, 1.5, -0.5, 1};
-    int k;
-    for (k = 0; k < 2; k++) {
-        problem p = problem_begin("topk", largest_two, k ? "smallest" : NULL);
-        problem_input(&p, DVT_SHAPE(3, 2), -2, 2);
-        p.fixed[0] = values;
-        check_problem(&p);
-    }
-}
-
 DVT_TEST(gradients_of_sort) {
     static const double values[] = {0.5, -1, 2, 1.5, -0.5, 1};
     int k;
-    for (k = 0; k < 2; k++) {
-        problem p = problem_begin("sort", sorted, k ? "descending" : NULL);
+    for (k = 0; k < 4; k++) {
+        problem p = k < 2 ? problem_begin("sort", sorted, k ? "descending" : NULL)
+                          : problem_begin("topk", largest_two, k > 2 ? "smallest" : NULL);
         problem_input(&p, DVT_SHAPE(3, 2), -2, 2);
         p.fixed[0] = values;
         check_problem(&p);
