@@ -5352,10 +5352,11 @@ typedef enum dvti_kernel {
        bfloat16, float64 for float64, int64 for integers; in an order that the shapes, the strides and the device decide: k ascending
        on cpu(), by 64 bytes' worth of lanes where a vector meets a matrix that lies along k; a card may add pieces of k that were summed
        side by side. i[0] = 1: factors of float32 may be rounded to 10
-       bits of mantissa (TF32). */
+       bits of mantissa (TF32). On cpu(), in float32: in[2], when n_in is 3, is a row that is added to every row of the result, and with
+       i[1] = 1 relu follows. */
     DVTI_K_MATMUL,
     /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups, i[7] & 1: TF32, as i[0] of DVTI_K_MATMUL;
-       & 2: cpu() may take Winograd's method.
+       & 2: cpu() may take Winograd's method; & 4, of conv2d in float32 on cpu() alone: relu follows.
        op conv2d:        out[0] y (N,O,OH,OW); in x (N,C,H,W), w (O,C/g,KH,KW), and b (O) when n_in is 3.
        op conv2d_data:   out[0] dx; in dy, w.      op conv2d_weight: out[0] dw; in x, dy. */
     DVTI_K_CONV2D,
@@ -7833,9 +7834,9 @@ typedef struct dvti_simd_conv {
     void (*correlate)(const dvti_conv_plane *plane, const float *y, int64_t outs, float *sums);
     /* to[i * step] = the sum of the 16 from sums[i * 16] on, for i < n. */
     void (*fold)(float *to, int64_t step, const float *sums, int64_t n);
-    /* Rows of `count` elements: dst[r * dst_row + i] = src[r * src_row + i]. */
+    /* Rows of `count` elements: dst[r * dst_row + i] = src[r * src_row + i], or relu of it. */
     void (*put)(float *dst, int64_t dst_row, const float *src, int64_t src_row, int64_t rows,
-                int64_t count);
+                int64_t count, bool relu);
     const dvti_simd_winograd *winograd;
 } dvti_simd_conv;
 
@@ -8147,6 +8148,13 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
 DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_t step,
                                 int64_t count, int64_t columns, float *lanes);
 
+/* rows times cols of a result, `row` elements from one row to the next: plus bias (or NULL), then relu. Then what a product's launch asks for, of the
+   part that begins at element `at`; and what any launch asks for, of its whole result, by whoever computes now. */
+DVTI_FN void dvti_follow(const dvti_simd *simd, float *y, int64_t row, int64_t rows, int64_t cols,
+                         const float *bias, bool relu);
+DVTI_FN void dvti_follow_product(const dvti_simd *simd, const dvti_launch *launch, int64_t at,
+                                 int64_t row, int64_t rows, int64_t cols);
+DVTI_FN void dvti_follow_whole(const dvti_launch *of);
 DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
@@ -8219,6 +8227,7 @@ typedef struct dvti_cv {
     bool turned;                          /* forward: x is dy, and w is turned */
     bool direct;                          /* forward: products read the strip itself */
     bool flat;                            /* products do not stop at the ends of the strip's rows */
+    bool relu;                            /* forward: it follows */
     bool winograd;                        /* forward: none of this; cpu_conv_winograd.c */
     int64_t tiles[2];                     /* of its picture */
     /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */
@@ -8385,7 +8394,7 @@ static void dvti_cv_forward_flat(const dvti_cv_tile *t) {
                 if (at - row * step < p->ow)
                     p->kernels->put(to + row * p->ow + at - row * step, p->pixels,
                                     sums + at - column, DVTI_CV_FLAT, t->outs,
-                                    DVTI_MIN(count, row * step + p->ow - at));
+                                    DVTI_MIN(count, row * step + p->ow - at), p->relu);
             }
         }
     }
@@ -8464,6 +8473,19 @@ static void dvti_cv_forward_depthwise(const dvti_cv *p, const dvti_cv_block *blo
     }
 }
 
+/* relu of what a task has made: whole channels lie one after the other. */
+static void dvti_cv_forward_relu(const dvti_cv_tile *t) {
+    const dvti_cv *p = t->p;
+    const int64_t each = t->block->rows * p->ow;
+    const bool whole = each == p->pixels;
+    int64_t image;
+    for (image = 0; image < t->block->images; image++)
+        dvti_follow(p->simd,
+                    (float *)p->launch->out[0].data +
+                        dvti_cv_pixel(p, t->block, t->o, image * each),
+                    p->pixels, whole ? 1 : t->outs, whole ? t->outs * each : each, NULL, true);
+}
+
 static void dvti_cv_forward(void *user, int64_t task, void *area) {
     const dvti_cv *p = (const dvti_cv *)user;
     int64_t group, end, column, k;
@@ -8490,6 +8512,8 @@ static void dvti_cv_forward(void *user, int64_t task, void *area) {
         else
             for (column = 0; column < block.columns; column += p->by->width)
                 dvti_cv_forward_panel(&t, column, DVTI_MIN(p->by->width, block.columns - column));
+        if (p->relu && !p->flat)
+            dvti_cv_forward_relu(&t);
     }
 }
 
@@ -8549,7 +8573,8 @@ static void dvti_cv_data_flat(const dvti_cv *p, const dvti_cv_block *block, int6
     dvti_product q;
     memset(&q, 0, sizeof q);
     for (row = 0; row < p->oh; row++)
-        p->kernels->put(dy + row * p->step, p->flat_row, y + row * p->ow, p->pixels, p->og, p->ow);
+        p->kernels->put(dy + row * p->step, p->flat_row, y + row * p->ow, p->pixels, p->og, p->ow,
+                        false);
     for (k = 0; k < DVTI_MIN(p->og, DVTI_CV_DEPTH); k++)
         terms[k] = k * p->flat_row;
     q.rows = channels;
@@ -8760,10 +8785,13 @@ DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
             simd = tier[0];
         if (simd && launch->workspace_bytes >= p.shared + p.area) {
             dvti_cv_run_all(&p, simd);
+            if (p.relu && p.winograd)
+                dvti_follow_whole(launch);
             return;
         }
     }
     dvti_ref_conv2d(launch);
+    dvti_follow_whole(launch);
 }
 /* ==== end src/3_cpu/cpu_conv.c ==== */
 #ifdef DEVTENSOR_LINES
@@ -8850,6 +8878,7 @@ static void dvti_cv_shape(dvti_cv *p, const dvti_launch *launch) {
         p->dilation[axis] = launch->i[4 + axis];
     }
     p->groups = launch->i[6];
+    p->relu = launch->op == DVTI_OP_conv2d && launch->i[7] & 4;
     p->op = launch->op;
     if (dvti_cv_turn_round(p))
         p->cg = p->c / p->groups;
@@ -9750,6 +9779,80 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
 #ifdef DEVTENSOR_LINES
 #line 40 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cpu/cpu_follow.c ==== */
+/* What follows a product in its launch: a bias along the rows of the result, and relu. The bits are those of the operations one after the other;
+   a task does it while its part of the result is near. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/cpu_follow.c"
+#endif
+
+static void dvti_follow_row(const dvti_simd *simd, dvti_op op, float *y, int64_t n,
+                            const float *with, int step) {
+    dvti_loop loop;
+    dvti_loop_fn run = simd->loop_f32(op);
+    memset(&loop, 0, sizeof loop);
+    loop.op = op;
+    loop.in[0] = loop.out = y;
+    loop.in[1] = with;
+    loop.step[0] = 1;
+    loop.step[1] = step;
+    loop.n = n;
+    run(&loop);
+}
+
+DVTI_FN void dvti_follow(const dvti_simd *simd, float *y, int64_t row, int64_t rows, int64_t cols,
+                         const float *bias, bool relu) {
+    /* One column is as good as one row. */
+    int step = cols > 1 || row > 1;
+    if (!step) {
+        cols = rows;
+        rows = 1;
+    }
+    for (; rows > 0; rows--, y += row) {
+        if (bias)
+            dvti_follow_row(simd, DVTI_OP_add, y, cols, bias, step);
+        if (relu)
+            dvti_follow_row(simd, DVTI_OP_relu, y, cols, NULL, 0);
+    }
+}
+
+DVTI_FN void dvti_follow_product(const dvti_simd *simd, const dvti_launch *launch, int64_t at,
+                                 int64_t row, int64_t rows, int64_t cols) {
+    const float *bias = launch->n_in > 2 ? (const float *)launch->in[2].data + at % row : NULL;
+    if (bias || launch->i[1])
+        dvti_follow(simd, (float *)launch->out[0].data + at, row, rows, cols, bias,
+                    launch->i[1] != 0);
+}
+
+DVTI_FN void dvti_follow_whole(const dvti_launch *of) {
+    bool product = of->kernel == DVTI_K_MATMUL;
+    const dvti_view *y = &of->out[0];
+    dvti_launch launch;
+    int i;
+    memset(&launch, 0, sizeof launch);
+    launch.kernel = DVTI_K_ELEMENTWISE;
+    launch.compute = DVTI_F32;
+    launch.name = of->name;
+    launch.n_out = 1;
+    launch.in[0] = launch.in[1] = launch.out[0] = *y;
+    if (product && of->n_in > 2) {
+        launch.op = DVTI_OP_add;
+        launch.n_in = 2;
+        launch.in[1].data = of->in[2].data;
+        for (i = 0; i < y->ndim; i++)
+            launch.in[1].stride[i] = i == y->ndim - 1 ? of->in[2].stride[0] : 0;
+        dvti_cpu_run(&launch);
+    }
+    if (product ? of->i[1] : of->op == DVTI_OP_conv2d && of->i[7] & 4) {
+        launch.op = DVTI_OP_relu;
+        launch.n_in = 1;
+        dvti_cpu_run(&launch);
+    }
+}
+/* ==== end src/3_cpu/cpu_follow.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 41 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cpu/cpu_matmul.c ==== */
 /* Matrix products by the kernels of a tier (dvt_simd_gemm.h): what is packed, how the work is cut, and who does it. Factors stay where
    they are, in any layout, unless reading them again and again from there would cost more than packing. None of these
@@ -10123,11 +10226,14 @@ static void dvti_mm_task(void *user, int64_t task, void *area) {
     if (p->kind == DVTI_MM_TILES)
         for (k = 0; k < DVTI_MIN(p->depth, p->k); k++)
             t.terms[k] = k * (p->pack_b ? p->by->width : p->b_k);
-    for (; batch < end; batch++)
+    for (; batch < end; batch++) {
         if (p->kind == DVTI_MM_TILES)
             dvti_mm_one_tile(p, &t, batch, i, j);
         else
             dvti_mm_one_vector(p, batch, i, j);
+        dvti_follow_product(p->simd, p->launch, (batch * p->n + i) * p->m + j, p->m,
+                            DVTI_MIN(p->rows, p->n - i), DVTI_MIN(p->cols, p->m - j));
+    }
 }
 
 /* ---- the family ---- */
@@ -10198,6 +10304,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
             return;
     }
     dvti_ref_matmul(launch);
+    dvti_follow_whole(launch);
 }
 
 #undef DVTI_MM_ROWS
@@ -10211,7 +10318,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_PIECE
 /* ==== end src/3_cpu/cpu_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 41 "src/devtensor_spine.h"
+#line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul_small.c ==== */
 /* Small matrix products: one call of the kernel, since planning would take as long. What has to be put in line stands on the stack. */
@@ -10306,13 +10413,14 @@ DVTI_FN void dvti_mm_one_call(const dvti_mm *p) {
         dvti_mm_one_call_in_line(p);
     else
         dvti_mm_one_call_of(p, p->launch->in[1].data, p->b_k);
+    dvti_follow_product(p->simd, p->launch, 0, p->m, p->n, p->m);
 }
 
 #undef DVTI_MM_NEAR
 #undef DVTI_MM_MANY
 /* ==== end src/3_cpu/cpu_matmul_small.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 42 "src/devtensor_spine.h"
+#line 43 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_optimizer.c ==== */
 /* Optimiser steps by a tier's loops, where weights, gradients and state are float32. Centered RMSProp, whose variance is a small difference,
@@ -10374,7 +10482,7 @@ DVTI_FN bool dvti_fast_optimizer(const dvti_launch *launch, const dvti_simd *sim
 }
 /* ==== end src/3_cpu/cpu_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 43 "src/devtensor_spine.h"
+#line 44 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_pool.c ==== */
 /* Pooling by a tier's loops: float32 planes, windows of any size whose step along a row is 1 or 2; gradients where windows of 2 x 2 lie side by
@@ -10473,7 +10581,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 }
 /* ==== end src/3_cpu/cpu_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 44 "src/devtensor_spine.h"
+#line 45 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
 /* Reductions by a tier's loops: of float32 and narrower floats, of float64 and of what is reduced as float64, and any and all of every dtype.
@@ -10911,7 +11019,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_GATHER
 /* ==== end src/3_cpu/cpu_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/devtensor_spine.h"
+#line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan.c ==== */
 /* Cumulative sums: the passes over chunks, threads, and for float32 the tier's kernel. Lines that lie along memory go through it in blocks
@@ -11093,7 +11201,7 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
 #undef DVTI_SCAN_ROWS
 /* ==== end src/3_cpu/cpu_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 46 "src/devtensor_spine.h"
+#line 47 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax64.c ==== */
 /* softmax, log_softmax and logsumexp of float64 by the loops that a tier has for its operations one by one: the elements stay in the
@@ -11280,7 +11388,7 @@ DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_folding 
 #undef DVTI_WIDE_PART
 /* ==== end src/3_cpu/cpu_softmax64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 47 "src/devtensor_spine.h"
+#line 48 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
 /* softmax, log_softmax and layer normalisation by a tier's loop, many rows per call; of float64 by several
@@ -11470,7 +11578,7 @@ DVTI_FN bool dvti_fast_normalize(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_SOFTMAX_TILE
 /* ==== end src/3_cpu/cpu_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/devtensor_spine.h"
+#line 49 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
 /* Sorting of rows, stable. Elements become unsigned keys whose order is theirs, and a radix sort, least significant digit first, moves keys, or
@@ -11840,7 +11948,7 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_BESIDE_TERMS
 /* ==== end src/3_cpu/cpu_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/devtensor_spine.h"
+#line 50 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_topk.c ==== */
 /* The first k of each row in order: positions, as stable sorting would give them (cpu_sort.c has the keys). A row is read once. What comes
@@ -12213,7 +12321,7 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 #undef DVTI_TOPK_TERMS
 /* ==== end src/3_cpu/cpu_topk.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/devtensor_spine.h"
+#line 51 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_transpose.c ==== */
 /* Copies across the order of memory: rows that become columns. A strip of 64 columns is done in blocks of 16 x 16, so that four cache lines
@@ -12335,7 +12443,7 @@ DVTI_FN bool dvti_fast_transpose(const dvti_launch *launch, const dvti_simd *sim
 #undef DVTI_TURN_STRIP
 /* ==== end src/3_cpu/cpu_transpose.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/devtensor_spine.h"
+#line 52 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_widen.c ==== */
 /* Copies of small whole numbers, and of truth, to float32: a gradient's mask becomes factors this way. In blocks they would pass through
@@ -12385,7 +12493,7 @@ DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd) {
 }
 /* ==== end src/3_cpu/cpu_widen.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 52 "src/devtensor_spine.h"
+#line 53 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): main memory, and kernels that have finished when the call returns. Also the table of kernel families,
@@ -12589,7 +12697,7 @@ DVTI_FN const dvti_backend *dvti_cpu_backend(void) {
 }
 /* ==== end src/3_cpu/dvt_cpu.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/devtensor_spine.h"
+#line 54 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit and a command queue with a thread of its own, computed by the CPU's kernels. They behave
@@ -13070,7 +13178,7 @@ DVTI_FN const dvti_backend *dvti_virtual_backend(void) {
 #undef DVTI_INLINE_BYTES
 /* ==== end src/3_cpu/dvt_virtual.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 54 "src/devtensor_spine.h"
+#line 55 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_block.c ==== */
 /* Blocks: a run of positions, in C order, of a view with any strides, to and from a plain buffer of a class. Kernels that work
@@ -13205,7 +13313,7 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 }
 /* ==== end src/3_cpu/ref/ref_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 55 "src/devtensor_spine.h"
+#line 56 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* Convolution as matrix products with the patches of x, which are gathered a tile at a time and never stored whole. Columns are the
@@ -13942,7 +14050,7 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 56 "src/devtensor_spine.h"
+#line 57 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_element.c ==== */
 /* Elements, one at a time and by rows: every dtype into float, double or int64_t and back. The only place of the backend that
@@ -14101,7 +14209,7 @@ DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t val
 }
 /* ==== end src/3_cpu/ref/ref_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 57 "src/devtensor_spine.h"
+#line 58 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* Elementwise operations, by blocks: each operand's next block becomes a plain row of the class that the operation computes in (or is
@@ -14574,7 +14682,7 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 #undef DVTI_EW_STRIP
 /* ==== end src/3_cpu/ref/ref_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 58 "src/devtensor_spine.h"
+#line 59 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_fill.c ==== */
 /* Values from nothing: one number everywhere, evenly spaced numbers, ones on a diagonal. */
@@ -14660,7 +14768,7 @@ DVTI_FN void dvti_ref_fill(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 59 "src/devtensor_spine.h"
+#line 60 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_gemm.c ==== */
 /* The inside of a matrix product: packing, the multiplication of packed tiles, and tasks with an area of workspace
@@ -15485,7 +15593,7 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double terms, void *workspace, int64_
 }
 /* ==== end src/3_cpu/ref/ref_gemm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 60 "src/devtensor_spine.h"
+#line 61 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_index.c ==== */
 /* Indexing: slices by number, one element per position by number, their transposes that add (the gradients), one-hot rows. */
@@ -15702,7 +15810,7 @@ DVTI_FN void dvti_ref_index(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 61 "src/devtensor_spine.h"
+#line 62 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* Matrix product, out (batch..., n, m) = a (batch..., n, k) * b (batch..., k, m): tiles through the packed product of
@@ -15917,7 +16025,7 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 62 "src/devtensor_spine.h"
+#line 63 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
@@ -16009,7 +16117,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 63 "src/devtensor_spine.h"
+#line 64 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -16365,7 +16473,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 64 "src/devtensor_spine.h"
+#line 65 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -16716,7 +16824,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 65 "src/devtensor_spine.h"
+#line 66 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -17186,7 +17294,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 66 "src/devtensor_spine.h"
+#line 67 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_scan.c ==== */
 /* Cumulative sums by plain loops, for every dtype, and the plan that the tiers' way (cpu_scan.c) follows too. */
@@ -17360,7 +17468,7 @@ DVTI_FN void dvti_scan_carry(const dvti_scan *scan) {
 #undef DVTI_CARRY
 /* ==== end src/3_cpu/ref/ref_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -17474,7 +17582,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
@@ -17553,7 +17661,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle64.c ==== */
 /* Angles of any size in double, brought into an eighth of a turn exactly, as dvt_angle.c does it for floats. */
@@ -17638,7 +17746,7 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 }
 /* ==== end src/3_cpu/simd/dvt_angle64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -17789,7 +17897,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -21939,15 +22047,24 @@ static void V(conv_fold)(float *to, int64_t step, const float *sums, int64_t n) 
         to[i * step] = V(fold_add)(V(load)(sums + 16 * i));
 }
 
+/* -0 becomes 0, NaN stays: the larger of two is the second one when they are equal or not comparable. */
+DVTI_INLINE V(pf) V(conv_relu)(V(pf) a) {
+    return V(p_add)(V(p_max)(V(p_set)(0), a), V(p_set)(0));
+}
+
 static void V(conv_put)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
-                        int64_t rows, int64_t count) {
+                        int64_t rows, int64_t count, bool relu) {
     const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
     const V(p_first_type) first = V(p_first)(count - whole);
+    V(pf) v;
     int64_t r, i;
     for (r = 0; r < rows; r++, dst += dst_row, src += src_row) {
-        for (i = 0; i < whole; i += DVTI_PART_F)
-            V(p_store)(dst + i, V(p_load)(src + i));
-        V(p_store_first)(dst + whole, first, V(p_load_first)(src + whole, first));
+        for (i = 0; i < whole; i += DVTI_PART_F) {
+            v = V(p_load)(src + i);
+            V(p_store)(dst + i, relu ? V(conv_relu)(v) : v);
+        }
+        v = V(p_load_first)(src + whole, first);
+        V(p_store_first)(dst + whole, first, relu ? V(conv_relu)(v) : v);
     }
 }
 
@@ -23662,7 +23779,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -27834,15 +27951,24 @@ static void V(conv_fold)(float *to, int64_t step, const float *sums, int64_t n) 
         to[i * step] = V(fold_add)(V(load)(sums + 16 * i));
 }
 
+/* -0 becomes 0, NaN stays: the larger of two is the second one when they are equal or not comparable. */
+DVTI_INLINE V(pf) V(conv_relu)(V(pf) a) {
+    return V(p_add)(V(p_max)(V(p_set)(0), a), V(p_set)(0));
+}
+
 static void V(conv_put)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
-                        int64_t rows, int64_t count) {
+                        int64_t rows, int64_t count, bool relu) {
     const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
     const V(p_first_type) first = V(p_first)(count - whole);
+    V(pf) v;
     int64_t r, i;
     for (r = 0; r < rows; r++, dst += dst_row, src += src_row) {
-        for (i = 0; i < whole; i += DVTI_PART_F)
-            V(p_store)(dst + i, V(p_load)(src + i));
-        V(p_store_first)(dst + whole, first, V(p_load_first)(src + whole, first));
+        for (i = 0; i < whole; i += DVTI_PART_F) {
+            v = V(p_load)(src + i);
+            V(p_store)(dst + i, relu ? V(conv_relu)(v) : v);
+        }
+        v = V(p_load_first)(src + whole, first);
+        V(p_store_first)(dst + whole, first, relu ? V(conv_relu)(v) : v);
     }
 }
 
@@ -29557,7 +29683,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -33879,15 +34005,24 @@ static void V(conv_fold)(float *to, int64_t step, const float *sums, int64_t n) 
         to[i * step] = V(fold_add)(V(load)(sums + 16 * i));
 }
 
+/* -0 becomes 0, NaN stays: the larger of two is the second one when they are equal or not comparable. */
+DVTI_INLINE V(pf) V(conv_relu)(V(pf) a) {
+    return V(p_add)(V(p_max)(V(p_set)(0), a), V(p_set)(0));
+}
+
 static void V(conv_put)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
-                        int64_t rows, int64_t count) {
+                        int64_t rows, int64_t count, bool relu) {
     const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
     const V(p_first_type) first = V(p_first)(count - whole);
+    V(pf) v;
     int64_t r, i;
     for (r = 0; r < rows; r++, dst += dst_row, src += src_row) {
-        for (i = 0; i < whole; i += DVTI_PART_F)
-            V(p_store)(dst + i, V(p_load)(src + i));
-        V(p_store_first)(dst + whole, first, V(p_load_first)(src + whole, first));
+        for (i = 0; i < whole; i += DVTI_PART_F) {
+            v = V(p_load)(src + i);
+            V(p_store)(dst + i, relu ? V(conv_relu)(v) : v);
+        }
+        v = V(p_load_first)(src + whole, first);
+        V(p_store_first)(dst + whole, first, relu ? V(conv_relu)(v) : v);
     }
 }
 
@@ -35602,7 +35737,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -35616,7 +35751,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -35685,7 +35820,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -36432,7 +36567,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -36651,7 +36786,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -36797,7 +36932,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -36862,7 +36997,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -37343,7 +37478,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -37506,7 +37641,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -37697,7 +37832,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -37732,7 +37867,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -37943,7 +38078,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -38219,7 +38354,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -38440,7 +38575,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -38659,7 +38794,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -38740,7 +38875,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -39054,7 +39189,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
@@ -44397,7 +44532,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -44528,7 +44663,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -44761,7 +44896,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -44844,7 +44979,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -44917,7 +45052,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -44988,7 +45123,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -45311,7 +45446,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -45346,7 +45481,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -45720,7 +45855,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -45755,7 +45890,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -45928,7 +46063,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -46270,7 +46405,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -46324,7 +46459,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -46384,7 +46519,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
 /* Sorting of rows, and the first k: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
@@ -46509,7 +46644,7 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 #undef DVTI_CUDA_ORDER_FEW
 /* ==== end src/3_cuda/launch/cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -46649,7 +46784,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -46823,7 +46958,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -46999,7 +47134,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: DVTI_K_SCAN (kernels/scan.cu). */
@@ -47065,7 +47200,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -47180,7 +47315,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -47240,7 +47375,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -47427,7 +47562,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -47527,7 +47662,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -47540,7 +47675,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -47617,6 +47752,9 @@ DVTI_FN void dvti_written(dvt_array *x);
    with the error set when there is no memory for the node. A NULL `out` is passed on. */
 DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
                                int n, const dvti_attr *attr);
+/* x's memory has what `op` makes of x (and other, unless NULL) already, and nobody else has seen x: the result, recorded. For operations that
+   follow others in one launch, whose gradients read no x. */
+DVTI_FN dvt_array *dvti_became(dvt_array *x, dvti_op op, const char *name, dvt_array *other);
 /* The two halves of dvti_finish, for results whose elements must not change when there is no memory for the node: it is made
    before they are written (NULL when nothing is to be remembered), and given to `out` after. false: the error is set. */
 DVTI_FN bool dvti_prepare(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in, int n,
@@ -47655,8 +47793,10 @@ DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
 DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr);
 /* dvt_conv2d and dvt_linear for callers that know their bias: NULL is none. */
 DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
-                                     const dvt_conv2d_params *p);
-DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias);
+                                     const dvt_conv2d_params *p, bool relu);
+DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu);
+/* x (.., k) times w (units, k) transposed, plus bias (or NULL), then relu: in float32 on cpu(), in one launch. */
+DVTI_FN dvt_array *dvti_linear_at_once(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu);
 DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
                                     const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,
@@ -47791,7 +47931,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -47941,7 +48081,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -48231,7 +48371,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -48391,6 +48531,16 @@ DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node) {
     return out;
 }
 
+DVTI_FN dvt_array *dvti_became(dvt_array *x, dvti_op op, const char *name, dvt_array *other) {
+    dvt_array *in[2], *y;
+    if (!x || !dvt_is_recording())
+        return x;
+    in[0] = x;
+    in[1] = other;
+    y = dvti_view_new(name, x, x->shape, x->stride, x->offset);
+    return y ? dvti_finish(y, op, name, in, other ? 2 : 1, NULL) : NULL;
+}
+
 DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
                                int n, const dvti_attr *attr) {
     dvti_node *node;
@@ -48398,7 +48548,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -48504,9 +48654,10 @@ static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const 
 
 /* Runs and records one of the three; `in` is contiguous and of one dtype. */
 static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *const *in, int n,
-                                     dvt_shape shape, const dvti_attr *attr) {
+                                     dvt_shape shape, const dvti_attr *attr, bool relu) {
     dvti_launch launch;
     dvt_array *out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
+    bool follows = relu && in[0]->dtype == DVT_F32 && in[0]->storage->ctx.type == DVT_DEVICE_CPU;
     int i;
     dvti_launch_begin(&launch, name, DVTI_K_CONV2D, op);
     if (!out)
@@ -48518,15 +48669,18 @@ static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *co
     launch.n_out = 1;
     memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
     launch.i[7] = (in[0]->dtype == DVT_F32 && dvti_tf32_allowed() ? 1 : 0) +
-                  (dvti_winograd_allowed() ? 2 : 0);
+                  (dvti_winograd_allowed() ? 2 : 0) + (follows ? 4 : 0);
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
-    return dvti_finish(out, op, name, in, n, attr);
+    out = dvti_finish(out, op, name, in, n, attr);
+    if (follows)
+        return dvti_became(out, DVTI_OP_relu, "dvt_relu", NULL);
+    return out && relu ? dvt_relu(out) : out;
 }
 
 /* All inputs contiguous and of their common dtype (recorded where that takes a copy), then the launch. */
 static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *const *in, int n,
-                                    dvt_shape shape, const dvti_attr *attr) {
+                                    dvt_shape shape, const dvti_attr *attr, bool relu) {
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_dtype dtype = in[0]->dtype;
     dvt_array *ready[3], *out = NULL;
@@ -48537,14 +48691,15 @@ static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *con
         if (!(ready[i] = dvt_contiguous(dvt_astype(in[i], dtype, false))))
             break;
     if (i == n)
-        out = (dvt_array *)dvt_keep(dvti_conv2d_launch(name, op, ready, n, shape, attr));
+        out = (dvt_array *)dvt_keep(dvti_conv2d_launch(name, op, ready, n, shape, attr, relu));
     dvt_scope_end(&scope);
     return out;
 }
 
 static const char *const dvti_conv2d_names[] = {"x", "w", "bias"};
 
-DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr) {
+static dvt_array *dvti_conv2d_then(dvt_array *x, dvt_array *w, dvt_array *bias,
+                                   const dvti_attr *attr, bool relu) {
     dvt_array *in[3];
     dvt_shape shape;
     in[0] = x;
@@ -48553,7 +48708,11 @@ DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, cons
     if (!dvti_check_named("dvt_conv2d", in, bias ? 3 : 2, dvti_conv2d_names) ||
         !dvti_conv2d_shape("dvt_conv2d", x->shape, w->shape, x, w, attr, &shape))
         return NULL;
-    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d, in, bias ? 3 : 2, shape, attr);
+    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d, in, bias ? 3 : 2, shape, attr, relu);
+}
+
+DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr) {
+    return dvti_conv2d_then(x, w, bias, attr, false);
 }
 
 static bool dvti_conv2d_floats(dvt_array *const *in, int n) {
@@ -48577,7 +48736,7 @@ DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
 }
 
 DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
-                                     const dvt_conv2d_params *p) {
+                                     const dvt_conv2d_params *p, bool relu) {
     dvt_array *in[3];
     dvti_attr attr;
     in[0] = x;
@@ -48597,12 +48756,13 @@ DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias
             dvti_describe(bias), dvti_describe(w));
         return NULL;
     }
-    return dvti_conv2d(x, w, bias, &attr);
+    return dvti_conv2d_then(x, w, bias, &attr, relu);
 }
 
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
                               const dvt_conv2d_params *p) {
-    return dvti_optional("dvt_conv2d", "bias", bias) ? dvti_conv2d_layer(x, w, bias, p) : NULL;
+    return dvti_optional("dvt_conv2d", "bias", bias) ? dvti_conv2d_layer(x, w, bias, p, false)
+                                                     : NULL;
 }
 
 /* The gradients get shapes that a forward call has accepted; anything else would read beyond a buffer. */
@@ -48627,7 +48787,7 @@ DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shap
     if (!dvti_check("dvt_conv2d", in, 2) ||
         !dvti_conv2d_agree("dvt_conv2d", x_shape, w->shape, g->shape, attr))
         return NULL;
-    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_data, in, 2, x_shape, attr);
+    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_data, in, 2, x_shape, attr, false);
 }
 
 DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,
@@ -48638,11 +48798,11 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
     if (!dvti_check("dvt_conv2d", in, 2) ||
         !dvti_conv2d_agree("dvt_conv2d", x->shape, w_shape, g->shape, attr))
         return NULL;
-    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_weight, in, 2, w_shape, attr);
+    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_weight, in, 2, w_shape, attr, false);
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -48739,7 +48899,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -48945,7 +49105,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -49224,7 +49384,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -49675,7 +49835,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -49683,7 +49843,19 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 #line 2 "src/4_ops/op_layers.c"
 #endif
 
-DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
+/* In one launch where that is possible. */
+static dvt_array *dvti_linear_of(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
+    dvt_array *y;
+    if (x->storage->ctx.type == DVT_DEVICE_CPU && x->dtype == DVT_F32 && w->dtype == DVT_F32 &&
+        x->shape.ndim > 1 && (!bias || (bias->dtype == DVT_F32 && dvt_is_contiguous(bias))))
+        return dvti_linear_at_once(x, w, bias, relu);
+    y = dvt_matmul_t(x, w, false, true);
+    if (bias)
+        y = dvt_add(y, bias);
+    return y && relu ? dvt_relu(y) : y;
+}
+
+DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
     static const char *const names[] = {"x", "w", "bias"};
     dvt_array *in[3], *y;
     dvt_scope_guard scope;
@@ -49702,16 +49874,14 @@ DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
         return NULL;
     }
     scope = dvt_scope_begin();
-    y = dvt_matmul_t(x, w, false, true);
-    if (bias)
-        y = dvt_add(y, bias);
+    y = dvti_linear_of(x, w, bias, relu);
     dvt_keep(y);
     dvt_scope_end(&scope);
     return y;
 }
 
 DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
-    return dvti_optional("dvt_linear", "bias", bias) ? dvti_linear(x, w, bias) : NULL;
+    return dvti_optional("dvt_linear", "bias", bias) ? dvti_linear(x, w, bias, false) : NULL;
 }
 
 DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
@@ -49912,7 +50082,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -49981,9 +50151,10 @@ static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_ar
     return dvti_broadcast(name, &x, &y, batch);
 }
 
-/* a and b have at least two axes and one dtype, the result's; or dvti_matmul_widens. */
+/* a and b have at least two axes and one dtype, the result's; or dvti_matmul_widens. bias (or NULL) and relu: only as DVTI_K_MATMUL says. */
 static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array *b,
-                                       bool transpose_a, bool transpose_b, dvt_dtype dtype) {
+                                       bool transpose_a, bool transpose_b, dvt_dtype dtype,
+                                       dvt_array *bias, bool relu) {
     dvti_launch launch;
     dvti_factor fa = dvti_factor_of(a, transpose_a), fb = dvti_factor_of(b, transpose_b);
     dvti_attr attr;
@@ -49999,10 +50170,13 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
         return NULL;
     dvti_factor_view(&launch.in[0], a, &shape, transpose_a);
     dvti_factor_view(&launch.in[1], b, &shape, transpose_b);
-    launch.n_in = 2;
+    launch.n_in = bias ? 3 : 2;
+    if (bias)
+        launch.in[2] = dvti_view_of(bias);
     dvti_view_broadcast_into(&launch.out[0], out, &shape);
     launch.n_out = 1;
     launch.i[0] = dvti_tf32_allowed();
+    launch.i[1] = relu;
     if (dvti_has_elements(&shape) && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
     if (!dvt_is_recording())
@@ -50012,7 +50186,14 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
     attr.i[1] = transpose_b;
     in[0] = a;
     in[1] = b;
-    return dvti_finish(out, DVTI_OP_matmul, name, in, 2, &attr);
+    out = dvti_finish(out, DVTI_OP_matmul, name, in, 2, &attr);
+    if (bias)
+        out = dvti_became(out, DVTI_OP_add, "dvt_add", bias);
+    return relu ? dvti_became(out, DVTI_OP_relu, "dvt_relu", NULL) : out;
+}
+
+DVTI_FN dvt_array *dvti_linear_at_once(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
+    return dvti_matmul_recorded("dvt_matmul_t", x, w, false, true, DVT_F32, bias, relu);
 }
 
 static bool dvti_inner_ok(const char *name, const dvt_array *a, const dvt_array *b, int64_t ka,
@@ -50056,7 +50237,7 @@ static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, 
         b = dvt_expand_dims(b, 1);
     if (!a || !b)
         return NULL;
-    out = dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype);
+    out = dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype, NULL, false);
     if (!out || !(row || column))
         return out;
     shape = out->shape;
@@ -50171,7 +50352,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -50379,7 +50560,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -50470,7 +50651,7 @@ static bool dvti_warm_linear(dvt_ctx ctx, int64_t n, int64_t in, int64_t units) 
     w = dvti_warm_full(DVT_SHAPE(units, in), ctx);
     g = dvti_warm_full(DVT_SHAPE(n, units), ctx);
     bias = dvti_warm_full(DVT_SHAPE(units), ctx);
-    return x && w && g && bias && dvti_linear(x, w, bias) && dvt_matmul(g, w) &&
+    return x && w && g && bias && dvti_linear(x, w, bias, false) && dvt_matmul(g, w) &&
            dvt_matmul_t(g, x, true, false) && dvt_sum(g, DVT_AXES(0), false);
 }
 
@@ -50560,7 +50741,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -50764,7 +50945,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -51005,7 +51186,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
@@ -51071,7 +51252,7 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_sort.c ==== */
 /* Sorting along an axis, and the first k of that. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements
@@ -51179,7 +51360,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt
 }
 /* ==== end src/4_ops/op_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -51540,7 +51721,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -51820,7 +52001,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -52196,7 +52377,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -52443,7 +52624,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -52507,7 +52688,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -52681,7 +52862,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -52718,7 +52899,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -52762,7 +52943,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -52801,7 +52982,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -52952,7 +53133,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_scan.c ==== */
 /* The gradient of cumulative sums: an element is in all sums from its own on, so it is their gradients' sum from the other end. */
@@ -52966,7 +53147,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -53018,7 +53199,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -53032,7 +53213,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -53320,7 +53501,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -53686,7 +53867,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -54023,7 +54204,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -54203,7 +54384,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -54364,7 +54545,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -54784,7 +54965,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -55136,7 +55317,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -55551,7 +55732,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -56019,7 +56200,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -56295,7 +56476,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -56636,8 +56817,8 @@ static dvt_array *dvti_dense_block_forward(dvt_block *self, void *user, dvt_arra
         return NULL;
     if (!d->no_flatten && x->shape.ndim != 2)
         x = dvt_flatten(x);
-    x = x ? dvti_linear(x, w, b) : NULL;
-    return x ? dvti_activate(x, d->activation) : NULL;
+    x = x ? dvti_linear(x, w, b, d->activation == DVT_RELU) : NULL;
+    return x && d->activation != DVT_RELU ? dvti_activate(x, d->activation) : x;
 }
 
 static dvt_status dvti_dense_block_infer(dvt_block *self, void *user, dvt_array *x) {
@@ -56833,7 +57014,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -56887,8 +57068,8 @@ static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array
         return NULL;
     if (!dvti_conv_block_accepts(x, w->shape.dim[1] * d->params.groups))
         return NULL;
-    x = dvti_conv2d_layer(x, w, b, &d->params);
-    return x ? dvti_activate(x, d->activation) : NULL;
+    x = dvti_conv2d_layer(x, w, b, &d->params, d->activation == DVT_RELU);
+    return x && d->activation != DVT_RELU ? dvti_activate(x, d->activation) : x;
 }
 
 static dvt_status dvti_conv_block_infer(dvt_block *self, void *user, dvt_array *x) {
@@ -57111,7 +57292,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -57312,7 +57493,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -57708,7 +57889,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -57953,7 +58134,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -58186,7 +58367,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -58438,7 +58619,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -58636,7 +58817,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -59036,7 +59217,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -59103,7 +59284,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -59507,7 +59688,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -59739,7 +59920,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -59908,7 +60089,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -60105,7 +60286,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -60293,7 +60474,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -60532,7 +60713,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -60662,7 +60843,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -61042,7 +61223,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 176 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -61304,7 +61485,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -61740,7 +61921,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 178 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -61929,7 +62110,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 178 "src/devtensor_spine.h"
+#line 179 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -62093,7 +62274,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
+#line 180 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -62341,7 +62522,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
+#line 181 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -62645,7 +62826,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 181 "src/devtensor_spine.h"
+#line 182 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -62783,7 +62964,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 182 "src/devtensor_spine.h"
+#line 183 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -62844,7 +63025,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 183 "src/devtensor_spine.h"
+#line 184 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -63120,7 +63301,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 184 "src/devtensor_spine.h"
+#line 185 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -63345,7 +63526,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 185 "src/devtensor_spine.h"
+#line 186 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -63358,7 +63539,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 187 "src/devtensor_spine.h"
+#line 188 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -63732,7 +63913,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 191 "src/devtensor_spine.h"
+#line 192 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -38,6 +38,7 @@
 #include "3_cpu/cpu_conv_weights.c"
 #include "3_cpu/cpu_conv_winograd.c"
 #include "3_cpu/cpu_elementwise.c"
+#include "3_cpu/cpu_follow.c"
 #include "3_cpu/cpu_matmul.c"
 #include "3_cpu/cpu_matmul_small.c"
 #include "3_cpu/cpu_optimizer.c"

@@ -61,10 +61,11 @@ typedef enum dvti_kernel {
        bfloat16, float64 for float64, int64 for integers; in an order that the shapes, the strides and the device decide: k ascending
        on cpu(), by 64 bytes' worth of lanes where a vector meets a matrix that lies along k; a card may add pieces of k that were summed
        side by side. i[0] = 1: factors of float32 may be rounded to 10
-       bits of mantissa (TF32). */
+       bits of mantissa (TF32). On cpu(), in float32: in[2], when n_in is 3, is a row that is added to every row of the result, and with
+       i[1] = 1 relu follows. */
     DVTI_K_MATMUL,
     /* All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups, i[7] & 1: TF32, as i[0] of DVTI_K_MATMUL;
-       & 2: cpu() may take Winograd's method.
+       & 2: cpu() may take Winograd's method; & 4, of conv2d in float32 on cpu() alone: relu follows.
        op conv2d:        out[0] y (N,O,OH,OW); in x (N,C,H,W), w (O,C/g,KH,KW), and b (O) when n_in is 3.
        op conv2d_data:   out[0] dx; in dy, w.      op conv2d_weight: out[0] dw; in x, dy. */
     DVTI_K_CONV2D,

@@ -94,7 +94,7 @@ static void dvti_cv_forward_flat(const dvti_cv_tile *t) {
                 if (at - row * step < p->ow)
                     p->kernels->put(to + row * p->ow + at - row * step, p->pixels,
                                     sums + at - column, DVTI_CV_FLAT, t->outs,
-                                    DVTI_MIN(count, row * step + p->ow - at));
+                                    DVTI_MIN(count, row * step + p->ow - at), p->relu);
             }
         }
     }
@@ -173,6 +173,19 @@ static void dvti_cv_forward_depthwise(const dvti_cv *p, const dvti_cv_block *blo
     }
 }
 
+/* relu of what a task has made: whole channels lie one after the other. */
+static void dvti_cv_forward_relu(const dvti_cv_tile *t) {
+    const dvti_cv *p = t->p;
+    const int64_t each = t->block->rows * p->ow;
+    const bool whole = each == p->pixels;
+    int64_t image;
+    for (image = 0; image < t->block->images; image++)
+        dvti_follow(p->simd,
+                    (float *)p->launch->out[0].data +
+                        dvti_cv_pixel(p, t->block, t->o, image * each),
+                    p->pixels, whole ? 1 : t->outs, whole ? t->outs * each : each, NULL, true);
+}
+
 static void dvti_cv_forward(void *user, int64_t task, void *area) {
     const dvti_cv *p = (const dvti_cv *)user;
     int64_t group, end, column, k;
@@ -199,6 +212,8 @@ static void dvti_cv_forward(void *user, int64_t task, void *area) {
         else
             for (column = 0; column < block.columns; column += p->by->width)
                 dvti_cv_forward_panel(&t, column, DVTI_MIN(p->by->width, block.columns - column));
+        if (p->relu && !p->flat)
+            dvti_cv_forward_relu(&t);
     }
 }
 
@@ -258,7 +273,8 @@ static void dvti_cv_data_flat(const dvti_cv *p, const dvti_cv_block *block, int6
     dvti_product q;
     memset(&q, 0, sizeof q);
     for (row = 0; row < p->oh; row++)
-        p->kernels->put(dy + row * p->step, p->flat_row, y + row * p->ow, p->pixels, p->og, p->ow);
+        p->kernels->put(dy + row * p->step, p->flat_row, y + row * p->ow, p->pixels, p->og, p->ow,
+                        false);
     for (k = 0; k < DVTI_MIN(p->og, DVTI_CV_DEPTH); k++)
         terms[k] = k * p->flat_row;
     q.rows = channels;
@@ -469,8 +485,11 @@ DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
             simd = tier[0];
         if (simd && launch->workspace_bytes >= p.shared + p.area) {
             dvti_cv_run_all(&p, simd);
+            if (p.relu && p.winograd)
+                dvti_follow_whole(launch);
             return;
         }
     }
     dvti_ref_conv2d(launch);
+    dvti_follow_whole(launch);
 }

@@ -39,6 +39,7 @@ typedef struct dvti_cv {
     bool turned;                          /* forward: x is dy, and w is turned */
     bool direct;                          /* forward: products read the strip itself */
     bool flat;                            /* products do not stop at the ends of the strip's rows */
+    bool relu;                            /* forward: it follows */
     bool winograd;                        /* forward: none of this; cpu_conv_winograd.c */
     int64_t tiles[2];                     /* of its picture */
     /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */

@@ -315,11 +315,14 @@ static void dvti_mm_task(void *user, int64_t task, void *area) {
     if (p->kind == DVTI_MM_TILES)
         for (k = 0; k < DVTI_MIN(p->depth, p->k); k++)
             t.terms[k] = k * (p->pack_b ? p->by->width : p->b_k);
-    for (; batch < end; batch++)
+    for (; batch < end; batch++) {
         if (p->kind == DVTI_MM_TILES)
             dvti_mm_one_tile(p, &t, batch, i, j);
         else
             dvti_mm_one_vector(p, batch, i, j);
+        dvti_follow_product(p->simd, p->launch, (batch * p->n + i) * p->m + j, p->m,
+                            DVTI_MIN(p->rows, p->n - i), DVTI_MIN(p->cols, p->m - j));
+    }
 }
 
 /* ---- the family ---- */
@@ -390,6 +393,7 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
             return;
     }
     dvti_ref_matmul(launch);
+    dvti_follow_whole(launch);
 }
 
 #undef DVTI_MM_ROWS

@@ -62,6 +62,9 @@ DVTI_FN void dvti_written(dvt_array *x);
    with the error set when there is no memory for the node. A NULL `out` is passed on. */
 DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
                                int n, const dvti_attr *attr);
+/* x's memory has what `op` makes of x (and other, unless NULL) already, and nobody else has seen x: the result, recorded. For operations that
+   follow others in one launch, whose gradients read no x. */
+DVTI_FN dvt_array *dvti_became(dvt_array *x, dvti_op op, const char *name, dvt_array *other);
 /* The two halves of dvti_finish, for results whose elements must not change when there is no memory for the node: it is made
    before they are written (NULL when nothing is to be remembered), and given to `out` after. false: the error is set. */
 DVTI_FN bool dvti_prepare(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in, int n,
@@ -100,8 +103,10 @@ DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
 DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr);
 /* dvt_conv2d and dvt_linear for callers that know their bias: NULL is none. */
 DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
-                                     const dvt_conv2d_params *p);
-DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias);
+                                     const dvt_conv2d_params *p, bool relu);
+DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu);
+/* x (.., k) times w (units, k) transposed, plus bias (or NULL), then relu: in float32 on cpu(), in one launch. */
+DVTI_FN dvt_array *dvti_linear_at_once(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu);
 DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
                                     const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,

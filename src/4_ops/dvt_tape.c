@@ -153,6 +153,16 @@ DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node) {
     return out;
 }
 
+DVTI_FN dvt_array *dvti_became(dvt_array *x, dvti_op op, const char *name, dvt_array *other) {
+    dvt_array *in[2], *y;
+    if (!x || !dvt_is_recording())
+        return x;
+    in[0] = x;
+    in[1] = other;
+    y = dvti_view_new(name, x, x->shape, x->stride, x->offset);
+    return y ? dvti_finish(y, op, name, in, other ? 2 : 1, NULL) : NULL;
+}
+
 DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt_array *const *in,
                                int n, const dvti_attr *attr) {
     dvti_node *node;

@@ -99,9 +99,10 @@ static bool dvti_conv2d_shape(const char *name, dvt_shape x, dvt_shape w, const 
 
 /* Runs and records one of the three; `in` is contiguous and of one dtype. */
 static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *const *in, int n,
-                                     dvt_shape shape, const dvti_attr *attr) {
+                                     dvt_shape shape, const dvti_attr *attr, bool relu) {
     dvti_launch launch;
     dvt_array *out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
+    bool follows = relu && in[0]->dtype == DVT_F32 && in[0]->storage->ctx.type == DVT_DEVICE_CPU;
     int i;
     dvti_launch_begin(&launch, name, DVTI_K_CONV2D, op);
     if (!out)
@@ -113,15 +114,18 @@ static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *co
     launch.n_out = 1;
     memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
     launch.i[7] = (in[0]->dtype == DVT_F32 && dvti_tf32_allowed() ? 1 : 0) +
-                  (dvti_winograd_allowed() ? 2 : 0);
+                  (dvti_winograd_allowed() ? 2 : 0) + (follows ? 4 : 0);
     if (dvt_shape_size(shape) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
-    return dvti_finish(out, op, name, in, n, attr);
+    out = dvti_finish(out, op, name, in, n, attr);
+    if (follows)
+        return dvti_became(out, DVTI_OP_relu, "dvt_relu", NULL);
+    return out && relu ? dvt_relu(out) : out;
 }
 
 /* All inputs contiguous and of their common dtype (recorded where that takes a copy), then the launch. */
 static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *const *in, int n,
-                                    dvt_shape shape, const dvti_attr *attr) {
+                                    dvt_shape shape, const dvti_attr *attr, bool relu) {
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_dtype dtype = in[0]->dtype;
     dvt_array *ready[3], *out = NULL;
@@ -132,14 +136,15 @@ static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *con
         if (!(ready[i] = dvt_contiguous(dvt_astype(in[i], dtype, false))))
             break;
     if (i == n)
-        out = (dvt_array *)dvt_keep(dvti_conv2d_launch(name, op, ready, n, shape, attr));
+        out = (dvt_array *)dvt_keep(dvti_conv2d_launch(name, op, ready, n, shape, attr, relu));
     dvt_scope_end(&scope);
     return out;
 }
 
 static const char *const dvti_conv2d_names[] = {"x", "w", "bias"};
 
-DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr) {
+static dvt_array *dvti_conv2d_then(dvt_array *x, dvt_array *w, dvt_array *bias,
+                                   const dvti_attr *attr, bool relu) {
     dvt_array *in[3];
     dvt_shape shape;
     in[0] = x;
@@ -148,7 +153,11 @@ DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, cons
     if (!dvti_check_named("dvt_conv2d", in, bias ? 3 : 2, dvti_conv2d_names) ||
         !dvti_conv2d_shape("dvt_conv2d", x->shape, w->shape, x, w, attr, &shape))
         return NULL;
-    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d, in, bias ? 3 : 2, shape, attr);
+    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d, in, bias ? 3 : 2, shape, attr, relu);
+}
+
+DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr) {
+    return dvti_conv2d_then(x, w, bias, attr, false);
 }
 
 static bool dvti_conv2d_floats(dvt_array *const *in, int n) {
@@ -172,7 +181,7 @@ DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
 }
 
 DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
-                                     const dvt_conv2d_params *p) {
+                                     const dvt_conv2d_params *p, bool relu) {
     dvt_array *in[3];
     dvti_attr attr;
     in[0] = x;
@@ -192,12 +201,13 @@ DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias
             dvti_describe(bias), dvti_describe(w));
         return NULL;
     }
-    return dvti_conv2d(x, w, bias, &attr);
+    return dvti_conv2d_then(x, w, bias, &attr, relu);
 }
 
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
                               const dvt_conv2d_params *p) {
-    return dvti_optional("dvt_conv2d", "bias", bias) ? dvti_conv2d_layer(x, w, bias, p) : NULL;
+    return dvti_optional("dvt_conv2d", "bias", bias) ? dvti_conv2d_layer(x, w, bias, p, false)
+                                                     : NULL;
 }
 
 /* The gradients get shapes that a forward call has accepted; anything else would read beyond a buffer. */
@@ -222,7 +232,7 @@ DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shap
     if (!dvti_check("dvt_conv2d", in, 2) ||
         !dvti_conv2d_agree("dvt_conv2d", x_shape, w->shape, g->shape, attr))
         return NULL;
-    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_data, in, 2, x_shape, attr);
+    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_data, in, 2, x_shape, attr, false);
 }
 
 DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_shape,
@@ -233,5 +243,5 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
     if (!dvti_check("dvt_conv2d", in, 2) ||
         !dvti_conv2d_agree("dvt_conv2d", x->shape, w_shape, g->shape, attr))
         return NULL;
-    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_weight, in, 2, w_shape, attr);
+    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_weight, in, 2, w_shape, attr, false);
 }

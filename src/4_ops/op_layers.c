@@ -1,7 +1,19 @@
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
 #include "4_ops/dvt_op.h"
 
-DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
+/* In one launch where that is possible. */
+static dvt_array *dvti_linear_of(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
+    dvt_array *y;
+    if (x->storage->ctx.type == DVT_DEVICE_CPU && x->dtype == DVT_F32 && w->dtype == DVT_F32 &&
+        x->shape.ndim > 1 && (!bias || (bias->dtype == DVT_F32 && dvt_is_contiguous(bias))))
+        return dvti_linear_at_once(x, w, bias, relu);
+    y = dvt_matmul_t(x, w, false, true);
+    if (bias)
+        y = dvt_add(y, bias);
+    return y && relu ? dvt_relu(y) : y;
+}
+
+DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
     static const char *const names[] = {"x", "w", "bias"};
     dvt_array *in[3], *y;
     dvt_scope_guard scope;
@@ -20,16 +32,14 @@ DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
         return NULL;
     }
     scope = dvt_scope_begin();
-    y = dvt_matmul_t(x, w, false, true);
-    if (bias)
-        y = dvt_add(y, bias);
+    y = dvti_linear_of(x, w, bias, relu);
     dvt_keep(y);
     dvt_scope_end(&scope);
     return y;
 }
 
 DVT_API dvt_array *dvt_linear(dvt_array *x, dvt_array *w, dvt_array *bias) {
-    return dvti_optional("dvt_linear", "bias", bias) ? dvti_linear(x, w, bias) : NULL;
+    return dvti_optional("dvt_linear", "bias", bias) ? dvti_linear(x, w, bias, false) : NULL;
 }
 
 DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {

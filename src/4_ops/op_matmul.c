@@ -62,9 +62,10 @@ static bool dvti_matmul_batch(const char *name, const dvt_array *a, const dvt_ar
     return dvti_broadcast(name, &x, &y, batch);
 }
 
-/* a and b have at least two axes and one dtype, the result's; or dvti_matmul_widens. */
+/* a and b have at least two axes and one dtype, the result's; or dvti_matmul_widens. bias (or NULL) and relu: only as DVTI_K_MATMUL says. */
 static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array *b,
-                                       bool transpose_a, bool transpose_b, dvt_dtype dtype) {
+                                       bool transpose_a, bool transpose_b, dvt_dtype dtype,
+                                       dvt_array *bias, bool relu) {
     dvti_launch launch;
     dvti_factor fa = dvti_factor_of(a, transpose_a), fb = dvti_factor_of(b, transpose_b);
     dvti_attr attr;
@@ -80,10 +81,13 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
         return NULL;
     dvti_factor_view(&launch.in[0], a, &shape, transpose_a);
     dvti_factor_view(&launch.in[1], b, &shape, transpose_b);
-    launch.n_in = 2;
+    launch.n_in = bias ? 3 : 2;
+    if (bias)
+        launch.in[2] = dvti_view_of(bias);
     dvti_view_broadcast_into(&launch.out[0], out, &shape);
     launch.n_out = 1;
     launch.i[0] = dvti_tf32_allowed();
+    launch.i[1] = relu;
     if (dvti_has_elements(&shape) && dvti_run(out->storage->device, &launch) != DVT_OK)
         return NULL;
     if (!dvt_is_recording())
@@ -93,7 +97,14 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
     attr.i[1] = transpose_b;
     in[0] = a;
     in[1] = b;
-    return dvti_finish(out, DVTI_OP_matmul, name, in, 2, &attr);
+    out = dvti_finish(out, DVTI_OP_matmul, name, in, 2, &attr);
+    if (bias)
+        out = dvti_became(out, DVTI_OP_add, "dvt_add", bias);
+    return relu ? dvti_became(out, DVTI_OP_relu, "dvt_relu", NULL) : out;
+}
+
+DVTI_FN dvt_array *dvti_linear_at_once(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
+    return dvti_matmul_recorded("dvt_matmul_t", x, w, false, true, DVT_F32, bias, relu);
 }
 
 static bool dvti_inner_ok(const char *name, const dvt_array *a, const dvt_array *b, int64_t ka,
@@ -137,7 +148,7 @@ static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, 
         b = dvt_expand_dims(b, 1);
     if (!a || !b)
         return NULL;
-    out = dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype);
+    out = dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype, NULL, false);
     if (!out || !(row || column))
         return out;
     shape = out->shape;

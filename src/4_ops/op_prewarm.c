@@ -84,7 +84,7 @@ static bool dvti_warm_linear(dvt_ctx ctx, int64_t n, int64_t in, int64_t units) 
     w = dvti_warm_full(DVT_SHAPE(units, in), ctx);
     g = dvti_warm_full(DVT_SHAPE(n, units), ctx);
     bias = dvti_warm_full(DVT_SHAPE(units), ctx);
-    return x && w && g && bias && dvti_linear(x, w, bias) && dvt_matmul(g, w) &&
+    return x && w && g && bias && dvti_linear(x, w, bias, false) && dvt_matmul(g, w) &&
            dvt_matmul_t(g, x, true, false) && dvt_sum(g, DVT_AXES(0), false);
 }
 

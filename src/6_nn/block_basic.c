@@ -124,8 +124,8 @@ static dvt_array *dvti_dense_block_forward(dvt_block *self, void *user, dvt_arra
         return NULL;
     if (!d->no_flatten && x->shape.ndim != 2)
         x = dvt_flatten(x);
-    x = x ? dvti_linear(x, w, b) : NULL;
-    return x ? dvti_activate(x, d->activation) : NULL;
+    x = x ? dvti_linear(x, w, b, d->activation == DVT_RELU) : NULL;
+    return x && d->activation != DVT_RELU ? dvti_activate(x, d->activation) : x;
 }
 
 static dvt_status dvti_dense_block_infer(dvt_block *self, void *user, dvt_array *x) {

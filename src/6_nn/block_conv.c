@@ -47,8 +47,8 @@ static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array
         return NULL;
     if (!dvti_conv_block_accepts(x, w->shape.dim[1] * d->params.groups))
         return NULL;
-    x = dvti_conv2d_layer(x, w, b, &d->params);
-    return x ? dvti_activate(x, d->activation) : NULL;
+    x = dvti_conv2d_layer(x, w, b, &d->params, d->activation == DVT_RELU);
+    return x && d->activation != DVT_RELU ? dvti_activate(x, d->activation) : x;
 }
 
 static dvt_status dvti_conv_block_infer(dvt_block *self, void *user, dvt_array *x) {

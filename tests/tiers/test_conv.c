@@ -99,10 +99,11 @@ static void check_values(const dvti_launch *launch, const shape *s, const char *
                        ? (double)(s->o / s->groups * s->kh * s->kw)
                        : (double)(s->n * extent(s, 0) * extent(s, 1));
     for (i = 0; i < n; i++) {
+        double want = launch->i[7] & 4 && !(expected[i] > 0) ? 0 : expected[i];
         double got = dvti_load_f64(launch->out[0].data, launch->out[0].dtype, i);
         double bound = size[i] * (terms + 2) * 0x1p-24 +
                        fabs(expected[i]) * epsilon_of(launch->out[0].dtype) * 1.01 + 1e-7;
-        if (!(fabs(got - expected[i]) <= bound)) {
+        if (!(fabs(got - want) <= bound)) {
             dvt_test_check(false, __FILE__, __LINE__,
                            "%s op %d dtype %d: x (%d, %d, %d, %d) w (%d, ., %d, %d) stride %d %d "
                            "padding %d %d dilation %d %d groups %d: element %d is %.9g, expected "
@@ -111,7 +112,7 @@ static void check_values(const dvti_launch *launch, const shape *s, const char *
                            (int)s->h, (int)s->w, (int)s->o, (int)s->kh, (int)s->kw,
                            (int)s->stride[0], (int)s->stride[1], (int)s->padding[0],
                            (int)s->padding[1], (int)s->dilation[0], (int)s->dilation[1],
-                           (int)s->groups, (int)i, got, expected[i], bound);
+                           (int)s->groups, (int)i, got, want, bound);
             return;
         }
     }
@@ -124,6 +125,8 @@ static void check_op(const shape *s, dvti_op op, dvt_dtype dtype, bool at_end, c
     char *first = NULL;
     guard memory[4];
     int k;
+    if (op == DVTI_OP_conv2d && dtype == DVT_F32 && draw(2))
+        launch.i[7] = 4; /* relu follows, which changes no difference for the worse */
     for (k = 0; k < 4; k++) {
         dvti_view *view = k < 3 ? &launch.in[k] : &launch.out[0];
         int64_t n = dvti_view_size(view);
@@ -244,6 +247,61 @@ DVT_TEST(convolutions_that_are_cut) {
         if (i % 2 == 0)
             check_shape(&shapes[i], DVT_BF16, one_thread);
     }
+}
+
+/* By the reference, by Winograd's method, and by all others: what relu makes of the same sums, NaN and zeros of both signs with it. */
+DVT_TEST(relu_follows_every_convolution) {
+    static const shape shapes[] = {
+        {2, 3, 12, 12, 5, 3, 3, {1, 1}, {0, 0}, {1, 1}, 1},   /* flat */
+        {2, 2, 7, 32, 5, 1, 1, {2, 2}, {0, 0}, {1, 1}, 1},    /* direct */
+        {2, 40, 9, 9, 50, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},   /* panels */
+        {2, 6, 9, 9, 6, 3, 3, {1, 1}, {1, 1}, {1, 1}, 6},     /* depthwise */
+        {2, 32, 24, 24, 32, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1}, /* Winograd's, if asked */
+        {1, 3, 67, 65, 5, 7, 7, {2, 2}, {3, 3}, {1, 1}, 1}};  /* blocks of rows */
+    size_t i;
+    int64_t k, n;
+    int way;
+    for (i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (way = 0; way < 4; way += 2) {
+            dvti_launch launch = launch_of(&shapes[i], DVTI_OP_conv2d, DVT_F32, false);
+            float *memory[3], *plain;
+            for (k = 0; k < 3; k++) {
+                dvti_view *view = k < 2 ? &launch.in[k] : &launch.out[0];
+                int64_t j;
+                n = dvti_view_size(view);
+                view->data = memory[k] = (float *)malloc((size_t)n * sizeof(float));
+                for (j = 0; j < n; j++)
+                    memory[k][j] = (float)((int)draw(2001) - 1000) / 512;
+            }
+            n = dvti_view_size(&launch.out[0]);
+            memory[0][5] = NAN;
+            plain = (float *)malloc((size_t)n * sizeof(float));
+            FOR_EACH_TIER({
+                launch.i[7] = way;
+                run(&launch, tier->name);
+                memcpy(plain, memory[2], (size_t)n * sizeof(float));
+                launch.i[7] = way + 4;
+                run(&launch, tier->name);
+                for (k = 0; k < n; k++) {
+                    float want = plain[k] <= 0 ? 0 : plain[k];
+                    if (memcmp(&want, &memory[2][k], sizeof want) != 0)
+                        break;
+                }
+                CHECK_INT(k, n);
+            });
+            launch.i[7] = way;
+            run(&launch, "reference");
+            memcpy(plain, memory[2], (size_t)n * sizeof(float));
+            launch.i[7] = way + 4;
+            run(&launch, "reference");
+            for (k = 0;
+                 k < n && (plain[k] != plain[k] || memory[2][k] == (plain[k] <= 0 ? 0 : plain[k]));)
+                k++;
+            CHECK_INT(k, n);
+            for (k = 0; k < 3; k++)
+                free(memory[k]);
+            free(plain);
+        }
 }
 
 /* A workspace that was made for another tier, or for none, will do. */

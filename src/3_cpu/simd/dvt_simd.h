@@ -180,6 +180,13 @@ DVTI_FN int dvti_simd_tiers(const dvti_simd *tier[4]);
 DVTI_FN void dvti_rows_to_lanes(const dvti_simd *simd, const float *rows, int64_t step,
                                 int64_t count, int64_t columns, float *lanes);
 
+/* rows times cols of a result, `row` elements from one row to the next: plus bias (or NULL), then relu. Then what a product's launch asks for, of the
+   part that begins at element `at`; and what any launch asks for, of its whole result, by whoever computes now. */
+DVTI_FN void dvti_follow(const dvti_simd *simd, float *y, int64_t row, int64_t rows, int64_t cols,
+                         const float *bias, bool relu);
+DVTI_FN void dvti_follow_product(const dvti_simd *simd, const dvti_launch *launch, int64_t at,
+                                 int64_t row, int64_t rows, int64_t cols);
+DVTI_FN void dvti_follow_whole(const dvti_launch *of);
 DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_widen(const dvti_launch *launch, const dvti_simd *simd);
 DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd);
