@@ -5492,6 +5492,8 @@ DVTI_FN bool dvti_retain_owned(void *object);
 DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char *function);
 /* The same without a scope: the caller holds the one reference. */
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *));
+/* This thread's end will release what its scopes own, and give back what it keeps and counts in. Any number of times. */
+DVTI_FN void dvti_scopes_at_end(void);
 /* Takes back a reference that the innermost scope holds (for results that are stored away): after it the caller holds it. */
 DVTI_FN void dvti_scope_take(void *object);
 /* Gives a reference that the caller holds to the innermost scope. false (the caller still holds it): exhausted. */
@@ -6125,6 +6127,7 @@ static DVTI_TLS dvti_tally *dvti_my_tally;
 
 static dvti_tally *dvti_tally_take(void) {
     int i;
+    dvti_scopes_at_end();
     for (i = 1; i < DVTI_TALLIES && !DVTI_TLS_ENDS_EARLY; i++)
         if (!dvti_atomic_load(&dvti_tallies[i].taken) &&
             dvti_atomic_swap(&dvti_tallies[i].taken, 0, 1))
@@ -7194,7 +7197,7 @@ static void dvti_scopes_end_thread(dvti_thread_end *end) {
 #endif
 }
 
-static void dvti_scopes_at_end(void) {
+DVTI_FN void dvti_scopes_at_end(void) {
 #if DVTI_TLS_ENDS_EARLY
     if (dvti_scopes_here() == &dvti_scopes_spare)
         return;

@@ -127,6 +127,7 @@ static DVTI_TLS dvti_tally *dvti_my_tally;
 
 static dvti_tally *dvti_tally_take(void) {
     int i;
+    dvti_scopes_at_end();
     for (i = 1; i < DVTI_TALLIES && !DVTI_TLS_ENDS_EARLY; i++)
         if (!dvti_atomic_load(&dvti_tallies[i].taken) &&
             dvti_atomic_swap(&dvti_tallies[i].taken, 0, 1))

@@ -24,6 +24,8 @@ DVTI_FN bool dvti_retain_owned(void *object);
 DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char *function);
 /* The same without a scope: the caller holds the one reference. */
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *));
+/* This thread's end will release what its scopes own, and give back what it keeps and counts in. Any number of times. */
+DVTI_FN void dvti_scopes_at_end(void);
 /* Takes back a reference that the innermost scope holds (for results that are stored away): after it the caller holds it. */
 DVTI_FN void dvti_scope_take(void *object);
 /* Gives a reference that the caller holds to the innermost scope. false (the caller still holds it): exhausted. */

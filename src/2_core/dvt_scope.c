@@ -47,7 +47,7 @@ static void dvti_scopes_end_thread(dvti_thread_end *end) {
 #endif
 }
 
-static void dvti_scopes_at_end(void) {
+DVTI_FN void dvti_scopes_at_end(void) {
 #if DVTI_TLS_ENDS_EARLY
     if (dvti_scopes_here() == &dvti_scopes_spare)
         return;

@@ -3,6 +3,7 @@
 #include "thread_pool_tests.h"
 
 #if !defined(DEVTENSOR_NO_THREADS)
+#include <dirent.h>
 #include <sys/stat.h>
 
 /* ---- OpenMP ---- */
@@ -57,6 +58,58 @@ POOL_TEST(affinity_counts) {
         pthread_join(thread, NULL);
     CHECK(result[0]);
     CHECK_INT(result[1], 1);
+}
+
+/* All threads of the process, set to a set or compared with it: how many. */
+static int tasks(cpu_set_t *set, int compare) {
+    DIR *folder = opendir("/proc/self/task");
+    struct dirent *task;
+    int n = 0;
+    while (folder && (task = readdir(folder)) != NULL) {
+        const pid_t id = (pid_t)atol(task->d_name);
+        cpu_set_t now;
+        if (id <= 0)
+            continue;
+        if (compare)
+            n += sched_getaffinity(id, sizeof now, &now) == 0 && CPU_EQUAL(&now, set);
+        else
+            n += sched_setaffinity(id, sizeof *set, set) == 0;
+    }
+    if (folder)
+        closedir(folder);
+    return n;
+}
+
+/* As taskset -a does, while the worker sleeps with a set of its own. */
+POOL_TEST(a_set_that_others_give_to_sleepers_stays) {
+    cpu_set_t all, one;
+    int i, round;
+    sched_getaffinity(0, sizeof all, &all);
+    if (CPU_COUNT(&all) < 2) {
+        dvt_test_skip("one processor");
+        return;
+    }
+    for (i = 0; !CPU_ISSET(i, &all); i++)
+        continue;
+    CPU_ZERO(&one);
+    CPU_SET(i, &one);
+    for (round = 0; round < 3; round++) {
+        dvt_set_num_threads(2);
+        pool->alone_until = 0;
+        CHECK(threads_meet(2));
+        until_asleep();
+        CHECK(tasks(&one, 0) >= 2);
+        pool->alone_until = 0;
+        CHECK(threads_meet(2));
+        until_asleep();
+        CHECK_INT(tasks(&one, 1), tasks(&one, 0));
+        CHECK(tasks(&all, 0) >= 2);
+        pool->alone_until = 0;
+        CHECK(threads_meet(2));
+    }
+    dvt_set_num_threads(0);
+    until_asleep();
+    tasks(&all, 0);
 }
 
 /* A folder with files like those of the kernel. */
@@ -122,6 +175,34 @@ POOL_TEST(quotas_count) {
     CHECK_INT(system(command), 0);
 }
 #endif
+
+/* ---- counting ---- */
+static int taken_lines(void) {
+    int i, n = 0;
+    for (i = 0; i < DVTI_LENGTH(dvti_tallies); i++)
+        n += dvti_atomic_load(&dvti_tallies[i].taken) != 0;
+    return n;
+}
+
+static void *release_only(void *array) {
+    dvt_release(array);
+    return NULL;
+}
+
+POOL_TEST(threads_that_only_release_give_their_line_back) {
+    const int before = taken_lines();
+    int i;
+    for (i = 0; i < 2 * DVTI_LENGTH(dvti_tallies); i++) {
+        dvt_array *x = NULL;
+        pthread_t thread;
+        DVT_SCOPE {
+            x = (dvt_array *)dvt_retain(dvt_ones(DVT_SHAPE(3), DVT_F32, dvt_cpu()));
+        }
+        if (CHECK(pthread_create(&thread, NULL, release_only, x) == 0))
+            pthread_join(thread, NULL);
+    }
+    CHECK(taken_lines() <= before + 1);
+}
 
 #else
 #include "dvt_test.h"
