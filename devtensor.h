@@ -9907,9 +9907,6 @@ typedef struct dvti_mm {
 } dvti_mm;
 
 DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple);
-/* Whether B is better put in line before it is multiplied: its columns do not lie side by side, or its rows are short and lie across
-   cache lines, where each group of A's rows reads them. */
-DVTI_FN bool dvti_mm_in_line(const dvti_mm *p);
 /* Whether one call of a kernel, without any workspace, forms the product, of fewer than so many terms. */
 DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms);
 DVTI_FN void dvti_mm_one_call(const dvti_mm *p);
@@ -10037,7 +10034,7 @@ static void dvti_mm_plan(dvti_mm *p, int threads) {
     double each;
     p->kind = dvti_mm_choose(p);
     if (p->kind == DVTI_MM_TILES) {
-        p->pack_b = p->half || dvti_mm_in_line(p) ||
+        p->pack_b = p->half || p->b_col != 1 ||
                     (p->n > DVTI_MM_FEW_ROWS && (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
         p->pack_a = p->half || (p->a_k != 1 && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
         dvti_mm_cut_tiles(p, threads);
@@ -10324,21 +10321,16 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #line 42 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_matmul_small.c ==== */
-/* Small matrix products: one call of the kernel, since planning would take as long. What has to be put in line stands on the stack. */
+/* Small matrix products: one call of the kernel, since planning would take as long. What has to be turned stands on the stack. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/cpu_matmul_small.c"
 #endif
 
 #define DVTI_MM_NEAR 32768 /* bytes on the stack */
-#define DVTI_MM_MANY 64    /* rows that make up for what is put in line for them */
+#define DVTI_MM_MANY 64    /* rows that fill vectors */
 
 DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple) {
     return (n + multiple - 1) / multiple * multiple;
-}
-
-DVTI_FN bool dvti_mm_in_line(const dvti_mm *p) {
-    return p->b_col != 1 ||
-           (p->n >= DVTI_MM_MANY && p->m * p->size <= 64 && p->b_k * p->size % 64 != 0 && p->k > 1);
 }
 
 /* A few columns, which would fill their vectors badly, of many rows that lie side by side: the transposed product fills them with rows. */
@@ -10352,9 +10344,8 @@ DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
     return p->batch == 1 && !p->half && p->n > 1 && p->m > 1 && p->n <= most && p->m <= most &&
            p->k <= DVTI_MM_DEPTH && p->n * p->m <= terms && p->n * p->m * p->k < terms &&
            (p->n <= DVTI_MM_FEW_ROWS || p->k <= DVTI_MM_FEW_TERMS) &&
-           (!dvti_mm_in_line(p) || dvti_mm_is_slim(p) ||
-            ((p->b_col == 1 || p->b_k == 1) &&
-             dvti_mm_up(p->m * p->size, 64) * p->k <= DVTI_MM_NEAR));
+           (p->b_col == 1 || dvti_mm_is_slim(p) ||
+            (p->b_k == 1 && dvti_mm_up(p->m * p->size, 64) * p->k <= DVTI_MM_NEAR));
 }
 
 static void dvti_mm_multiply(const dvti_mm *p, dvti_product *q, int64_t b_k) {
@@ -10383,19 +10374,16 @@ static void dvti_mm_one_call_of(const dvti_mm *p, const void *b, int64_t b_k) {
     dvti_mm_multiply(p, &q, b_k);
 }
 
-static void dvti_mm_one_call_in_line(const dvti_mm *p) {
-    DVTI_LINE_ALIGNED double line[DVTI_MM_NEAR / sizeof(double)];
+static void dvti_mm_one_call_turned(const dvti_mm *p) {
+    DVTI_LINE_ALIGNED double turned[DVTI_MM_NEAR / sizeof(double)];
     const dvti_view *b = &p->launch->in[1];
     const int64_t row = dvti_mm_up(p->m * p->size, 64) / p->size;
-    if (p->b_col == 1)
-        p->by->copy(line, row, b->data, b->dtype, p->b_k, p->k, p->m);
-    else
-        p->by->turn(line, row, b->data, b->dtype, p->b_col, p->k, p->m);
-    dvti_mm_one_call_of(p, line, row);
+    p->by->turn(turned, row, b->data, b->dtype, p->b_col, p->k, p->m);
+    dvti_mm_one_call_of(p, turned, row);
 }
 
 static void dvti_mm_one_call_slim(const dvti_mm *p) {
-    DVTI_LINE_ALIGNED double line[DVTI_MM_NEAR / sizeof(double)];
+    DVTI_LINE_ALIGNED double turned[DVTI_MM_NEAR / sizeof(double)];
     dvti_product q;
     q.rows = p->m;
     q.cols = p->n;
@@ -10403,17 +10391,17 @@ static void dvti_mm_one_call_slim(const dvti_mm *p) {
     q.a_row = p->b_col;
     q.a_k = p->b_k;
     q.b = p->launch->in[0].data;
-    q.c = line;
+    q.c = turned;
     q.c_row = dvti_mm_up(p->n * p->size, 64) / p->size;
     dvti_mm_multiply(p, &q, p->a_k);
-    p->by->turn_exactly(p->launch->out[0].data, p->m, line, q.c_row, p->n, p->m);
+    p->by->turn_exactly(p->launch->out[0].data, p->m, turned, q.c_row, p->n, p->m);
 }
 
 DVTI_FN void dvti_mm_one_call(const dvti_mm *p) {
     if (dvti_mm_is_slim(p))
         dvti_mm_one_call_slim(p);
-    else if (dvti_mm_in_line(p))
-        dvti_mm_one_call_in_line(p);
+    else if (p->b_col != 1)
+        dvti_mm_one_call_turned(p);
     else
         dvti_mm_one_call_of(p, p->launch->in[1].data, p->b_k);
     dvti_follow_product(p->simd, p->launch, 0, p->m, p->n, p->m);

@@ -33,9 +33,6 @@ typedef struct dvti_mm {
 } dvti_mm;
 
 DVTI_FN int64_t dvti_mm_up(int64_t n, int64_t multiple);
-/* Whether B is better put in line before it is multiplied: its columns do not lie side by side, or its rows are short and lie across
-   cache lines, where each group of A's rows reads them. */
-DVTI_FN bool dvti_mm_in_line(const dvti_mm *p);
 /* Whether one call of a kernel, without any workspace, forms the product, of fewer than so many terms. */
 DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms);
 DVTI_FN void dvti_mm_one_call(const dvti_mm *p);
