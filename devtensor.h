@@ -558,7 +558,8 @@ DVT_API int dvt_num_threads(void);
    or what DEVTENSOR_ISA says. Owns: nothing. Waits: no. */
 DVT_API const char *dvt_cpu_isa(void);
 /* Chooses, for tests and comparisons; NULL: the best. Results have the same bits with "avx512", "avx2" and "neon". Queues of virtual
-   GPUs go on with what they have begun. Errors: VALUE for a name that is not known, or that this machine has not. */
+   GPUs go on with what they have begun. Copies: nothing. Waits: no. Owns: nothing, the name is read at once. Errors: VALUE for a
+   name that is not known, or that this machine has not. */
 DVT_API dvt_status dvt_set_cpu_isa(const char *name);
 /* Seconds since some fixed moment, for measuring. */
 DVT_API double dvt_seconds(void);
@@ -18202,13 +18203,12 @@ DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
    The words are part_plain.inl's without p_; in addition:
      V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
      V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
-     V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
      V(lookup)(table, i)   the floats table[i & 7]
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
      V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dfold_mul) with i + 4, 2, 1 */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/vec.inl"
+#line 12 "src/3_cpu/simd/vec.inl"
 #endif
 #if DVTI_PARTS == 1
 #define DVTI_EACH_PART(one, x) one(p0, 0, x)
@@ -18516,33 +18516,6 @@ DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
 }
 #endif
 
-DVTI_INLINE V(f) V(load_bf16)(const uint16_t *p) {
-    return V(as_f)(V(ishl)(V(load_u16)(p), 16));
-}
-
-/* To nearest even; NaN stays one. */
-DVTI_INLINE void V(store_bf16)(uint16_t *p, V(f) a) {
-    V(i) bits = V(as_i)(a), odd = V(iand)(V(ishr)(bits, 16), V(iset)(1));
-    V(i) rounded = V(ishr)(V(iadd)(V(iadd)(bits, V(iset)(0x7fff)), odd), 16);
-    V(i) quiet = V(ior)(V(ishr)(bits, 16), V(iset)(0x40));
-    V(store_u16)(p, V(iselect)(V(unord)(a, a), quiet, rounded));
-}
-
-#define DVTI_TAIL16(name)                                                                          \
-    DVTI_INLINE V(f) V(load_##name##_n)(const uint16_t *p, int64_t n) {                            \
-        uint16_t lane[16] = {0};                                                                   \
-        memcpy(lane, p, (size_t)n * sizeof *p);                                                    \
-        return V(load_##name)(lane);                                                               \
-    }                                                                                              \
-    DVTI_INLINE void V(store_##name##_n)(uint16_t * p, int64_t n, V(f) a) {                        \
-        uint16_t lane[16];                                                                         \
-        V(store_##name)(lane, a);                                                                  \
-        memcpy(p, lane, (size_t)n * sizeof *p);                                                    \
-    }
-DVTI_TAIL16(f16)
-DVTI_TAIL16(bf16)
-#undef DVTI_TAIL16
-
 DVTI_INLINE V(d) V(widen_low)(V(f) a) {
     V(d) r;
 #if DVTI_PARTS == 1
@@ -18710,6 +18683,43 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/halves.inl ==== */
+/* Floats of 16 bits in memory: V(load_f16)(p), V(load_bf16)(p), V(store_f16)(p, a), V(store_bf16)(p, a), each also with _n. vec.inl has
+   float16 without _n. */
+
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/halves.inl"
+#endif
+DVTI_INLINE V(f) V(load_bf16)(const uint16_t *p) {
+    return V(as_f)(V(ishl)(V(load_u16)(p), 16));
+}
+
+/* To nearest even; NaN stays one. */
+DVTI_INLINE void V(store_bf16)(uint16_t *p, V(f) a) {
+    V(i) bits = V(as_i)(a), odd = V(iand)(V(ishr)(bits, 16), V(iset)(1));
+    V(i) rounded = V(ishr)(V(iadd)(V(iadd)(bits, V(iset)(0x7fff)), odd), 16);
+    V(i) quiet = V(ior)(V(ishr)(bits, 16), V(iset)(0x40));
+    V(store_u16)(p, V(iselect)(V(unord)(a, a), quiet, rounded));
+}
+
+#define DVTI_TAIL16(name)                                                                          \
+    DVTI_INLINE V(f) V(load_##name##_n)(const uint16_t *p, int64_t n) {                            \
+        uint16_t lane[16] = {0};                                                                   \
+        memcpy(lane, p, (size_t)n * sizeof *p);                                                    \
+        return V(load_##name)(lane);                                                               \
+    }                                                                                              \
+    DVTI_INLINE void V(store_##name##_n)(uint16_t * p, int64_t n, V(f) a) {                        \
+        uint16_t lane[16];                                                                         \
+        V(store_##name)(lane, a);                                                                  \
+        memcpy(p, lane, (size_t)n * sizeof *p);                                                    \
+    }
+DVTI_TAIL16(f16)
+DVTI_TAIL16(bf16)
+#undef DVTI_TAIL16
+/* ==== end src/3_cpu/simd/halves.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/upto.inl ==== */
 /* Vectors of which only some elements are in memory: the tails of loops. */
 
@@ -18754,7 +18764,7 @@ DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
 }
 /* ==== end src/3_cpu/simd/upto.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/tier.inl"
+#line 4 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/basics.inl ==== */
 /* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
@@ -18795,7 +18805,7 @@ DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 }
 /* ==== end src/2_core/math/basics.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 5 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/exp.inl ==== */
 /* exp and what is made of it alone; see basics.inl. */
@@ -18880,7 +18890,7 @@ DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
 }
 /* ==== end src/2_core/math/exp.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 6 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/log.inl ==== */
 /* Logarithms; see basics.inl. */
@@ -18981,7 +18991,7 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 }
 /* ==== end src/2_core/math/log.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/tier.inl"
+#line 7 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/softplus.inl ==== */
 /* Needs exp.inl and log.inl; see basics.inl. */
@@ -18995,7 +19005,7 @@ DVTI_INLINE V(f) V(softplus)(V(f) x) {
 }
 /* ==== end src/2_core/math/softplus.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 8 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/pieces.inl ==== */
 /* tanh, erf and gelu by pieces: the argument's size chooses one of eight polynomials, which costs less than a division. Needs
@@ -19080,7 +19090,7 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
 }
 /* ==== end src/2_core/math/pieces.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/far_angles.inl ==== */
 /* Angles that are reduced one after the other: they are rare. */
@@ -19101,7 +19111,7 @@ DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V
 }
 /* ==== end src/3_cpu/simd/far_angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/angles.inl ==== */
 /* Sine, cosine and tangent; see basics.inl. Whoever pastes this has one word more:
@@ -19194,7 +19204,7 @@ DVTI_INLINE V(f) V(tan)(V(f) x) {
 #undef DVTI_ANGLE_MOST
 /* ==== end src/2_core/math/angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/arcs.inl ==== */
 /* Inverse trigonometric functions; see basics.inl. */
@@ -19276,7 +19286,7 @@ DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
 #undef DVTI_HALF_PI_LOW
 /* ==== end src/2_core/math/arcs.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/powers.inl ==== */
 /* Powers and hypotenuses, by way of doubles. Needs log.inl; see basics.inl. */
@@ -19367,7 +19377,7 @@ DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
 #undef DVTI_WIDE_STEP
 /* ==== end src/2_core/math/powers.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/division.inl ==== */
 /* Python's division of vectors of floats. */
@@ -19424,7 +19434,7 @@ DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
 }
 /* ==== end src/3_cpu/simd/division.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
@@ -19662,7 +19672,7 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/tier.inl"
+#line 15 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/rows.inl ==== */
 /* Rows of the smaller dtypes to floats and back, as ref_element.c does it. What the vocabulary has no word for is left to the compiler, in
@@ -19771,7 +19781,7 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
 #undef DVTI_LANES
 /* ==== end src/3_cpu/simd/rows.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/tier.inl"
+#line 16 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/math64.inl ==== */
 /* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is rare. Where one rounding would be too much, a
@@ -20123,7 +20133,7 @@ DVTI_INLINE V(d) V(dgelu)(V(d) x) {
 #undef DVTI_DLN2_LOW
 /* ==== end src/3_cpu/simd/math64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/tier.inl"
+#line 17 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/angles64.inl ==== */
 /* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see math64.inl. */
@@ -20341,7 +20351,7 @@ DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
 #undef DVTI_DHALF_PI_LOW
 /* ==== end src/3_cpu/simd/angles64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/tier.inl"
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/powers64.inl ==== */
 /* Powers of vectors of doubles, and Python's division; see math64.inl. */
@@ -20472,7 +20482,7 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 #undef DVTI_DWHOLE
 /* ==== end src/3_cpu/simd/powers64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise64.inl ==== */
 /* Elementwise loops in double: one body per row of the op table, over whole vectors. Ends of arrays and repeated operands are prepared by
@@ -20806,7 +20816,7 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #undef DVTI_BODY2_TO
 /* ==== end src/3_cpu/simd/elementwise64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -21748,7 +21758,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/winograd.inl ==== */
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
@@ -21892,7 +21902,7 @@ static const dvti_simd_winograd V(wg_table) = {V(wg_deal), V(wg_tiles), V(wg_ker
 #undef DVTI_ROOT
 /* ==== end src/3_cpu/simd/winograd.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -22064,7 +22074,7 @@ static const dvti_simd_conv V(conv_kernels) = {
     &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -22181,7 +22191,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/tier.inl"
+#line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
@@ -22245,7 +22255,7 @@ DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) 
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/tier.inl"
+#line 25 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -22389,7 +22399,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/3_cpu/simd/tier.inl"
+#line 26 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -22588,7 +22598,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/3_cpu/simd/tier.inl"
+#line 27 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements, eight of 16 bits, are formed
@@ -23008,7 +23018,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/3_cpu/simd/tier.inl"
+#line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -23039,7 +23049,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/3_cpu/simd/tier.inl"
+#line 29 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -23240,7 +23250,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/3_cpu/simd/tier.inl"
+#line 30 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
@@ -23274,7 +23284,7 @@ static void V(running)(const dvti_running *p) {
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/3_cpu/simd/tier.inl"
+#line 31 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/beyond.inl ==== */
 /* For cpu_topk.c. */
@@ -23338,7 +23348,7 @@ static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uin
 }
 /* ==== end src/3_cpu/simd/beyond.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/3_cpu/simd/tier.inl"
+#line 32 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/network.inl ==== */
 /* Rows of an array side by side: 16 columns, and no branch that depends on one of them. */
@@ -23412,7 +23422,7 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
 }
 /* ==== end src/3_cpu/simd/network.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/3_cpu/simd/tier.inl"
+#line 33 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares of distances, products and extremes. A run goes into 4 x 8 lanes, which are folded in one
@@ -23592,7 +23602,7 @@ static dvti_fold V(fold64)(dvti_op op) {
 #undef DVTI_SQUARE
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/3_cpu/simd/tier.inl"
+#line 34 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/truth.inl ==== */
 /* any and all of elements of every dtype: an element is yes where a bit of it is 1, other than the sign of a float. Eight bytes at a time, one
@@ -23701,7 +23711,7 @@ static void V(truth_columns)(const dvti_folding *folding) {
 }
 /* ==== end src/3_cpu/simd/truth.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/3_cpu/simd/tier.inl"
+#line 35 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64)};
@@ -24106,13 +24116,12 @@ DVTI_PART_STORE(pn, p_nstore, uint8_t, _mm_storel_epi64((__m128i *)p, _mm_maskz_
    The words are part_plain.inl's without p_; in addition:
      V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
      V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
-     V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
      V(lookup)(table, i)   the floats table[i & 7]
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
      V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dfold_mul) with i + 4, 2, 1 */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/vec.inl"
+#line 12 "src/3_cpu/simd/vec.inl"
 #endif
 #if DVTI_PARTS == 1
 #define DVTI_EACH_PART(one, x) one(p0, 0, x)
@@ -24420,33 +24429,6 @@ DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
 }
 #endif
 
-DVTI_INLINE V(f) V(load_bf16)(const uint16_t *p) {
-    return V(as_f)(V(ishl)(V(load_u16)(p), 16));
-}
-
-/* To nearest even; NaN stays one. */
-DVTI_INLINE void V(store_bf16)(uint16_t *p, V(f) a) {
-    V(i) bits = V(as_i)(a), odd = V(iand)(V(ishr)(bits, 16), V(iset)(1));
-    V(i) rounded = V(ishr)(V(iadd)(V(iadd)(bits, V(iset)(0x7fff)), odd), 16);
-    V(i) quiet = V(ior)(V(ishr)(bits, 16), V(iset)(0x40));
-    V(store_u16)(p, V(iselect)(V(unord)(a, a), quiet, rounded));
-}
-
-#define DVTI_TAIL16(name)                                                                          \
-    DVTI_INLINE V(f) V(load_##name##_n)(const uint16_t *p, int64_t n) {                            \
-        uint16_t lane[16] = {0};                                                                   \
-        memcpy(lane, p, (size_t)n * sizeof *p);                                                    \
-        return V(load_##name)(lane);                                                               \
-    }                                                                                              \
-    DVTI_INLINE void V(store_##name##_n)(uint16_t * p, int64_t n, V(f) a) {                        \
-        uint16_t lane[16];                                                                         \
-        V(store_##name)(lane, a);                                                                  \
-        memcpy(p, lane, (size_t)n * sizeof *p);                                                    \
-    }
-DVTI_TAIL16(f16)
-DVTI_TAIL16(bf16)
-#undef DVTI_TAIL16
-
 DVTI_INLINE V(d) V(widen_low)(V(f) a) {
     V(d) r;
 #if DVTI_PARTS == 1
@@ -24614,6 +24596,43 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/halves.inl ==== */
+/* Floats of 16 bits in memory: V(load_f16)(p), V(load_bf16)(p), V(store_f16)(p, a), V(store_bf16)(p, a), each also with _n. vec.inl has
+   float16 without _n. */
+
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/halves.inl"
+#endif
+DVTI_INLINE V(f) V(load_bf16)(const uint16_t *p) {
+    return V(as_f)(V(ishl)(V(load_u16)(p), 16));
+}
+
+/* To nearest even; NaN stays one. */
+DVTI_INLINE void V(store_bf16)(uint16_t *p, V(f) a) {
+    V(i) bits = V(as_i)(a), odd = V(iand)(V(ishr)(bits, 16), V(iset)(1));
+    V(i) rounded = V(ishr)(V(iadd)(V(iadd)(bits, V(iset)(0x7fff)), odd), 16);
+    V(i) quiet = V(ior)(V(ishr)(bits, 16), V(iset)(0x40));
+    V(store_u16)(p, V(iselect)(V(unord)(a, a), quiet, rounded));
+}
+
+#define DVTI_TAIL16(name)                                                                          \
+    DVTI_INLINE V(f) V(load_##name##_n)(const uint16_t *p, int64_t n) {                            \
+        uint16_t lane[16] = {0};                                                                   \
+        memcpy(lane, p, (size_t)n * sizeof *p);                                                    \
+        return V(load_##name)(lane);                                                               \
+    }                                                                                              \
+    DVTI_INLINE void V(store_##name##_n)(uint16_t * p, int64_t n, V(f) a) {                        \
+        uint16_t lane[16];                                                                         \
+        V(store_##name)(lane, a);                                                                  \
+        memcpy(p, lane, (size_t)n * sizeof *p);                                                    \
+    }
+DVTI_TAIL16(f16)
+DVTI_TAIL16(bf16)
+#undef DVTI_TAIL16
+/* ==== end src/3_cpu/simd/halves.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/upto.inl ==== */
 /* Vectors of which only some elements are in memory: the tails of loops. */
 
@@ -24658,7 +24677,7 @@ DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
 }
 /* ==== end src/3_cpu/simd/upto.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/tier.inl"
+#line 4 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/basics.inl ==== */
 /* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
@@ -24699,7 +24718,7 @@ DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 }
 /* ==== end src/2_core/math/basics.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 5 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/exp.inl ==== */
 /* exp and what is made of it alone; see basics.inl. */
@@ -24784,7 +24803,7 @@ DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
 }
 /* ==== end src/2_core/math/exp.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 6 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/log.inl ==== */
 /* Logarithms; see basics.inl. */
@@ -24885,7 +24904,7 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 }
 /* ==== end src/2_core/math/log.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/tier.inl"
+#line 7 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/softplus.inl ==== */
 /* Needs exp.inl and log.inl; see basics.inl. */
@@ -24899,7 +24918,7 @@ DVTI_INLINE V(f) V(softplus)(V(f) x) {
 }
 /* ==== end src/2_core/math/softplus.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 8 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/pieces.inl ==== */
 /* tanh, erf and gelu by pieces: the argument's size chooses one of eight polynomials, which costs less than a division. Needs
@@ -24984,7 +25003,7 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
 }
 /* ==== end src/2_core/math/pieces.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/far_angles.inl ==== */
 /* Angles that are reduced one after the other: they are rare. */
@@ -25005,7 +25024,7 @@ DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V
 }
 /* ==== end src/3_cpu/simd/far_angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/angles.inl ==== */
 /* Sine, cosine and tangent; see basics.inl. Whoever pastes this has one word more:
@@ -25098,7 +25117,7 @@ DVTI_INLINE V(f) V(tan)(V(f) x) {
 #undef DVTI_ANGLE_MOST
 /* ==== end src/2_core/math/angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/arcs.inl ==== */
 /* Inverse trigonometric functions; see basics.inl. */
@@ -25180,7 +25199,7 @@ DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
 #undef DVTI_HALF_PI_LOW
 /* ==== end src/2_core/math/arcs.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/powers.inl ==== */
 /* Powers and hypotenuses, by way of doubles. Needs log.inl; see basics.inl. */
@@ -25271,7 +25290,7 @@ DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
 #undef DVTI_WIDE_STEP
 /* ==== end src/2_core/math/powers.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/division.inl ==== */
 /* Python's division of vectors of floats. */
@@ -25328,7 +25347,7 @@ DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
 }
 /* ==== end src/3_cpu/simd/division.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
@@ -25566,7 +25585,7 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/tier.inl"
+#line 15 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/rows.inl ==== */
 /* Rows of the smaller dtypes to floats and back, as ref_element.c does it. What the vocabulary has no word for is left to the compiler, in
@@ -25675,7 +25694,7 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
 #undef DVTI_LANES
 /* ==== end src/3_cpu/simd/rows.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/tier.inl"
+#line 16 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/math64.inl ==== */
 /* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is rare. Where one rounding would be too much, a
@@ -26027,7 +26046,7 @@ DVTI_INLINE V(d) V(dgelu)(V(d) x) {
 #undef DVTI_DLN2_LOW
 /* ==== end src/3_cpu/simd/math64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/tier.inl"
+#line 17 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/angles64.inl ==== */
 /* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see math64.inl. */
@@ -26245,7 +26264,7 @@ DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
 #undef DVTI_DHALF_PI_LOW
 /* ==== end src/3_cpu/simd/angles64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/tier.inl"
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/powers64.inl ==== */
 /* Powers of vectors of doubles, and Python's division; see math64.inl. */
@@ -26376,7 +26395,7 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 #undef DVTI_DWHOLE
 /* ==== end src/3_cpu/simd/powers64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise64.inl ==== */
 /* Elementwise loops in double: one body per row of the op table, over whole vectors. Ends of arrays and repeated operands are prepared by
@@ -26710,7 +26729,7 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #undef DVTI_BODY2_TO
 /* ==== end src/3_cpu/simd/elementwise64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -27652,7 +27671,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/winograd.inl ==== */
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
@@ -27796,7 +27815,7 @@ static const dvti_simd_winograd V(wg_table) = {V(wg_deal), V(wg_tiles), V(wg_ker
 #undef DVTI_ROOT
 /* ==== end src/3_cpu/simd/winograd.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -27968,7 +27987,7 @@ static const dvti_simd_conv V(conv_kernels) = {
     &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -28085,7 +28104,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/tier.inl"
+#line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
@@ -28149,7 +28168,7 @@ DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) 
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/tier.inl"
+#line 25 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -28293,7 +28312,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/3_cpu/simd/tier.inl"
+#line 26 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -28492,7 +28511,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/3_cpu/simd/tier.inl"
+#line 27 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements, eight of 16 bits, are formed
@@ -28912,7 +28931,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/3_cpu/simd/tier.inl"
+#line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -28943,7 +28962,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/3_cpu/simd/tier.inl"
+#line 29 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -29144,7 +29163,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/3_cpu/simd/tier.inl"
+#line 30 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
@@ -29178,7 +29197,7 @@ static void V(running)(const dvti_running *p) {
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/3_cpu/simd/tier.inl"
+#line 31 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/beyond.inl ==== */
 /* For cpu_topk.c. */
@@ -29242,7 +29261,7 @@ static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uin
 }
 /* ==== end src/3_cpu/simd/beyond.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/3_cpu/simd/tier.inl"
+#line 32 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/network.inl ==== */
 /* Rows of an array side by side: 16 columns, and no branch that depends on one of them. */
@@ -29316,7 +29335,7 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
 }
 /* ==== end src/3_cpu/simd/network.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/3_cpu/simd/tier.inl"
+#line 33 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares of distances, products and extremes. A run goes into 4 x 8 lanes, which are folded in one
@@ -29496,7 +29515,7 @@ static dvti_fold V(fold64)(dvti_op op) {
 #undef DVTI_SQUARE
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/3_cpu/simd/tier.inl"
+#line 34 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/truth.inl ==== */
 /* any and all of elements of every dtype: an element is yes where a bit of it is 1, other than the sign of a float. Eight bytes at a time, one
@@ -29605,7 +29624,7 @@ static void V(truth_columns)(const dvti_folding *folding) {
 }
 /* ==== end src/3_cpu/simd/truth.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/3_cpu/simd/tier.inl"
+#line 35 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64)};
@@ -30160,13 +30179,12 @@ DVTI_PART_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
    The words are part_plain.inl's without p_; in addition:
      V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
      V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
-     V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
      V(lookup)(table, i)   the floats table[i & 7]
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
      V(fold_add)(a), V(fold_min), V(fold_max)  over the lanes: i with i + 8, then 4, 2, 1; doubles d.. (and dfold_mul) with i + 4, 2, 1 */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/vec.inl"
+#line 12 "src/3_cpu/simd/vec.inl"
 #endif
 #if DVTI_PARTS == 1
 #define DVTI_EACH_PART(one, x) one(p0, 0, x)
@@ -30474,33 +30492,6 @@ DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
 }
 #endif
 
-DVTI_INLINE V(f) V(load_bf16)(const uint16_t *p) {
-    return V(as_f)(V(ishl)(V(load_u16)(p), 16));
-}
-
-/* To nearest even; NaN stays one. */
-DVTI_INLINE void V(store_bf16)(uint16_t *p, V(f) a) {
-    V(i) bits = V(as_i)(a), odd = V(iand)(V(ishr)(bits, 16), V(iset)(1));
-    V(i) rounded = V(ishr)(V(iadd)(V(iadd)(bits, V(iset)(0x7fff)), odd), 16);
-    V(i) quiet = V(ior)(V(ishr)(bits, 16), V(iset)(0x40));
-    V(store_u16)(p, V(iselect)(V(unord)(a, a), quiet, rounded));
-}
-
-#define DVTI_TAIL16(name)                                                                          \
-    DVTI_INLINE V(f) V(load_##name##_n)(const uint16_t *p, int64_t n) {                            \
-        uint16_t lane[16] = {0};                                                                   \
-        memcpy(lane, p, (size_t)n * sizeof *p);                                                    \
-        return V(load_##name)(lane);                                                               \
-    }                                                                                              \
-    DVTI_INLINE void V(store_##name##_n)(uint16_t * p, int64_t n, V(f) a) {                        \
-        uint16_t lane[16];                                                                         \
-        V(store_##name)(lane, a);                                                                  \
-        memcpy(p, lane, (size_t)n * sizeof *p);                                                    \
-    }
-DVTI_TAIL16(f16)
-DVTI_TAIL16(bf16)
-#undef DVTI_TAIL16
-
 DVTI_INLINE V(d) V(widen_low)(V(f) a) {
     V(d) r;
 #if DVTI_PARTS == 1
@@ -30668,6 +30659,43 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/tier.inl"
 #endif
+/* ==== begin src/3_cpu/simd/halves.inl ==== */
+/* Floats of 16 bits in memory: V(load_f16)(p), V(load_bf16)(p), V(store_f16)(p, a), V(store_bf16)(p, a), each also with _n. vec.inl has
+   float16 without _n. */
+
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/halves.inl"
+#endif
+DVTI_INLINE V(f) V(load_bf16)(const uint16_t *p) {
+    return V(as_f)(V(ishl)(V(load_u16)(p), 16));
+}
+
+/* To nearest even; NaN stays one. */
+DVTI_INLINE void V(store_bf16)(uint16_t *p, V(f) a) {
+    V(i) bits = V(as_i)(a), odd = V(iand)(V(ishr)(bits, 16), V(iset)(1));
+    V(i) rounded = V(ishr)(V(iadd)(V(iadd)(bits, V(iset)(0x7fff)), odd), 16);
+    V(i) quiet = V(ior)(V(ishr)(bits, 16), V(iset)(0x40));
+    V(store_u16)(p, V(iselect)(V(unord)(a, a), quiet, rounded));
+}
+
+#define DVTI_TAIL16(name)                                                                          \
+    DVTI_INLINE V(f) V(load_##name##_n)(const uint16_t *p, int64_t n) {                            \
+        uint16_t lane[16] = {0};                                                                   \
+        memcpy(lane, p, (size_t)n * sizeof *p);                                                    \
+        return V(load_##name)(lane);                                                               \
+    }                                                                                              \
+    DVTI_INLINE void V(store_##name##_n)(uint16_t * p, int64_t n, V(f) a) {                        \
+        uint16_t lane[16];                                                                         \
+        V(store_##name)(lane, a);                                                                  \
+        memcpy(p, lane, (size_t)n * sizeof *p);                                                    \
+    }
+DVTI_TAIL16(f16)
+DVTI_TAIL16(bf16)
+#undef DVTI_TAIL16
+/* ==== end src/3_cpu/simd/halves.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/simd/tier.inl"
+#endif
 /* ==== begin src/3_cpu/simd/upto.inl ==== */
 /* Vectors of which only some elements are in memory: the tails of loops. */
 
@@ -30712,7 +30740,7 @@ DVTI_INLINE V(f) V(load_or)(const float *x, int64_t n, float other) {
 }
 /* ==== end src/3_cpu/simd/upto.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/tier.inl"
+#line 4 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/basics.inl ==== */
 /* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
@@ -30753,7 +30781,7 @@ DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 }
 /* ==== end src/2_core/math/basics.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/3_cpu/simd/tier.inl"
+#line 5 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/exp.inl ==== */
 /* exp and what is made of it alone; see basics.inl. */
@@ -30838,7 +30866,7 @@ DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
 }
 /* ==== end src/2_core/math/exp.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cpu/simd/tier.inl"
+#line 6 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/log.inl ==== */
 /* Logarithms; see basics.inl. */
@@ -30939,7 +30967,7 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 }
 /* ==== end src/2_core/math/log.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 6 "src/3_cpu/simd/tier.inl"
+#line 7 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/softplus.inl ==== */
 /* Needs exp.inl and log.inl; see basics.inl. */
@@ -30953,7 +30981,7 @@ DVTI_INLINE V(f) V(softplus)(V(f) x) {
 }
 /* ==== end src/2_core/math/softplus.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cpu/simd/tier.inl"
+#line 8 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/pieces.inl ==== */
 /* tanh, erf and gelu by pieces: the argument's size chooses one of eight polynomials, which costs less than a division. Needs
@@ -31038,7 +31066,7 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
 }
 /* ==== end src/2_core/math/pieces.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 8 "src/3_cpu/simd/tier.inl"
+#line 9 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/far_angles.inl ==== */
 /* Angles that are reduced one after the other: they are rare. */
@@ -31059,7 +31087,7 @@ DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V
 }
 /* ==== end src/3_cpu/simd/far_angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/3_cpu/simd/tier.inl"
+#line 10 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/angles.inl ==== */
 /* Sine, cosine and tangent; see basics.inl. Whoever pastes this has one word more:
@@ -31152,7 +31180,7 @@ DVTI_INLINE V(f) V(tan)(V(f) x) {
 #undef DVTI_ANGLE_MOST
 /* ==== end src/2_core/math/angles.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cpu/simd/tier.inl"
+#line 11 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/arcs.inl ==== */
 /* Inverse trigonometric functions; see basics.inl. */
@@ -31234,7 +31262,7 @@ DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
 #undef DVTI_HALF_PI_LOW
 /* ==== end src/2_core/math/arcs.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 11 "src/3_cpu/simd/tier.inl"
+#line 12 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/powers.inl ==== */
 /* Powers and hypotenuses, by way of doubles. Needs log.inl; see basics.inl. */
@@ -31325,7 +31353,7 @@ DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
 #undef DVTI_WIDE_STEP
 /* ==== end src/2_core/math/powers.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 12 "src/3_cpu/simd/tier.inl"
+#line 13 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/division.inl ==== */
 /* Python's division of vectors of floats. */
@@ -31382,7 +31410,7 @@ DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
 }
 /* ==== end src/3_cpu/simd/division.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/simd/tier.inl"
+#line 14 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise loops in float: one function per row of the op table. What stays with the reference has no case in the switch. */
@@ -31620,7 +31648,7 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #undef DVTI_EW3
 /* ==== end src/3_cpu/simd/elementwise.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/3_cpu/simd/tier.inl"
+#line 15 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/rows.inl ==== */
 /* Rows of the smaller dtypes to floats and back, as ref_element.c does it. What the vocabulary has no word for is left to the compiler, in
@@ -31729,7 +31757,7 @@ static bool V(store_row)(void *dst, dvt_dtype dtype, int64_t n, const float *fro
 #undef DVTI_LANES
 /* ==== end src/3_cpu/simd/rows.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/3_cpu/simd/tier.inl"
+#line 16 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/math64.inl ==== */
 /* Functions of vectors of doubles; as in 2_core/math. No tables and no branches but for what is rare. Where one rounding would be too much, a
@@ -32081,7 +32109,7 @@ DVTI_INLINE V(d) V(dgelu)(V(d) x) {
 #undef DVTI_DLN2_LOW
 /* ==== end src/3_cpu/simd/math64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/simd/tier.inl"
+#line 17 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/angles64.inl ==== */
 /* Trigonometric functions of vectors of doubles, their inverses, and other functions of two; see math64.inl. */
@@ -32299,7 +32327,7 @@ DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
 #undef DVTI_DHALF_PI_LOW
 /* ==== end src/3_cpu/simd/angles64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 17 "src/3_cpu/simd/tier.inl"
+#line 18 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/powers64.inl ==== */
 /* Powers of vectors of doubles, and Python's division; see math64.inl. */
@@ -32430,7 +32458,7 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 #undef DVTI_DWHOLE
 /* ==== end src/3_cpu/simd/powers64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/3_cpu/simd/tier.inl"
+#line 19 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/elementwise64.inl ==== */
 /* Elementwise loops in double: one body per row of the op table, over whole vectors. Ends of arrays and repeated operands are prepared by
@@ -32764,7 +32792,7 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #undef DVTI_BODY2_TO
 /* ==== end src/3_cpu/simd/elementwise64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/3_cpu/simd/tier.inl"
+#line 20 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/gemm.inl ==== */
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
@@ -33706,7 +33734,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_TILE_ROWS
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/3_cpu/simd/tier.inl"
+#line 21 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/winograd.inl ==== */
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time. The points 0, +-sqrt(1/2), +-sqrt(2) and
@@ -33850,7 +33878,7 @@ static const dvti_simd_winograd V(wg_table) = {V(wg_deal), V(wg_tiles), V(wg_ker
 #undef DVTI_ROOT
 /* ==== end src/3_cpu/simd/winograd.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/3_cpu/simd/tier.inl"
+#line 22 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* Convolutions: the kernels that dvt_simd_conv.h describes. */
@@ -34022,7 +34050,7 @@ static const dvti_simd_conv V(conv_kernels) = {
     &V(wg_table)};
 /* ==== end src/3_cpu/simd/conv.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/3_cpu/simd/tier.inl"
+#line 23 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/optimizer.inl ==== */
 /* Optimiser steps, one pass over the weights and their state. The formulas stand in ref/ref_optimizer.c; as there, and as on a card, each is
@@ -34139,7 +34167,7 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #undef DVTI_STEP
 /* ==== end src/3_cpu/simd/optimizer.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/3_cpu/simd/tier.inl"
+#line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
@@ -34203,7 +34231,7 @@ DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) 
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 24 "src/3_cpu/simd/tier.inl"
+#line 25 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
@@ -34347,7 +34375,7 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end)
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/3_cpu/simd/tier.inl"
+#line 26 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax and log_softmax of rows of floats: the maximum, the sum of the exponentials below it in double, the values. A NaN or an
@@ -34546,7 +34574,7 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ELEMENTS
 /* ==== end src/3_cpu/simd/softmax.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/3_cpu/simd/tier.inl"
+#line 27 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float: runs of one result (rows) and of neighbouring results (columns). Sums of four elements, eight of 16 bits, are formed
@@ -34966,7 +34994,7 @@ static dvti_fold V(fold)(dvti_op op) {
 #undef DVTI_FOLD_BLOCK
 /* ==== end src/3_cpu/simd/reduce.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/3_cpu/simd/tier.inl"
+#line 28 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/transpose.inl ==== */
 /* 16 x 16 floats, or anything of their size: rows `from_step` apart become columns of rows `to_step` apart. Four times the vectors are zipped with
@@ -34997,7 +35025,7 @@ static void V(turn)(const float *from, int64_t from_step, float *to, int64_t to_
 }
 /* ==== end src/3_cpu/simd/transpose.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 28 "src/3_cpu/simd/tier.inl"
+#line 29 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats. First the rows of a window become one row, then its columns; between the two stands a buffer, which has what
@@ -35198,7 +35226,7 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 }
 /* ==== end src/3_cpu/simd/pool.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 29 "src/3_cpu/simd/tier.inl"
+#line 30 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
@@ -35232,7 +35260,7 @@ static void V(running)(const dvti_running *p) {
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 30 "src/3_cpu/simd/tier.inl"
+#line 31 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/beyond.inl ==== */
 /* For cpu_topk.c. */
@@ -35296,7 +35324,7 @@ static int64_t V(beyond)(const float *x, int64_t n, float bound, bool below, uin
 }
 /* ==== end src/3_cpu/simd/beyond.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 31 "src/3_cpu/simd/tier.inl"
+#line 32 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/network.inl ==== */
 /* Rows of an array side by side: 16 columns, and no branch that depends on one of them. */
@@ -35370,7 +35398,7 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
 }
 /* ==== end src/3_cpu/simd/network.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 32 "src/3_cpu/simd/tier.inl"
+#line 33 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/reduce64.inl ==== */
 /* Reductions of double: sums, sums of squares of distances, products and extremes. A run goes into 4 x 8 lanes, which are folded in one
@@ -35550,7 +35578,7 @@ static dvti_fold V(fold64)(dvti_op op) {
 #undef DVTI_SQUARE
 /* ==== end src/3_cpu/simd/reduce64.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 33 "src/3_cpu/simd/tier.inl"
+#line 34 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/truth.inl ==== */
 /* any and all of elements of every dtype: an element is yes where a bit of it is 1, other than the sign of a float. Eight bytes at a time, one
@@ -35659,7 +35687,7 @@ static void V(truth_columns)(const dvti_folding *folding) {
 }
 /* ==== end src/3_cpu/simd/truth.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 34 "src/3_cpu/simd/tier.inl"
+#line 35 "src/3_cpu/simd/tier.inl"
 #endif
 
 static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64)};
@@ -50597,7 +50625,10 @@ static bool dvti_warm_scalar(dvt_array *x) {
 static bool dvti_warm_casts(dvt_array *x) {
     dvt_array *flags = dvt_greater_scalar(x, 0);
     return flags && dvt_astype(flags, DVT_F32, true) && dvt_where(flags, x, x) &&
-           dvt_astype(x, DVT_I64, true) && dvt_astype(x, DVT_I32, true) &&
+           dvt_where(x, x,
+                     dvt_full(DVT_SCALAR, 0, DVT_F32, x->storage->ctx)) && /* relu's gradient */
+           dvt_astype(x, DVT_I64, true) &&
+           dvt_astype(x, DVT_I32, true) &&
            dvt_astype(dvt_full(x->shape, 1, DVT_I64, x->storage->ctx), DVT_F32, true) &&
            dvt_astype(dvt_full(x->shape, 1, DVT_U8, x->storage->ctx), DVT_F32, true);
 }

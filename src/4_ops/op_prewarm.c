@@ -39,7 +39,10 @@ static bool dvti_warm_scalar(dvt_array *x) {
 static bool dvti_warm_casts(dvt_array *x) {
     dvt_array *flags = dvt_greater_scalar(x, 0);
     return flags && dvt_astype(flags, DVT_F32, true) && dvt_where(flags, x, x) &&
-           dvt_astype(x, DVT_I64, true) && dvt_astype(x, DVT_I32, true) &&
+           dvt_where(x, x,
+                     dvt_full(DVT_SCALAR, 0, DVT_F32, x->storage->ctx)) && /* relu's gradient */
+           dvt_astype(x, DVT_I64, true) &&
+           dvt_astype(x, DVT_I32, true) &&
            dvt_astype(dvt_full(x->shape, 1, DVT_I64, x->storage->ctx), DVT_F32, true) &&
            dvt_astype(dvt_full(x->shape, 1, DVT_U8, x->storage->ctx), DVT_F32, true);
 }

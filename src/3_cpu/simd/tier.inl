@@ -1,5 +1,6 @@
 /* What a tier consists of: its words, the kernels of every family, and the table of them. */
 #include "3_cpu/simd/vec.inl"
+#include "3_cpu/simd/halves.inl"
 #include "3_cpu/simd/upto.inl"
 #include "2_core/math/basics.inl"
 #include "2_core/math/exp.inl"

@@ -6,7 +6,6 @@
    The words are part_plain.inl's without p_; in addition:
      V(zero)(), V(abs), V(neg)   V(gt), V(ge), V(ne) as expected: ne is true for NaN
      V(scalef)(a, n)  a * 2^n rounded once, for whole |n| <= 250 and normal a (doubles: |n| <= 2000)
-     V(load_f16)(p), V(load_bf16)(p), V(store_...), each also with _n
      V(lookup)(table, i)   the floats table[i & 7]
      V(widen_low), V(widen_high)   lanes 0..7, 8..15 as doubles;   V(narrow)(low, high)
      V(zip_low)(a, b), V(zip_high)   a0 b0 a1 b1 .., the first 16 of them and the others;   V(even)(a, b), V(odd)   lanes of a and then b
@@ -316,33 +315,6 @@ DVTI_INLINE V(d) V(dscalef)(V(d) a, V(d) n) {
     return V(dmul)(V(dmul)(a, V(as_d)(V(lshl)(first, 52))), V(as_d)(V(lshl)(second, 52)));
 }
 #endif
-
-DVTI_INLINE V(f) V(load_bf16)(const uint16_t *p) {
-    return V(as_f)(V(ishl)(V(load_u16)(p), 16));
-}
-
-/* To nearest even; NaN stays one. */
-DVTI_INLINE void V(store_bf16)(uint16_t *p, V(f) a) {
-    V(i) bits = V(as_i)(a), odd = V(iand)(V(ishr)(bits, 16), V(iset)(1));
-    V(i) rounded = V(ishr)(V(iadd)(V(iadd)(bits, V(iset)(0x7fff)), odd), 16);
-    V(i) quiet = V(ior)(V(ishr)(bits, 16), V(iset)(0x40));
-    V(store_u16)(p, V(iselect)(V(unord)(a, a), quiet, rounded));
-}
-
-#define DVTI_TAIL16(name)                                                                          \
-    DVTI_INLINE V(f) V(load_##name##_n)(const uint16_t *p, int64_t n) {                            \
-        uint16_t lane[16] = {0};                                                                   \
-        memcpy(lane, p, (size_t)n * sizeof *p);                                                    \
-        return V(load_##name)(lane);                                                               \
-    }                                                                                              \
-    DVTI_INLINE void V(store_##name##_n)(uint16_t * p, int64_t n, V(f) a) {                        \
-        uint16_t lane[16];                                                                         \
-        V(store_##name)(lane, a);                                                                  \
-        memcpy(p, lane, (size_t)n * sizeof *p);                                                    \
-    }
-DVTI_TAIL16(f16)
-DVTI_TAIL16(bf16)
-#undef DVTI_TAIL16
 
 DVTI_INLINE V(d) V(widen_low)(V(f) a) {
     V(d) r;
