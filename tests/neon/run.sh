@@ -1,0 +1,48 @@
+#!/bin/sh
+# The tests of the tiers on 64-bit ARM: NEON, and plain C beside it, under an emulator. Those that take longest there are left to machines that
+# have it, where `make test` runs them all; DVT_TEST_FULL=1 runs them here too.
+. tests/lib.sh
+CROSS=${CROSS:-aarch64-linux-gnu-gcc}
+EMULATOR=${EMULATOR:-qemu-aarch64}
+LONG="convolutions_that_are_cut large_products_are_chains_too products_of_every_layout_are_chains_on_all_tiers_and_threads
+functions_are_near_the_exact_ones functions_of_double_are_near_the_exact_ones"
+D=$BUILD/neon
+for tool in "$CROSS" "$EMULATOR"; do
+    if ! has "$tool"; then
+        skip neon "$tool is not installed"
+        finish
+        exit 0
+    fi
+done
+rm -rf "$D"
+mkdir -p "$D"
+
+flags="-std=gnu11 -O1 -DDVTI_FN=extern -Isrc -I. -Itests"
+build() {
+    printf '#define DEVTENSOR_IMPLEMENTATION\n#include "devtensor_spine.h"\n' >"$D/library.c"
+    $CROSS $flags -c "$D/library.c" -o "$D/library.o" &&
+        $CROSS $flags -O0 -c tests/dvt_test.c -o "$D/dvt_test.o" || return 1
+    for file in tests/tiers/*.c; do
+        $CROSS $flags -c "$file" -o "$D/$(basename "$file" .c).o" || return 1
+    done
+    $CROSS -static "$D"/*.o -o "$D/tests" -lm -lpthread &&
+        printf '#include "devtensor.h"\n#include <stdio.h>\nint main(void) { return puts(dvt_cpu_isa()) < 0; }\n' >"$D/isa.c" &&
+        $CROSS $flags "$D/isa.c" "$D/library.o" -static -o "$D/isa" -lm -lpthread
+}
+if ! build >"$D/build.log" 2>&1; then
+    fail "neon" "it does not compile"
+    tail -n 25 "$D/build.log"
+    finish
+    exit 1
+fi
+isa=$("$EMULATOR" "$D/isa")
+if [ "$isa" = neon ]; then pass; else fail "neon" "the best tier there is \"$isa\""; fi
+names=$("$EMULATOR" "$D/tests" --list | grep -E '^[a-z_0-9]+$')
+if [ -z "${DVT_TEST_FULL:-}" ]; then
+    for name in $LONG; do
+        names=$(echo "$names" | grep -vx "$name")
+        skip "neon/$name" "it takes too long under an emulator; DVT_TEST_FULL=1"
+    done
+fi
+script neon "$EMULATOR" "$D/tests" $names
+finish
