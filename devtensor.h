@@ -884,8 +884,9 @@ DVT_API dvt_array *dvt_clip(dvt_array *x, double low, double high);
 DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high);
 
 /* ---- reductions: over the named axes, or DVT_ALL. keepdims leaves axes of extent 1.
-   Sums are formed in float64 (int64 for integers; four floats may meet in float32 before) in a fixed
-   order: the same bits for any number of threads. ---- */
+   Sums are formed in float64 (int64 for integers; four float32 or eight 16-bit floats may meet in
+   float32 before, where the sum of a few huge ones overflows) in a fixed order: the same bits for any
+   number of threads. ---- */
 DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes, bool keepdims); /* integers give int64 */
 DVT_API dvt_array *dvt_prod(dvt_array *x, dvt_axes axes, bool keepdims);
 DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes,
@@ -971,8 +972,9 @@ typedef struct dvt_conv2d_params {
 } dvt_conv2d_params;
 
 /* Cross-correlation. x (N, C, H, W), w (O, C/groups, KH, KW), bias (O) or NULL for none.
-   Result (N, O, (H + 2p - d(KH-1) - 1)/s + 1, ...). p may be NULL. Source: im2col and a matrix
-   product. */
+   Result (N, O, (H + 2p - d(KH-1) - 1)/s + 1, ...). p may be NULL. Padding may take part as zeros:
+   weights that are not finite then give NaN, in gradients to x also beside what they reach.
+   Source: im2col and a matrix product. */
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
                               const dvt_conv2d_params *p);
 
@@ -5332,7 +5334,7 @@ typedef enum dvti_kernel {
     DVTI_K_ELEMENTWISE,
     /* op: sum, mean, prod, min, max, any, all, norm, logsumexp, argmin, argmax. in[0]'s first i[0] axes are kept, in order, and are
        out[0]'s axes, which is contiguous; the others are reduced. f[0]: the count, for mean. Sums in float64 or int64, in a fixed tree that the
-       shape and the strides decide; four floats of up to 32 bits may meet in float32 before (squares never). Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf.
+       shape and the strides decide; four float32 or eight 16-bit floats may meet in float32 before (squares never). Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf.
        On cpu() alone also op square: sums of (in[0] - in[1])^2, where in[1], like out[0], has one float of in[0]'s dtype for each result;
        float32 or float64, distances and squares rounded to it. */
     DVTI_K_REDUCE,
@@ -43532,6 +43534,8 @@ static const char *const dvti_cuda_lines[] = {
 "#define RESIDENT 1\n",
 "#elif (__CUDA_ARCH__ < 800 || __CUDA_ARCH__ >= 1200) && D != DVT_F32\n",
 "#define RESIDENT (PER == 8 ? 2 : 1)\n",
+"#elif __CUDA_ARCH__ == 900 && PER == 32\n",
+"#define RESIDENT 1\n",
 "#else\n",
 "#define RESIDENT 0\n",
 "#endif\n",

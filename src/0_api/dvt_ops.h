@@ -99,8 +99,9 @@ DVT_API dvt_array *dvt_clip(dvt_array *x, double low, double high);
 DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high);
 
 /* ---- reductions: over the named axes, or DVT_ALL. keepdims leaves axes of extent 1.
-   Sums are formed in float64 (int64 for integers; four floats may meet in float32 before) in a fixed
-   order: the same bits for any number of threads. ---- */
+   Sums are formed in float64 (int64 for integers; four float32 or eight 16-bit floats may meet in
+   float32 before, where the sum of a few huge ones overflows) in a fixed order: the same bits for any
+   number of threads. ---- */
 DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes, bool keepdims); /* integers give int64 */
 DVT_API dvt_array *dvt_prod(dvt_array *x, dvt_axes axes, bool keepdims);
 DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes,
@@ -186,8 +187,9 @@ typedef struct dvt_conv2d_params {
 } dvt_conv2d_params;
 
 /* Cross-correlation. x (N, C, H, W), w (O, C/groups, KH, KW), bias (O) or NULL for none.
-   Result (N, O, (H + 2p - d(KH-1) - 1)/s + 1, ...). p may be NULL. Source: im2col and a matrix
-   product. */
+   Result (N, O, (H + 2p - d(KH-1) - 1)/s + 1, ...). p may be NULL. Padding may take part as zeros:
+   weights that are not finite then give NaN, in gradients to x also beside what they reach.
+   Source: im2col and a matrix product. */
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
                               const dvt_conv2d_params *p);
 

@@ -40,7 +40,7 @@ typedef enum dvti_kernel {
     DVTI_K_ELEMENTWISE,
     /* op: sum, mean, prod, min, max, any, all, norm, logsumexp, argmin, argmax. in[0]'s first i[0] axes are kept, in order, and are
        out[0]'s axes, which is contiguous; the others are reduced. f[0]: the count, for mean. Sums in float64 or int64, in a fixed tree that the
-       shape and the strides decide; four floats of up to 32 bits may meet in float32 before (squares never). Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf.
+       shape and the strides decide; four float32 or eight 16-bit floats may meet in float32 before (squares never). Reduced size 0: sum 0, prod 1, any 0, all 1, mean and logsumexp NaN and -inf.
        On cpu() alone also op square: sums of (in[0] - in[1])^2, where in[1], like out[0], has one float of in[0]'s dtype for each result;
        float32 or float64, distances and squares rounded to it. */
     DVTI_K_REDUCE,

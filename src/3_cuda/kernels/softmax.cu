@@ -221,11 +221,13 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
 }
 
 /* Blocks on a processor, 0: the compiler's choice, which is 64 registers to a thread or less. Wide positions, doubles and long rows of 16-bit
-   floats take more, and on 7.5 and 12.0 all rows of 16-bit floats: what is left out would go to the stack. */
+   floats take more, on 7.5 and 12.0 all rows of 16-bit floats, on 9.0 the longest that are held: what is left out would go to the stack. */
 #if WIDE || D == DVT_F64 || !DVTI_IS_FLOAT(D) || (LONG && D != DVT_F32)
 #define RESIDENT 1
 #elif (__CUDA_ARCH__ < 800 || __CUDA_ARCH__ >= 1200) && D != DVT_F32
 #define RESIDENT (PER == 8 ? 2 : 1)
+#elif __CUDA_ARCH__ == 900 && PER == 32
+#define RESIDENT 1
 #else
 #define RESIDENT 0
 #endif
