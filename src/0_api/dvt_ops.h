@@ -136,7 +136,8 @@ DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, bool descending);
    are the first k of dvt_sort, descending or not: NaN is the largest, -0 equals +0, and of equal
    elements the first ones are taken. indices, unless NULL, receives their positions, int64, the first
    k of dvt_argsort; NULL when the call fails. The values are differentiable. k of 0 gives an empty
-   array. Errors: AXIS, RANGE (k < 0, or more than there are). */
+   array. Copies: both are new arrays. Waits: no. Owns: the innermost scope, both. Errors: AXIS, RANGE
+   (k < 0, or more than there are). */
 DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt_array **indices);
 /* Along one axis, each row with its own maximum subtracted. float. */
 DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis);
