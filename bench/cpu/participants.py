@@ -1,6 +1,7 @@
 """The processes that take part in a comparison: ours, and one for each peer. All answer the commands of runner.h."""
 import os
 import subprocess
+import time
 
 LIBRARIES = {"openblas": "cblas", "blis": "cblas", "dnnl": "dnnl", "xsmm": "xsmm"}
 SONAMES = {"openblas": "libopenblas.so.0", "blis": "libblis.so.4", "dnnl": "libdnnl.so.2", "xsmm": "libxsmm.so.1"}
@@ -56,6 +57,24 @@ class Participant:
         """Seconds per call; None when it could not be taken."""
         answer = self.ask(f"sample {seconds}")
         return None if answer.startswith("no") else float(answer.split()[0])
+
+    def rests(self):
+        """Waits, half a second at most, until none of its threads works or looks for work: the next sample is another participant's."""
+        until, seen = time.perf_counter() + 0.5, 0
+        while seen < 2 and time.perf_counter() < until:
+            seen = 0 if self.runs() else seen + 1
+            time.sleep(0.002)
+
+    def runs(self):
+        tasks = f"/proc/{self.process.pid}/task"
+        for task in os.listdir(tasks):
+            try:
+                with open(f"{tasks}/{task}/stat", encoding="ascii") as file:
+                    if file.read().rpartition(")")[2].split()[0] == "R":
+                        return True
+            except OSError:
+                pass  # this thread has ended
+        return False
 
     def end(self):
         try:

@@ -19,6 +19,8 @@ from participants import Participants
 from report import against_each, machine, plural, table, versions
 from rows import ROWS
 
+PATIENCE = 10.0  # seconds of samples of one row, after which three must do
+
 
 def prepared(row, name, threads, everybody, wanted, folder, wrong):
     """The participant, ready to be sampled; None when it has no part in this row."""
@@ -51,16 +53,19 @@ def measure(row, threads, everybody, samples, seconds, folder):
         one = prepared(row, name, threads, everybody, wanted, folder, wrong)
         if one:
             taking_part[name] = (one, row.limit[1] if name == "machine" else row.work, [])
-    for _ in range(samples):
-        for name, (one, work, taken) in taking_part.items():
-            if (threads or 1) > 1:
-                time.sleep(0.2)  # threads of whoever was measured before look for work that long, on a processor that is not theirs now
+    for one, _, _ in taking_part.values():
+        one.rests()
+    rounds, until = 0, time.perf_counter() + PATIENCE
+    while rounds < samples and (rounds < 3 or time.perf_counter() < until):
+        for one, work, taken in taking_part.values():
             spent = one.sample(seconds)
+            one.rests()
             if spent:
                 taken.append(work / spent)
+        rounds += 1
     result = {}
     for name, (_, _, taken) in taking_part.items():
-        if len(taken) < samples:
+        if len(taken) < rounds:
             wrong.append(f"{name}: ended while it was measured")
             continue
         taken.sort()
@@ -117,7 +122,7 @@ def main():
         summary += section[1]
     command = "make bench-cpu" + (" SHORT=1" if a.short else "") + (f' ROW="{a.row}"' if a.row else "") + (f" THREADS={a.threads}" if a.threads else "")
     head = [f"# cpu() beside other libraries, {datetime.date.today()}\n",
-            f"Machine: {machine()}. Command: `{command}`. Peers: {versions(a.python)}. Medians of {samples} samples taken in turn; "
+            f"Machine: {machine()}. Command: `{command}`. Peers: {versions(a.python)}. Medians of {samples} samples taken in turn (three where they last long); "
             "every result was compared with float64 in the same run. Larger is better; the column in bold is devtensor over the best peer.\n",
             "## Summary\n\n| | threads | rows | geometric mean over the best | lowest | over PyTorch |\n|---|---|---|---|---|---|\n"
             + "\n".join(summary) + "\n"]
