@@ -18866,30 +18866,42 @@ DVTI_INLINE V(f) V(expm1)(V(f) x) {
     return V(select)(V(lt)(V(abs)(x), V(set)(1e-8f)), x, t);
 }
 
-/* With h = (exp(|x|) - 1) / 2: h + h / (2 h + 1). */
-DVTI_INLINE V(f) V(sinh)(V(f) x) {
-    V(f) a = V(abs)(x), h = V(mul)(V(set)(2), V(expm1_quarter)(a)), s;
-    s = V(div)(V(min)(V(set)(FLT_MAX), h), V(add)(V(add)(h, h), V(set)(1)));
-    s = V(add)(h, s);
-    return V(select)(V(lt)(a, V(set)(1e-4f)), x, V(bit_or)(V(sign_bit)(x), s));
+/* exp(x) / 4, which does not overflow where exp(x) / 2 does not; 0 <= x */
+DVTI_INLINE V(f) V(exp_quarter)(V(f) x) {
+    V(f) n, low, high = V(exp_split)(V(within)(x, 0, 90), &n, &low);
+    return V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));
 }
 
-/* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
+/* With k = exp(|x|) / 4: twice k - 1 / (16 k); below 1, where that cancels, a polynomial. */
+DVTI_INLINE V(f) V(sinh)(V(f) x) {
+    V(f) a = V(abs)(x), k = V(exp_quarter)(a), z = V(mul)(a, a), p;
+    k = V(sub)(k, V(div)(V(set)(0.0625f), k));
+    k = V(bit_or)(V(sign_bit)(x), V(add)(k, k));
+    p = DVTI_P3(z, 0.166666672f, 0.00833331142f, 0.000198426351f, 2.78392577e-06f);
+    p = V(fma)(V(mul)(x, z), p, x);
+    return V(select)(V(lt)(a, V(set)(1)), p, k);
+}
+
+/* The same: twice k + 1 / (16 k). */
 DVTI_INLINE V(f) V(cosh)(V(f) x) {
-    V(f) n, low, high = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n, &low), k;
-    k = V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));
+    V(f) k = V(exp_quarter)(V(abs)(x));
     k = V(add)(k, V(div)(V(set)(0.0625f), k));
     return V(add)(k, k);
 }
 
-/* With e = exp(-|x|) = 2^n (1 + m): 1 / (1 + e), and for negative x that times e, whose 1 + m is not rounded before. */
+/* With e = exp(-|x|), n being its power of two: q = 1 / (1 + e), and for negative x q = e / (1 + e). What the sum and the division
+   have rounded away stands in the remainder over - q (1 + e), whose first difference is exact; dq / d over = 1 / (1 + e). */
 DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
     const V(f) one = V(set)(1);
-    V(f) y = V(within)(V(bit_or)(V(set)(-0.f), x), -150, 0), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E))), m, q;
-    m = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y));
-    m = V(fma)(V(mul)(m, m), V(exp_poly)(m), m);
-    q = V(div)(one, V(add)(one, V(scalef)(V(add)(one, m), n)));
-    return V(select)(V(lt)(x, V(zero)()), V(scalef)(V(fma)(m, q, q), n), q);
+    V(f) y = V(max)(V(set)(-150), V(bit_or)(V(set)(-0.f), x)), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E)));
+    V(f) r = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y)), e, over, q, rate;
+    V(m) negative = V(lt)(x, V(zero)());
+    e = DVTI_P4(r, 0.49999994f, 0.166665167f, 0.0416681021f, 0.00836919248f, 0.00138389028f);
+    e = V(scalef)(V(add)(one, V(fma)(V(mul)(r, r), e, r)), n);
+    over = V(select)(negative, e, one);
+    q = V(div)(over, V(add)(one, e));
+    rate = V(select)(negative, V(sub)(one, q), q);
+    return V(fma)(V(fnma)(q, e, V(sub)(over, q)), rate, q);
 }
 /* ==== end src/2_core/math/exp.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -19226,7 +19238,7 @@ DVTI_INLINE V(f) V(asin_poly)(V(f) s, V(f) z) {
     return V(mul)(V(mul)(s, z), p);
 }
 
-/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)). */
+/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)), whose asin takes on the low part of pi / 4. */
 DVTI_INLINE V(f) V(asin)(V(f) x) {
     const V(f) half = V(set)(0.5f);
     V(f) a = V(abs)(x), z, s, p, r;
@@ -19234,8 +19246,8 @@ DVTI_INLINE V(f) V(asin)(V(f) x) {
     z = V(select)(large, V(fnma)(half, a, half), V(mul)(a, a));
     s = V(select)(large, V(sqrt)(z), a);
     p = V(asin_poly)(s, z);
-    r = V(fnma)(V(set)(2), p, V(set)(DVTI_HALF_PI_LOW));
-    r = V(add)(V(fnma)(V(set)(2), s, V(set)(DVTI_HALF_PI)), r);
+    r = V(add)(s, V(sub)(p, V(set)(0.5f * DVTI_HALF_PI_LOW)));
+    r = V(fnma)(V(set)(2), r, V(set)(DVTI_HALF_PI));
     return V(bit_or)(V(sign_bit)(x), V(select)(large, r, V(add)(s, p)));
 }
 
@@ -24779,30 +24791,42 @@ DVTI_INLINE V(f) V(expm1)(V(f) x) {
     return V(select)(V(lt)(V(abs)(x), V(set)(1e-8f)), x, t);
 }
 
-/* With h = (exp(|x|) - 1) / 2: h + h / (2 h + 1). */
-DVTI_INLINE V(f) V(sinh)(V(f) x) {
-    V(f) a = V(abs)(x), h = V(mul)(V(set)(2), V(expm1_quarter)(a)), s;
-    s = V(div)(V(min)(V(set)(FLT_MAX), h), V(add)(V(add)(h, h), V(set)(1)));
-    s = V(add)(h, s);
-    return V(select)(V(lt)(a, V(set)(1e-4f)), x, V(bit_or)(V(sign_bit)(x), s));
+/* exp(x) / 4, which does not overflow where exp(x) / 2 does not; 0 <= x */
+DVTI_INLINE V(f) V(exp_quarter)(V(f) x) {
+    V(f) n, low, high = V(exp_split)(V(within)(x, 0, 90), &n, &low);
+    return V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));
 }
 
-/* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
+/* With k = exp(|x|) / 4: twice k - 1 / (16 k); below 1, where that cancels, a polynomial. */
+DVTI_INLINE V(f) V(sinh)(V(f) x) {
+    V(f) a = V(abs)(x), k = V(exp_quarter)(a), z = V(mul)(a, a), p;
+    k = V(sub)(k, V(div)(V(set)(0.0625f), k));
+    k = V(bit_or)(V(sign_bit)(x), V(add)(k, k));
+    p = DVTI_P3(z, 0.166666672f, 0.00833331142f, 0.000198426351f, 2.78392577e-06f);
+    p = V(fma)(V(mul)(x, z), p, x);
+    return V(select)(V(lt)(a, V(set)(1)), p, k);
+}
+
+/* The same: twice k + 1 / (16 k). */
 DVTI_INLINE V(f) V(cosh)(V(f) x) {
-    V(f) n, low, high = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n, &low), k;
-    k = V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));
+    V(f) k = V(exp_quarter)(V(abs)(x));
     k = V(add)(k, V(div)(V(set)(0.0625f), k));
     return V(add)(k, k);
 }
 
-/* With e = exp(-|x|) = 2^n (1 + m): 1 / (1 + e), and for negative x that times e, whose 1 + m is not rounded before. */
+/* With e = exp(-|x|), n being its power of two: q = 1 / (1 + e), and for negative x q = e / (1 + e). What the sum and the division
+   have rounded away stands in the remainder over - q (1 + e), whose first difference is exact; dq / d over = 1 / (1 + e). */
 DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
     const V(f) one = V(set)(1);
-    V(f) y = V(within)(V(bit_or)(V(set)(-0.f), x), -150, 0), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E))), m, q;
-    m = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y));
-    m = V(fma)(V(mul)(m, m), V(exp_poly)(m), m);
-    q = V(div)(one, V(add)(one, V(scalef)(V(add)(one, m), n)));
-    return V(select)(V(lt)(x, V(zero)()), V(scalef)(V(fma)(m, q, q), n), q);
+    V(f) y = V(max)(V(set)(-150), V(bit_or)(V(set)(-0.f), x)), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E)));
+    V(f) r = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y)), e, over, q, rate;
+    V(m) negative = V(lt)(x, V(zero)());
+    e = DVTI_P4(r, 0.49999994f, 0.166665167f, 0.0416681021f, 0.00836919248f, 0.00138389028f);
+    e = V(scalef)(V(add)(one, V(fma)(V(mul)(r, r), e, r)), n);
+    over = V(select)(negative, e, one);
+    q = V(div)(over, V(add)(one, e));
+    rate = V(select)(negative, V(sub)(one, q), q);
+    return V(fma)(V(fnma)(q, e, V(sub)(over, q)), rate, q);
 }
 /* ==== end src/2_core/math/exp.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -25139,7 +25163,7 @@ DVTI_INLINE V(f) V(asin_poly)(V(f) s, V(f) z) {
     return V(mul)(V(mul)(s, z), p);
 }
 
-/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)). */
+/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)), whose asin takes on the low part of pi / 4. */
 DVTI_INLINE V(f) V(asin)(V(f) x) {
     const V(f) half = V(set)(0.5f);
     V(f) a = V(abs)(x), z, s, p, r;
@@ -25147,8 +25171,8 @@ DVTI_INLINE V(f) V(asin)(V(f) x) {
     z = V(select)(large, V(fnma)(half, a, half), V(mul)(a, a));
     s = V(select)(large, V(sqrt)(z), a);
     p = V(asin_poly)(s, z);
-    r = V(fnma)(V(set)(2), p, V(set)(DVTI_HALF_PI_LOW));
-    r = V(add)(V(fnma)(V(set)(2), s, V(set)(DVTI_HALF_PI)), r);
+    r = V(add)(s, V(sub)(p, V(set)(0.5f * DVTI_HALF_PI_LOW)));
+    r = V(fnma)(V(set)(2), r, V(set)(DVTI_HALF_PI));
     return V(bit_or)(V(sign_bit)(x), V(select)(large, r, V(add)(s, p)));
 }
 
@@ -30842,30 +30866,42 @@ DVTI_INLINE V(f) V(expm1)(V(f) x) {
     return V(select)(V(lt)(V(abs)(x), V(set)(1e-8f)), x, t);
 }
 
-/* With h = (exp(|x|) - 1) / 2: h + h / (2 h + 1). */
-DVTI_INLINE V(f) V(sinh)(V(f) x) {
-    V(f) a = V(abs)(x), h = V(mul)(V(set)(2), V(expm1_quarter)(a)), s;
-    s = V(div)(V(min)(V(set)(FLT_MAX), h), V(add)(V(add)(h, h), V(set)(1)));
-    s = V(add)(h, s);
-    return V(select)(V(lt)(a, V(set)(1e-4f)), x, V(bit_or)(V(sign_bit)(x), s));
+/* exp(x) / 4, which does not overflow where exp(x) / 2 does not; 0 <= x */
+DVTI_INLINE V(f) V(exp_quarter)(V(f) x) {
+    V(f) n, low, high = V(exp_split)(V(within)(x, 0, 90), &n, &low);
+    return V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));
 }
 
-/* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
+/* With k = exp(|x|) / 4: twice k - 1 / (16 k); below 1, where that cancels, a polynomial. */
+DVTI_INLINE V(f) V(sinh)(V(f) x) {
+    V(f) a = V(abs)(x), k = V(exp_quarter)(a), z = V(mul)(a, a), p;
+    k = V(sub)(k, V(div)(V(set)(0.0625f), k));
+    k = V(bit_or)(V(sign_bit)(x), V(add)(k, k));
+    p = DVTI_P3(z, 0.166666672f, 0.00833331142f, 0.000198426351f, 2.78392577e-06f);
+    p = V(fma)(V(mul)(x, z), p, x);
+    return V(select)(V(lt)(a, V(set)(1)), p, k);
+}
+
+/* The same: twice k + 1 / (16 k). */
 DVTI_INLINE V(f) V(cosh)(V(f) x) {
-    V(f) n, low, high = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n, &low), k;
-    k = V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));
+    V(f) k = V(exp_quarter)(V(abs)(x));
     k = V(add)(k, V(div)(V(set)(0.0625f), k));
     return V(add)(k, k);
 }
 
-/* With e = exp(-|x|) = 2^n (1 + m): 1 / (1 + e), and for negative x that times e, whose 1 + m is not rounded before. */
+/* With e = exp(-|x|), n being its power of two: q = 1 / (1 + e), and for negative x q = e / (1 + e). What the sum and the division
+   have rounded away stands in the remainder over - q (1 + e), whose first difference is exact; dq / d over = 1 / (1 + e). */
 DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
     const V(f) one = V(set)(1);
-    V(f) y = V(within)(V(bit_or)(V(set)(-0.f), x), -150, 0), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E))), m, q;
-    m = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y));
-    m = V(fma)(V(mul)(m, m), V(exp_poly)(m), m);
-    q = V(div)(one, V(add)(one, V(scalef)(V(add)(one, m), n)));
-    return V(select)(V(lt)(x, V(zero)()), V(scalef)(V(fma)(m, q, q), n), q);
+    V(f) y = V(max)(V(set)(-150), V(bit_or)(V(set)(-0.f), x)), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E)));
+    V(f) r = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y)), e, over, q, rate;
+    V(m) negative = V(lt)(x, V(zero)());
+    e = DVTI_P4(r, 0.49999994f, 0.166665167f, 0.0416681021f, 0.00836919248f, 0.00138389028f);
+    e = V(scalef)(V(add)(one, V(fma)(V(mul)(r, r), e, r)), n);
+    over = V(select)(negative, e, one);
+    q = V(div)(over, V(add)(one, e));
+    rate = V(select)(negative, V(sub)(one, q), q);
+    return V(fma)(V(fnma)(q, e, V(sub)(over, q)), rate, q);
 }
 /* ==== end src/2_core/math/exp.inl ==== */
 #ifdef DEVTENSOR_LINES
@@ -31202,7 +31238,7 @@ DVTI_INLINE V(f) V(asin_poly)(V(f) s, V(f) z) {
     return V(mul)(V(mul)(s, z), p);
 }
 
-/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)). */
+/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)), whose asin takes on the low part of pi / 4. */
 DVTI_INLINE V(f) V(asin)(V(f) x) {
     const V(f) half = V(set)(0.5f);
     V(f) a = V(abs)(x), z, s, p, r;
@@ -31210,8 +31246,8 @@ DVTI_INLINE V(f) V(asin)(V(f) x) {
     z = V(select)(large, V(fnma)(half, a, half), V(mul)(a, a));
     s = V(select)(large, V(sqrt)(z), a);
     p = V(asin_poly)(s, z);
-    r = V(fnma)(V(set)(2), p, V(set)(DVTI_HALF_PI_LOW));
-    r = V(add)(V(fnma)(V(set)(2), s, V(set)(DVTI_HALF_PI)), r);
+    r = V(add)(s, V(sub)(p, V(set)(0.5f * DVTI_HALF_PI_LOW)));
+    r = V(fnma)(V(set)(2), r, V(set)(DVTI_HALF_PI));
     return V(bit_or)(V(sign_bit)(x), V(select)(large, r, V(add)(s, p)));
 }
 
@@ -43912,8 +43948,8 @@ static const char *const dvti_cuda_lines[] = {
 "    z = V(select)(large, V(fnma)(half, a, half), V(mul)(a, a));\n",
 "    s = V(select)(large, V(sqrt)(z), a);\n",
 "    p = V(asin_poly)(s, z);\n",
-"    r = V(fnma)(V(set)(2), p, V(set)(DVTI_HALF_PI_LOW));\n",
-"    r = V(add)(V(fnma)(V(set)(2), s, V(set)(DVTI_HALF_PI)), r);\n",
+"    r = V(add)(s, V(sub)(p, V(set)(0.5f * DVTI_HALF_PI_LOW)));\n",
+"    r = V(fnma)(V(set)(2), r, V(set)(DVTI_HALF_PI));\n",
 "    return V(bit_or)(V(sign_bit)(x), V(select)(large, r, V(add)(s, p)));\n",
 "}\n",
 "\n",
@@ -44110,29 +44146,41 @@ static const char *const dvti_cuda_lines[] = {
 "}\n",
 "\n",
 "\n",
+"DVTI_INLINE V(f) V(exp_quarter)(V(f) x) {\n",
+"    V(f) n, low, high = V(exp_split)(V(within)(x, 0, 90), &n, &low);\n",
+"    return V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));\n",
+"}\n",
+"\n",
+"\n",
 "DVTI_INLINE V(f) V(sinh)(V(f) x) {\n",
-"    V(f) a = V(abs)(x), h = V(mul)(V(set)(2), V(expm1_quarter)(a)), s;\n",
-"    s = V(div)(V(min)(V(set)(FLT_MAX), h), V(add)(V(add)(h, h), V(set)(1)));\n",
-"    s = V(add)(h, s);\n",
-"    return V(select)(V(lt)(a, V(set)(1e-4f)), x, V(bit_or)(V(sign_bit)(x), s));\n",
+"    V(f) a = V(abs)(x), k = V(exp_quarter)(a), z = V(mul)(a, a), p;\n",
+"    k = V(sub)(k, V(div)(V(set)(0.0625f), k));\n",
+"    k = V(bit_or)(V(sign_bit)(x), V(add)(k, k));\n",
+"    p = DVTI_P3(z, 0.166666672f, 0.00833331142f, 0.000198426351f, 2.78392577e-06f);\n",
+"    p = V(fma)(V(mul)(x, z), p, x);\n",
+"    return V(select)(V(lt)(a, V(set)(1)), p, k);\n",
 "}\n",
 "\n",
 "\n",
 "DVTI_INLINE V(f) V(cosh)(V(f) x) {\n",
-"    V(f) n, low, high = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n, &low), k;\n",
-"    k = V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));\n",
+"    V(f) k = V(exp_quarter)(V(abs)(x));\n",
 "    k = V(add)(k, V(div)(V(set)(0.0625f), k));\n",
 "    return V(add)(k, k);\n",
 "}\n",
 "\n",
 "\n",
+"\n",
 "DVTI_INLINE V(f) V(sigmoid)(V(f) x) {\n",
 "    const V(f) one = V(set)(1);\n",
-"    V(f) y = V(within)(V(bit_or)(V(set)(-0.f), x), -150, 0), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E))), m, q;\n",
-"    m = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y));\n",
-"    m = V(fma)(V(mul)(m, m), V(exp_poly)(m), m);\n",
-"    q = V(div)(one, V(add)(one, V(scalef)(V(add)(one, m), n)));\n",
-"    return V(select)(V(lt)(x, V(zero)()), V(scalef)(V(fma)(m, q, q), n), q);\n",
+"    V(f) y = V(max)(V(set)(-150), V(bit_or)(V(set)(-0.f), x)), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E)));\n",
+"    V(f) r = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y)), e, over, q, rate;\n",
+"    V(m) negative = V(lt)(x, V(zero)());\n",
+"    e = DVTI_P4(r, 0.49999994f, 0.166665167f, 0.0416681021f, 0.00836919248f, 0.00138389028f);\n",
+"    e = V(scalef)(V(add)(one, V(fma)(V(mul)(r, r), e, r)), n);\n",
+"    over = V(select)(negative, e, one);\n",
+"    q = V(div)(over, V(add)(one, e));\n",
+"    rate = V(select)(negative, V(sub)(one, q), q);\n",
+"    return V(fma)(V(fnma)(q, e, V(sub)(over, q)), rate, q);\n",
 "}\n",
 "#line 1 \"log.inl\"\n",
 "\n",

@@ -120,7 +120,8 @@ def log_tail(f):
 # sin(r) = r + r z P(z), cos(r) = 1 - z / 2 + z^2 P(z), z = r^2
 sin_tail = series(lambda k: mpf(-1) ** (k + 1) / mp.factorial(2 * k + 3))
 cos_tail = series(lambda k: mpf(-1) ** k / mp.factorial(2 * k + 4))
-# erf(a) = a + a P(z), asin(a) = a + a z P(z)
+# sinh(a) = a + a z P(z), erf(a) = a + a P(z), asin(a) = a + a z P(z)
+sinh_tail = series(lambda k: 1 / mp.factorial(2 * k + 3))
 erf_tail = series(lambda k: 2 / mp.sqrt(mp.pi) * mpf(-1) ** k / mp.factorial(k) / (2 * k + 1) - (k == 0))
 asin_tail = series(lambda k: mp.binomial(2 * k + 2, k + 1) / mpf(4) ** (k + 1) / (2 * k + 3), 200)
 
@@ -168,6 +169,8 @@ FITS = {
     "erf": lambda: pieces("erf", edges(*range(0, 17, 2)), over(mp.erf, 2 / mp.sqrt(mp.pi)), 6),
     "tail": lambda: pieces("tail", edges(0, 1, 3, 7, 11, 19, 27, 43, 59), tail_of_normal, 8, 6),
     "exp": lambda: fit("exp", -H, H, exp_tail, lambda r: r * r / mp.exp(r), 5),
+    "sigmoid": lambda: fit("sigmoid", -H, H, exp_tail, lambda r: r * r / mp.exp(r), 4),
+    "sinh": lambda: fit("sinh", 0, 1, sinh_tail, lambda z: z, 3),
     "log": lambda: fit("log", *LOG, log_tail, lambda f: abs(f ** 3 / mp.log(1 + f)), 8),
     "sin": lambda: fit("sin", 0, QUARTER, sin_tail, lambda z: z, 2),
     "cos": lambda: fit("cos", 0, QUARTER, cos_tail, lambda z: z * z, 2),

@@ -11,7 +11,7 @@ DVTI_INLINE V(f) V(asin_poly)(V(f) s, V(f) z) {
     return V(mul)(V(mul)(s, z), p);
 }
 
-/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)). */
+/* Above 1/2: asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)), whose asin takes on the low part of pi / 4. */
 DVTI_INLINE V(f) V(asin)(V(f) x) {
     const V(f) half = V(set)(0.5f);
     V(f) a = V(abs)(x), z, s, p, r;
@@ -19,8 +19,8 @@ DVTI_INLINE V(f) V(asin)(V(f) x) {
     z = V(select)(large, V(fnma)(half, a, half), V(mul)(a, a));
     s = V(select)(large, V(sqrt)(z), a);
     p = V(asin_poly)(s, z);
-    r = V(fnma)(V(set)(2), p, V(set)(DVTI_HALF_PI_LOW));
-    r = V(add)(V(fnma)(V(set)(2), s, V(set)(DVTI_HALF_PI)), r);
+    r = V(add)(s, V(sub)(p, V(set)(0.5f * DVTI_HALF_PI_LOW)));
+    r = V(fnma)(V(set)(2), r, V(set)(DVTI_HALF_PI));
     return V(bit_or)(V(sign_bit)(x), V(select)(large, r, V(add)(s, p)));
 }
 

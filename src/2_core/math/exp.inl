@@ -50,28 +50,40 @@ DVTI_INLINE V(f) V(expm1)(V(f) x) {
     return V(select)(V(lt)(V(abs)(x), V(set)(1e-8f)), x, t);
 }
 
-/* With h = (exp(|x|) - 1) / 2: h + h / (2 h + 1). */
-DVTI_INLINE V(f) V(sinh)(V(f) x) {
-    V(f) a = V(abs)(x), h = V(mul)(V(set)(2), V(expm1_quarter)(a)), s;
-    s = V(div)(V(min)(V(set)(FLT_MAX), h), V(add)(V(add)(h, h), V(set)(1)));
-    s = V(add)(h, s);
-    return V(select)(V(lt)(a, V(set)(1e-4f)), x, V(bit_or)(V(sign_bit)(x), s));
+/* exp(x) / 4, which does not overflow where exp(x) / 2 does not; 0 <= x */
+DVTI_INLINE V(f) V(exp_quarter)(V(f) x) {
+    V(f) n, low, high = V(exp_split)(V(within)(x, 0, 90), &n, &low);
+    return V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));
 }
 
-/* With k = exp(|x|) / 4: twice k + 1 / (16 k). */
+/* With k = exp(|x|) / 4: twice k - 1 / (16 k); below 1, where that cancels, a polynomial. */
+DVTI_INLINE V(f) V(sinh)(V(f) x) {
+    V(f) a = V(abs)(x), k = V(exp_quarter)(a), z = V(mul)(a, a), p;
+    k = V(sub)(k, V(div)(V(set)(0.0625f), k));
+    k = V(bit_or)(V(sign_bit)(x), V(add)(k, k));
+    p = DVTI_P3(z, 0.166666672f, 0.00833331142f, 0.000198426351f, 2.78392577e-06f);
+    p = V(fma)(V(mul)(x, z), p, x);
+    return V(select)(V(lt)(a, V(set)(1)), p, k);
+}
+
+/* The same: twice k + 1 / (16 k). */
 DVTI_INLINE V(f) V(cosh)(V(f) x) {
-    V(f) n, low, high = V(exp_split)(V(within)(V(abs)(x), 0, 90), &n, &low), k;
-    k = V(scalef)(V(add)(V(set)(1), V(add)(high, low)), V(sub)(n, V(set)(2)));
+    V(f) k = V(exp_quarter)(V(abs)(x));
     k = V(add)(k, V(div)(V(set)(0.0625f), k));
     return V(add)(k, k);
 }
 
-/* With e = exp(-|x|) = 2^n (1 + m): 1 / (1 + e), and for negative x that times e, whose 1 + m is not rounded before. */
+/* With e = exp(-|x|), n being its power of two: q = 1 / (1 + e), and for negative x q = e / (1 + e). What the sum and the division
+   have rounded away stands in the remainder over - q (1 + e), whose first difference is exact; dq / d over = 1 / (1 + e). */
 DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
     const V(f) one = V(set)(1);
-    V(f) y = V(within)(V(bit_or)(V(set)(-0.f), x), -150, 0), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E))), m, q;
-    m = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y));
-    m = V(fma)(V(mul)(m, m), V(exp_poly)(m), m);
-    q = V(div)(one, V(add)(one, V(scalef)(V(add)(one, m), n)));
-    return V(select)(V(lt)(x, V(zero)()), V(scalef)(V(fma)(m, q, q), n), q);
+    V(f) y = V(max)(V(set)(-150), V(bit_or)(V(set)(-0.f), x)), n = V(round)(V(mul)(y, V(set)(DVTI_LOG2E)));
+    V(f) r = V(fnma)(n, V(set)(DVTI_LN2_LOW), V(fnma)(n, V(set)(DVTI_LN2_HIGH), y)), e, over, q, rate;
+    V(m) negative = V(lt)(x, V(zero)());
+    e = DVTI_P4(r, 0.49999994f, 0.166665167f, 0.0416681021f, 0.00836919248f, 0.00138389028f);
+    e = V(scalef)(V(add)(one, V(fma)(V(mul)(r, r), e, r)), n);
+    over = V(select)(negative, e, one);
+    q = V(div)(over, V(add)(one, e));
+    rate = V(select)(negative, V(sub)(one, q), q);
+    return V(fma)(V(fnma)(q, e, V(sub)(over, q)), rate, q);
 }
