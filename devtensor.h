@@ -7578,11 +7578,15 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, int ndim) {
      weights   dw transposed (taps x outs) = patches (taps x columns) * dy transposed (columns x outs)
      data      the patches' gradient (taps x columns) = w transposed (taps x outs) * dy (outs x columns), added to a strip
 
+   The forward direction spreads a strip, where its products are wide enough: each column of the kernel has a copy of its own, whose
+   rows hold the windows' elements alone, and lie without a gap, sorted by their remainder modulo the stride. Then all windows of a
+   picture are neighbours through any tap, and the product reads its patches where they are.
+
    A picture that needs none of this is its own strip. Columns are the windows of some pictures in a row, or of some rows of one
    picture: a *block*. Cuts depend on shapes alone, and results do not depend on cuts, but for dw's: its partial sums are cut by shape
    too. */
 #ifdef DEVTENSOR_LINES
-#line 13 "src/3_cpu/cpu_conv.h"
+#line 17 "src/3_cpu/cpu_conv.h"
 #endif
 #ifndef DVTI_CPU_CONV_H
 #define DVTI_CPU_CONV_H
@@ -7841,9 +7845,9 @@ typedef struct dvti_simd_conv {
     void (*correlate)(const dvti_conv_plane *plane, const float *y, int64_t outs, float *sums);
     /* to[i * step] = the sum of the 16 from sums[i * 16] on, for i < n. */
     void (*fold)(float *to, int64_t step, const float *sums, int64_t n);
-    /* Rows of `count` elements: dst[r * dst_row + i] = src[r * src_row + i], or relu of it. */
+    /* Rows of `count` elements: dst[r * dst_row + i] = src[r * src_row + i]. */
     void (*put)(float *dst, int64_t dst_row, const float *src, int64_t src_row, int64_t rows,
-                int64_t count, bool relu);
+                int64_t count);
     const dvti_simd_winograd *winograd;
 } dvti_simd_conv;
 
@@ -8207,11 +8211,10 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void);
 #endif
 /* ==== end src/3_cpu/simd/dvt_simd.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 16 "src/3_cpu/cpu_conv.h"
+#line 20 "src/3_cpu/cpu_conv.h"
 #endif
 
 #define DVTI_CV_DEPTH 384 /* terms of a step */
-#define DVTI_CV_FLAT 256  /* columns of a flat piece */
 #define DVTI_CV_COLS                                                                               \
     64 /* columns of a panel: the widest tier's, and what data sums at once on every tier */
 
@@ -8232,14 +8235,17 @@ typedef struct dvti_cv {
     bool depthwise;                       /* one channel makes one: its own kernels */
     bool lanes;                           /* weights: sums for each lane, without patches */
     bool turned;                          /* forward: x is dy, and w is turned */
-    bool direct;                          /* forward: products read the strip itself */
-    bool flat;                            /* products do not stop at the ends of the strip's rows */
-    bool relu;                            /* forward: it follows */
-    bool winograd;                        /* forward: none of this; cpu_conv_winograd.c */
-    int64_t tiles[2];                     /* of its picture */
+    bool straight;                        /* forward: products read the strip itself */
+    bool spread;                          /* forward: it is spread */
+    bool flat;        /* data: products do not stop at the ends of the strip's rows */
+    bool relu;        /* forward: it follows */
+    bool winograd;    /* forward: none of this; cpu_conv_winograd.c */
+    int64_t tiles[2]; /* of its picture */
     /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */
     int64_t phases, wide, pitch, hop, row_step;
     int64_t tall, plane; /* of a block's strip: rows, and elements from one channel to the next */
+    int64_t narrow,
+        channel_size; /* spread: rows of a copy with one remainder; elements of the channel that is spread */
     /* Cuts. A task takes a block or a part of the pictures, some groups, some channels in and some out. */
     int64_t images, rows, image_blocks, row_blocks;
     int64_t span, group_blocks, ins, in_blocks, outs, out_blocks, parts, tasks;
@@ -8250,7 +8256,7 @@ typedef struct dvti_cv {
     /* In bytes: the shared part of the workspace, and inside a task's area. */
     int64_t weight_at, bias_at, partial_at, shared;
     int64_t panel_at, other_at, sums_at, result_at, area;
-    const int64_t *at;
+    const int64_t *at, *row_at; /* of taps; spread: of a channel's rows with one remainder */
     const float *weight, *bias;
     float *partial;
 } dvti_cv;
@@ -8288,6 +8294,8 @@ DVTI_FN void dvti_wg_share(dvti_cv *p, int64_t threads);
 DVTI_FN void dvti_wg_prepare(dvti_cv *p, char *workspace);
 DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area);
 
+/* Rows of a strip that `rows` rows of windows see. */
+DVTI_FN int64_t dvti_cv_tall(const dvti_cv *p, int64_t rows);
 /* Where taps look. */
 DVTI_FN void dvti_cv_table(const dvti_cv *p, int64_t *at);
 /* Number i of the blocks that some pictures make. */
@@ -8361,49 +8369,23 @@ static dvti_product dvti_cv_weights_of(const dvti_cv_tile *t) {
     return q;
 }
 
-/* Few channels do not pay for a copy of the patches. */
-static void dvti_cv_forward_direct(const dvti_cv_tile *t) {
+/* All windows of a picture are columns of one product, which reads the strip itself: of some channels, to which the next ones add. */
+static void dvti_cv_forward_straight(const dvti_cv_tile *t, int64_t channel, int64_t channels) {
     const dvti_cv *p = t->p;
+    const int64_t columns = t->block->rows * p->ow;
     dvti_product q = dvti_cv_weights_of(t);
-    int64_t column = 0;
+    int64_t image;
+    q.cols = columns;
+    q.depth = channels * p->kernel;
+    q.a = (const float *)q.a + channel * p->kernel;
+    q.b_k = p->at;
     q.c_row = p->pixels;
-    q.b_k = p->at;
-    while (column < t->block->columns) {
-        dvti_cv_run run = dvti_cv_run_at(p, t->block, column, t->block->columns - column);
-        q.cols = run.count;
-        q.b = t->block->strip + run.start;
-        q.c = (float *)p->launch->out[0].data + dvti_cv_pixel(p, t->block, t->o, column);
-        p->by->multiply(&q);
-        column += run.count;
-    }
-}
-
-/* As above, but the windows go on from one row of the strip to the next: what stands where a row has no window is left out. Vectors are full, and
-   calls few. */
-static void dvti_cv_forward_flat(const dvti_cv_tile *t) {
-    const dvti_cv *p = t->p;
-    const int64_t step = p->step, columns = (t->block->rows - 1) * step + p->ow;
-    float *y = (float *)p->launch->out[0].data, *sums = dvti_cv_floats(t->area, p->sums_at), *to;
-    dvti_product q = dvti_cv_weights_of(t);
-    int64_t image, column, at, row, count;
-    q.b_k = p->at;
-    q.c = sums;
-    q.c_row = DVTI_CV_FLAT;
+    if (channel > 0)
+        q.start = NULL;
     for (image = 0; image < t->block->images; image++) {
-        to = y + dvti_cv_pixel(p, t->block, t->o, image * t->block->rows * p->ow);
-        for (column = 0; column < columns; column += DVTI_CV_FLAT) {
-            q.cols = DVTI_MIN(DVTI_CV_FLAT, columns - column);
-            q.b = t->block->strip + image * t->block->image_step + column;
-            p->by->multiply(&q);
-            for (at = column; at < column + q.cols; at += count) {
-                row = at / step;
-                count = DVTI_MIN((row + 1) * step, column + q.cols) - at;
-                if (at - row * step < p->ow)
-                    p->kernels->put(to + row * p->ow + at - row * step, p->pixels,
-                                    sums + at - column, DVTI_CV_FLAT, t->outs,
-                                    DVTI_MIN(count, row * step + p->ow - at), p->relu);
-            }
-        }
+        q.b = t->block->strip + image * t->block->image_step;
+        q.c = (float *)p->launch->out[0].data + dvti_cv_pixel(p, t->block, t->o, image * columns);
+        p->by->multiply(&q);
     }
 }
 
@@ -8495,7 +8477,7 @@ static void dvti_cv_forward_relu(const dvti_cv_tile *t) {
 
 static void dvti_cv_forward(void *user, int64_t task, void *area) {
     const dvti_cv *p = (const dvti_cv *)user;
-    int64_t group, end, column, k;
+    int64_t group, end, column, channel, channels, k;
     dvti_cv_block block;
     dvti_cv_tile t;
     task = dvti_cv_groups(p, task, &group, &end);
@@ -8509,17 +8491,18 @@ static void dvti_cv_forward(void *user, int64_t task, void *area) {
         t.o = task % p->out_blocks * p->outs;
         t.outs = DVTI_MIN(p->outs, p->og - t.o);
         t.o += group * p->og;
-        dvti_cv_enter(p, &block, group * p->cg, p->cg, (float *)area);
+        for (channel = 0; channel < p->cg; channel += channels) {
+            channels = DVTI_MIN(p->ins, p->cg - channel);
+            dvti_cv_enter(p, &block, group * p->cg + channel, channels, (float *)area);
+            if (p->straight)
+                dvti_cv_forward_straight(&t, channel, channels);
+        }
         if (p->depthwise)
             dvti_cv_forward_depthwise(p, &block, t.o);
-        else if (p->flat)
-            dvti_cv_forward_flat(&t);
-        else if (p->direct)
-            dvti_cv_forward_direct(&t);
-        else
-            for (column = 0; column < block.columns; column += p->by->width)
-                dvti_cv_forward_panel(&t, column, DVTI_MIN(p->by->width, block.columns - column));
-        if (p->relu && !p->flat)
+        for (column = 0; !p->straight && !p->depthwise && column < block.columns;
+             column += p->by->width)
+            dvti_cv_forward_panel(&t, column, DVTI_MIN(p->by->width, block.columns - column));
+        if (p->relu)
             dvti_cv_forward_relu(&t);
     }
 }
@@ -8580,8 +8563,7 @@ static void dvti_cv_data_flat(const dvti_cv *p, const dvti_cv_block *block, int6
     dvti_product q;
     memset(&q, 0, sizeof q);
     for (row = 0; row < p->oh; row++)
-        p->kernels->put(dy + row * p->step, p->flat_row, y + row * p->ow, p->pixels, p->og, p->ow,
-                        false);
+        p->kernels->put(dy + row * p->step, p->flat_row, y + row * p->ow, p->pixels, p->og, p->ow);
     for (k = 0; k < DVTI_MIN(p->og, DVTI_CV_DEPTH); k++)
         terms[k] = k * p->flat_row;
     q.rows = channels;
@@ -8907,7 +8889,7 @@ static bool dvti_cv_takes(const dvti_cv *p) {
            (forward || kernel <= DVTI_CV_KERNEL);
 }
 
-static int64_t dvti_cv_tall(const dvti_cv *p, int64_t rows) {
+DVTI_FN int64_t dvti_cv_tall(const dvti_cv *p, int64_t rows) {
     return ((rows - 1) * p->stride[0] + (p->kh - 1) * p->dilation[0]) / p->hop + 1;
 }
 
@@ -8919,16 +8901,17 @@ static bool dvti_cv_by_lanes(const dvti_cv *p) {
            lanes * (double)(dvti_cv_cuts(p->og, 6) * 6) < (double)dvti_cv_up(p->og) + 11;
 }
 
-/* Few windows may be in vain, and fewer than there are lanes at the ends of rows. With many channels out a panel of patches pays; dy as the gradient
-   to data spreads it must stay near, and products of few rows are slow. */
+/* Few windows may be in vain; dy as the gradient to data spreads it must stay near, and products of few rows are slow. */
 static bool dvti_cv_is_flat(const dvti_cv *p) {
-    if (p->dtype != DVT_F32 || p->depthwise || p->pointwise ||
-        (double)p->ow < 0.7 * (double)p->step)
-        return false;
-    if (p->op == DVTI_OP_conv2d)
-        return p->og <= 40 && (!p->direct || (double)dvti_cv_up(p->ow) > 1.03 * (double)p->step);
-    return p->op == DVTI_OP_conv2d_data && p->cg >= 4 &&
+    return p->op == DVTI_OP_conv2d_data && p->dtype == DVT_F32 && !p->pointwise &&
+           (double)p->ow >= 0.7 * (double)p->step && p->cg >= 4 &&
            (double)p->og * (double)p->flat_row <= DVTI_CV_NEAR / 2;
+}
+
+/* A picture's windows fill vectors, half of which is as good as none; else many channels out pay for panels that several pictures fill. */
+static bool dvti_cv_is_straight(const dvti_cv *p) {
+    return p->op == DVTI_OP_conv2d && p->dtype == DVT_F32 && !p->depthwise &&
+           (p->og <= 40 || (double)p->pixels >= 0.9 * (double)((p->pixels + 7) / 8 * 8));
 }
 
 /* A kernel that looks at every stride-th column only, from the first one on, needs one phase of them. */
@@ -8944,10 +8927,6 @@ static void dvti_cv_strip_shape(dvti_cv *p) {
     p->pointwise = !forth && p->dtype == DVT_F32 && p->kernel == 1 && !p->padding[0] &&
                    !p->padding[1] && p->stride[0] == 1 && p->stride[1] == 1;
     p->depthwise = forth && p->dtype == DVT_F32 && p->cg == 1 && p->og == 1;
-    /* Rows of windows that fill vectors: with few channels out, a copy of the patches costs more than the lanes that stay empty. LeNet's
-       first layer gains a sixth, with 6 channels a third. */
-    p->direct = p->op == DVTI_OP_conv2d && p->dtype == DVT_F32 && p->og <= 40 && p->ow >= 16 &&
-                (p->ow % 16 == 0 || p->ow % 16 >= 8);
     p->lanes = p->op == DVTI_OP_conv2d_weight && p->dtype == DVT_F32 && dvti_cv_by_lanes(p);
     p->phases = p->kw == 1 || p->dilation[1] % p->stride[1] == 0 ? 1 : p->stride[1];
     p->wide = dvti_cv_cuts(reach, p->stride[1]);
@@ -8957,17 +8936,52 @@ static void dvti_cv_strip_shape(dvti_cv *p) {
     p->step = p->row_step * p->pitch;
     p->flat_row = dvti_cv_up((p->oh - 1) * p->step + p->ow);
     p->flat = dvti_cv_is_flat(p);
+    p->straight = dvti_cv_is_straight(p);
+    p->spread = p->straight && (p->pitch != p->ow || p->row_step != 1);
     p->in_place = p->in_place && (forth || p->flat);
 }
 
 /* ---- cuts ---- */
+static int64_t dvti_cv_narrow(const dvti_cv *p, int64_t rows) {
+    return dvti_cv_cuts(dvti_cv_tall(p, rows), p->row_step);
+}
+
 static double dvti_cv_strip_size(const dvti_cv *p, int64_t channels, int64_t rows) {
-    return (double)channels * (double)p->pitch * (double)dvti_cv_tall(p, rows);
+    double line = p->spread ? (double)(p->kw * p->row_step * dvti_cv_narrow(p, rows)) : 1;
+    return (double)channels * line *
+           (p->spread ? (double)p->ow : (double)p->pitch * (double)dvti_cv_tall(p, rows));
 }
 
 static void dvti_cv_strip_cut(dvti_cv *p) {
     p->tall = dvti_cv_tall(p, p->rows);
     p->plane = (p->in_place ? p->h : p->tall) * p->pitch;
+    if (!p->spread)
+        return;
+    p->narrow = dvti_cv_narrow(p, p->rows);
+    p->channel_size = p->in_place ? 0 : p->tall * p->pitch + DVTI_CONV_SLACK;
+    p->plane = p->kw * p->row_step * p->narrow * p->ow;
+}
+
+/* The vectors that a spread block of rows multiplies for a channel, and what its copies cost in such (measured on a Zen 4). */
+static double dvti_cv_spread_cost(const dvti_cv *p, int64_t rows) {
+    return (double)((rows * p->ow + 7) / 8 * p->outs * p->kernel) +
+           5 * dvti_cv_strip_size(p, 1, rows) / 8;
+}
+
+/* Rows from half of what stays near, so that as few lanes as possible are empty and few rows are copied twice. */
+static void dvti_cv_cut_spread(dvti_cv *p) {
+    int64_t rows, best = p->rows;
+    double least = 0, cost;
+    for (rows = p->rows; 2 * rows > p->rows; rows--) {
+        int64_t blocks = (p->oh - 1) / rows;
+        cost = (double)blocks * dvti_cv_spread_cost(p, rows) +
+               dvti_cv_spread_cost(p, p->oh - blocks * rows);
+        if (least == 0 || cost < least) {
+            least = cost;
+            best = rows;
+        }
+    }
+    p->rows = best;
 }
 
 /* Blocks of rows whose strips stay near; or small pictures together, so that they fill a panel. */
@@ -8975,9 +8989,11 @@ static void dvti_cv_cut_blocks(dvti_cv *p, int64_t channels) {
     double size;
     p->rows = p->oh;
     p->images = 1;
-    while (!p->in_place && p->rows > 1 && p->rows * p->ow > 2 * DVTI_CV_COLS &&
+    while ((p->spread || !p->in_place) && p->rows > 1 && p->rows * p->ow > 2 * DVTI_CV_COLS &&
            dvti_cv_strip_size(p, channels, p->rows) > DVTI_CV_NEAR)
         p->rows = (p->rows + 1) / 2;
+    if (p->spread && p->rows < p->oh)
+        dvti_cv_cut_spread(p);
     size = dvti_cv_strip_size(p, channels, p->rows);
     if (p->rows == p->oh && p->pixels < 4 * DVTI_CV_COLS)
         p->images =
@@ -9003,13 +9019,16 @@ static void dvti_cv_cut_groups(dvti_cv *p, int64_t others) {
 static void dvti_cv_cut_forward(dvti_cv *p) {
     int64_t tasks;
     p->ins = p->cg;
+    if (p->straight) /* in nearly equal pieces */
+        p->ins = dvti_cv_cuts(p->cg, dvti_cv_cuts(p->taps, DVTI_MAX(DVTI_CV_DEPTH, p->kernel)));
     p->in_blocks = 1;
     p->outs = DVTI_MIN(p->og, 4 * DVTI_CV_COLS);
-    dvti_cv_cut_blocks(p, p->cg);
+    dvti_cv_cut_blocks(p, p->ins);
     for (;;) {
         p->out_blocks = dvti_cv_cuts(p->og, p->outs);
         tasks = dvti_cv_count_blocks(p) * p->out_blocks;
-        if (tasks * p->groups >= DVTI_CV_TASKS)
+        if (tasks * p->groups >= DVTI_CV_TASKS ||
+            dvti_cv_terms(p) < DVTI_CV_TASK * (double)(tasks * p->groups))
             break;
         if (p->rows > 1 && p->images == 1 && p->rows * p->ow >= 4 * DVTI_CV_COLS)
             p->rows = (p->rows + 1) / 2;
@@ -9069,7 +9088,7 @@ static void dvti_cv_layout(dvti_cv *p) {
     const bool half = p->dtype != DVT_F32;
     const dvti_op op = p->op;
     int64_t strip = p->images * p->ins * p->plane, deep = DVTI_MIN(p->taps, DVTI_CV_DEPTH);
-    dvti_cv_take(&p->shared, p->taps, (int64_t)sizeof(int64_t));
+    dvti_cv_take(&p->shared, p->taps + p->narrow, (int64_t)sizeof(int64_t));
     p->weight_row = op == DVTI_OP_conv2d_data ? dvti_cv_up(p->og) : p->taps;
     p->weight_at = p->shared;
     if (op == DVTI_OP_conv2d_data)
@@ -9078,12 +9097,10 @@ static void dvti_cv_layout(dvti_cv *p) {
         dvti_cv_take(&p->shared, p->o * p->taps + 16, f);
     p->bias_at = dvti_cv_take(&p->shared, half ? p->o + 16 : 0, f);
     p->partial_at = dvti_cv_take(&p->shared, p->parts * p->o * p->taps, f);
-    if (!p->in_place && !p->pointwise)
-        dvti_cv_take(&p->area, strip + DVTI_CONV_SLACK, f);
+    if (p->spread || (!p->in_place && !p->pointwise))
+        dvti_cv_take(&p->area, strip + DVTI_CONV_SLACK + p->channel_size, f);
     p->panel_at = p->area;
-    if (op == DVTI_OP_conv2d && p->flat) {
-        p->sums_at = dvti_cv_take(&p->area, p->outs * DVTI_CV_FLAT, f);
-    } else if (op == DVTI_OP_conv2d && !p->direct) {
+    if (op == DVTI_OP_conv2d && !p->straight && !p->depthwise) {
         dvti_cv_take(&p->area, deep * (cols + DVTI_CONV_SLACK), f);
         p->sums_at = dvti_cv_take(&p->area, p->outs * cols, f);
     } else if (op == DVTI_OP_conv2d_data) {
@@ -9137,16 +9154,25 @@ DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch) {
 #line 2 "src/3_cpu/cpu_conv_strip.c"
 #endif
 
+/* Where a strip's row has what the first window sees through the kernel's column j. */
+static int64_t dvti_cv_column(const dvti_cv *p, int64_t j) {
+    int64_t column = j * p->dilation[1], stride = p->in_place ? 1 : p->stride[1];
+    return column % stride * p->wide + column / stride;
+}
+
 DVTI_FN void dvti_cv_table(const dvti_cv *p, int64_t *at) {
     int64_t channel, i, j, k = 0;
     for (channel = 0; channel < p->cg; channel++)
         for (i = 0; i < p->kh; i++)
             for (j = 0; j < p->kw; j++) {
-                int64_t column = j * p->dilation[1];
-                int64_t phase = p->in_place ? 0 : column % p->stride[1];
-                at[k++] = channel * p->plane + i * p->dilation[0] / p->hop * p->pitch +
-                          phase * p->wide + (column - phase) / (p->in_place ? 1 : p->stride[1]);
+                int64_t row = i * p->dilation[0] / p->hop, rest = row % p->row_step;
+                at[k++] =
+                    channel * p->plane +
+                    (p->spread ? ((j * p->row_step + rest) * p->narrow + row / p->row_step) * p->ow
+                               : row * p->pitch + dvti_cv_column(p, j));
             }
+    for (i = 0; p->spread && i < p->narrow; i++)
+        at[k++] = i * p->row_step * p->pitch;
 }
 
 DVTI_FN dvti_cv_block dvti_cv_block_of(const dvti_cv *p, int64_t first, int64_t end, int64_t i) {
@@ -9198,10 +9224,44 @@ static void dvti_cv_load(const dvti_cv *p, float *plane, const char *picture, in
     }
 }
 
+/* A channel's copies, from its strip. Each row's store may reach into those that follow, which are stored later. */
+static void dvti_cv_spread(const dvti_cv *p, int64_t tall, const float *strip, float *to) {
+    int64_t j, rest;
+    for (j = 0; j < p->kw; j++)
+        for (rest = 0; rest < p->row_step; rest++, to += p->narrow * p->ow)
+            if (tall > rest)
+                p->kernels->gather(to, p->ow, strip + rest * p->pitch + dvti_cv_column(p, j),
+                                   p->row_at, (tall - rest + p->row_step - 1) / p->row_step, p->ow);
+}
+
+static void dvti_cv_enter_spread(const dvti_cv *p, dvti_cv_block *block, int64_t channel,
+                                 int64_t channels, float *memory) {
+    const int64_t top = block->row * p->stride[0] - p->padding[0];
+    const int64_t tall = dvti_cv_tall(p, block->rows), picture = p->h * p->w;
+    const float *x = (const float *)p->launch->in[0].data, *from;
+    float *strip = memory + p->images * p->ins * p->plane + DVTI_CONV_SLACK;
+    int64_t image, i;
+    block->image_step = channels * p->plane;
+    block->strip = memory;
+    if (!p->in_place)
+        memset(strip, 0, (size_t)p->channel_size * sizeof *strip);
+    for (image = 0; image < block->images; image++)
+        for (i = 0; i < channels; i++, memory += p->plane) {
+            from = x + ((block->image + image) * p->c + channel + i) * picture;
+            if (!p->in_place)
+                dvti_cv_load(p, strip, (const char *)from, top);
+            dvti_cv_spread(p, tall, p->in_place ? from + top * p->w : strip, memory);
+        }
+}
+
 DVTI_FN void dvti_cv_enter(const dvti_cv *p, dvti_cv_block *block, int64_t channel,
                            int64_t channels, float *memory) {
     const char *x = (const char *)p->launch->in[0].data;
     int64_t top = block->row * p->stride[0] - p->padding[0], image, i;
+    if (p->spread) {
+        dvti_cv_enter_spread(p, block, channel, channels, memory);
+        return;
+    }
     if (p->in_place) {
         block->image_step = p->c * p->plane;
         block->strip = (float *)(void *)(uintptr_t)(const void *)x +
@@ -9319,6 +9379,7 @@ static void dvti_cv_prepare_weights(dvti_cv *p, char *workspace) {
     dvti_cv_pack job;
     dvti_cv_table(p, at);
     p->at = at;
+    p->row_at = at + p->taps;
     p->partial = dvti_cv_floats(workspace, p->partial_at);
     job.p = p;
     job.to = dvti_cv_floats(workspace, p->weight_at);
@@ -22063,24 +22124,15 @@ static void V(conv_fold)(float *to, int64_t step, const float *sums, int64_t n) 
         to[i * step] = V(fold_add)(V(load)(sums + 16 * i));
 }
 
-/* -0 becomes 0, NaN stays: the larger of two is the second one when they are equal or not comparable. */
-DVTI_INLINE V(pf) V(conv_relu)(V(pf) a) {
-    return V(p_add)(V(p_max)(V(p_set)(0), a), V(p_set)(0));
-}
-
 static void V(conv_put)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
-                        int64_t rows, int64_t count, bool relu) {
+                        int64_t rows, int64_t count) {
     const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
     const V(p_first_type) first = V(p_first)(count - whole);
-    V(pf) v;
     int64_t r, i;
     for (r = 0; r < rows; r++, dst += dst_row, src += src_row) {
-        for (i = 0; i < whole; i += DVTI_PART_F) {
-            v = V(p_load)(src + i);
-            V(p_store)(dst + i, relu ? V(conv_relu)(v) : v);
-        }
-        v = V(p_load_first)(src + whole, first);
-        V(p_store_first)(dst + whole, first, relu ? V(conv_relu)(v) : v);
+        for (i = 0; i < whole; i += DVTI_PART_F)
+            V(p_store)(dst + i, V(p_load)(src + i));
+        V(p_store_first)(dst + whole, first, V(p_load_first)(src + whole, first));
     }
 }
 
@@ -27988,24 +28040,15 @@ static void V(conv_fold)(float *to, int64_t step, const float *sums, int64_t n) 
         to[i * step] = V(fold_add)(V(load)(sums + 16 * i));
 }
 
-/* -0 becomes 0, NaN stays: the larger of two is the second one when they are equal or not comparable. */
-DVTI_INLINE V(pf) V(conv_relu)(V(pf) a) {
-    return V(p_add)(V(p_max)(V(p_set)(0), a), V(p_set)(0));
-}
-
 static void V(conv_put)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
-                        int64_t rows, int64_t count, bool relu) {
+                        int64_t rows, int64_t count) {
     const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
     const V(p_first_type) first = V(p_first)(count - whole);
-    V(pf) v;
     int64_t r, i;
     for (r = 0; r < rows; r++, dst += dst_row, src += src_row) {
-        for (i = 0; i < whole; i += DVTI_PART_F) {
-            v = V(p_load)(src + i);
-            V(p_store)(dst + i, relu ? V(conv_relu)(v) : v);
-        }
-        v = V(p_load_first)(src + whole, first);
-        V(p_store_first)(dst + whole, first, relu ? V(conv_relu)(v) : v);
+        for (i = 0; i < whole; i += DVTI_PART_F)
+            V(p_store)(dst + i, V(p_load)(src + i));
+        V(p_store_first)(dst + whole, first, V(p_load_first)(src + whole, first));
     }
 }
 
@@ -34063,24 +34106,15 @@ static void V(conv_fold)(float *to, int64_t step, const float *sums, int64_t n) 
         to[i * step] = V(fold_add)(V(load)(sums + 16 * i));
 }
 
-/* -0 becomes 0, NaN stays: the larger of two is the second one when they are equal or not comparable. */
-DVTI_INLINE V(pf) V(conv_relu)(V(pf) a) {
-    return V(p_add)(V(p_max)(V(p_set)(0), a), V(p_set)(0));
-}
-
 static void V(conv_put)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
-                        int64_t rows, int64_t count, bool relu) {
+                        int64_t rows, int64_t count) {
     const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
     const V(p_first_type) first = V(p_first)(count - whole);
-    V(pf) v;
     int64_t r, i;
     for (r = 0; r < rows; r++, dst += dst_row, src += src_row) {
-        for (i = 0; i < whole; i += DVTI_PART_F) {
-            v = V(p_load)(src + i);
-            V(p_store)(dst + i, relu ? V(conv_relu)(v) : v);
-        }
-        v = V(p_load_first)(src + whole, first);
-        V(p_store_first)(dst + whole, first, relu ? V(conv_relu)(v) : v);
+        for (i = 0; i < whole; i += DVTI_PART_F)
+            V(p_store)(dst + i, V(p_load)(src + i));
+        V(p_store_first)(dst + whole, first, V(p_load_first)(src + whole, first));
     }
 }
 

@@ -54,49 +54,23 @@ static dvti_product dvti_cv_weights_of(const dvti_cv_tile *t) {
     return q;
 }
 
-/* Few channels do not pay for a copy of the patches. */
-static void dvti_cv_forward_direct(const dvti_cv_tile *t) {
+/* All windows of a picture are columns of one product, which reads the strip itself: of some channels, to which the next ones add. */
+static void dvti_cv_forward_straight(const dvti_cv_tile *t, int64_t channel, int64_t channels) {
     const dvti_cv *p = t->p;
+    const int64_t columns = t->block->rows * p->ow;
     dvti_product q = dvti_cv_weights_of(t);
-    int64_t column = 0;
+    int64_t image;
+    q.cols = columns;
+    q.depth = channels * p->kernel;
+    q.a = (const float *)q.a + channel * p->kernel;
+    q.b_k = p->at;
     q.c_row = p->pixels;
-    q.b_k = p->at;
-    while (column < t->block->columns) {
-        dvti_cv_run run = dvti_cv_run_at(p, t->block, column, t->block->columns - column);
-        q.cols = run.count;
-        q.b = t->block->strip + run.start;
-        q.c = (float *)p->launch->out[0].data + dvti_cv_pixel(p, t->block, t->o, column);
-        p->by->multiply(&q);
-        column += run.count;
-    }
-}
-
-/* As above, but the windows go on from one row of the strip to the next: what stands where a row has no window is left out. Vectors are full, and
-   calls few. */
-static void dvti_cv_forward_flat(const dvti_cv_tile *t) {
-    const dvti_cv *p = t->p;
-    const int64_t step = p->step, columns = (t->block->rows - 1) * step + p->ow;
-    float *y = (float *)p->launch->out[0].data, *sums = dvti_cv_floats(t->area, p->sums_at), *to;
-    dvti_product q = dvti_cv_weights_of(t);
-    int64_t image, column, at, row, count;
-    q.b_k = p->at;
-    q.c = sums;
-    q.c_row = DVTI_CV_FLAT;
+    if (channel > 0)
+        q.start = NULL;
     for (image = 0; image < t->block->images; image++) {
-        to = y + dvti_cv_pixel(p, t->block, t->o, image * t->block->rows * p->ow);
-        for (column = 0; column < columns; column += DVTI_CV_FLAT) {
-            q.cols = DVTI_MIN(DVTI_CV_FLAT, columns - column);
-            q.b = t->block->strip + image * t->block->image_step + column;
-            p->by->multiply(&q);
-            for (at = column; at < column + q.cols; at += count) {
-                row = at / step;
-                count = DVTI_MIN((row + 1) * step, column + q.cols) - at;
-                if (at - row * step < p->ow)
-                    p->kernels->put(to + row * p->ow + at - row * step, p->pixels,
-                                    sums + at - column, DVTI_CV_FLAT, t->outs,
-                                    DVTI_MIN(count, row * step + p->ow - at), p->relu);
-            }
-        }
+        q.b = t->block->strip + image * t->block->image_step;
+        q.c = (float *)p->launch->out[0].data + dvti_cv_pixel(p, t->block, t->o, image * columns);
+        p->by->multiply(&q);
     }
 }
 
@@ -188,7 +162,7 @@ static void dvti_cv_forward_relu(const dvti_cv_tile *t) {
 
 static void dvti_cv_forward(void *user, int64_t task, void *area) {
     const dvti_cv *p = (const dvti_cv *)user;
-    int64_t group, end, column, k;
+    int64_t group, end, column, channel, channels, k;
     dvti_cv_block block;
     dvti_cv_tile t;
     task = dvti_cv_groups(p, task, &group, &end);
@@ -202,17 +176,18 @@ static void dvti_cv_forward(void *user, int64_t task, void *area) {
         t.o = task % p->out_blocks * p->outs;
         t.outs = DVTI_MIN(p->outs, p->og - t.o);
         t.o += group * p->og;
-        dvti_cv_enter(p, &block, group * p->cg, p->cg, (float *)area);
+        for (channel = 0; channel < p->cg; channel += channels) {
+            channels = DVTI_MIN(p->ins, p->cg - channel);
+            dvti_cv_enter(p, &block, group * p->cg + channel, channels, (float *)area);
+            if (p->straight)
+                dvti_cv_forward_straight(&t, channel, channels);
+        }
         if (p->depthwise)
             dvti_cv_forward_depthwise(p, &block, t.o);
-        else if (p->flat)
-            dvti_cv_forward_flat(&t);
-        else if (p->direct)
-            dvti_cv_forward_direct(&t);
-        else
-            for (column = 0; column < block.columns; column += p->by->width)
-                dvti_cv_forward_panel(&t, column, DVTI_MIN(p->by->width, block.columns - column));
-        if (p->relu && !p->flat)
+        for (column = 0; !p->straight && !p->depthwise && column < block.columns;
+             column += p->by->width)
+            dvti_cv_forward_panel(&t, column, DVTI_MIN(p->by->width, block.columns - column));
+        if (p->relu)
             dvti_cv_forward_relu(&t);
     }
 }
@@ -273,8 +248,7 @@ static void dvti_cv_data_flat(const dvti_cv *p, const dvti_cv_block *block, int6
     dvti_product q;
     memset(&q, 0, sizeof q);
     for (row = 0; row < p->oh; row++)
-        p->kernels->put(dy + row * p->step, p->flat_row, y + row * p->ow, p->pixels, p->og, p->ow,
-                        false);
+        p->kernels->put(dy + row * p->step, p->flat_row, y + row * p->ow, p->pixels, p->og, p->ow);
     for (k = 0; k < DVTI_MIN(p->og, DVTI_CV_DEPTH); k++)
         terms[k] = k * p->flat_row;
     q.rows = channels;

@@ -8,6 +8,10 @@
      weights   dw transposed (taps x outs) = patches (taps x columns) * dy transposed (columns x outs)
      data      the patches' gradient (taps x columns) = w transposed (taps x outs) * dy (outs x columns), added to a strip
 
+   The forward direction spreads a strip, where its products are wide enough: each column of the kernel has a copy of its own, whose
+   rows hold the windows' elements alone, and lie without a gap, sorted by their remainder modulo the stride. Then all windows of a
+   picture are neighbours through any tap, and the product reads its patches where they are.
+
    A picture that needs none of this is its own strip. Columns are the windows of some pictures in a row, or of some rows of one
    picture: a *block*. Cuts depend on shapes alone, and results do not depend on cuts, but for dw's: its partial sums are cut by shape
    too. */
@@ -16,7 +20,6 @@
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_CV_DEPTH 384 /* terms of a step */
-#define DVTI_CV_FLAT 256  /* columns of a flat piece */
 #define DVTI_CV_COLS                                                                               \
     64 /* columns of a panel: the widest tier's, and what data sums at once on every tier */
 
@@ -37,14 +40,17 @@ typedef struct dvti_cv {
     bool depthwise;                       /* one channel makes one: its own kernels */
     bool lanes;                           /* weights: sums for each lane, without patches */
     bool turned;                          /* forward: x is dy, and w is turned */
-    bool direct;                          /* forward: products read the strip itself */
-    bool flat;                            /* products do not stop at the ends of the strip's rows */
-    bool relu;                            /* forward: it follows */
-    bool winograd;                        /* forward: none of this; cpu_conv_winograd.c */
-    int64_t tiles[2];                     /* of its picture */
+    bool straight;                        /* forward: products read the strip itself */
+    bool spread;                          /* forward: it is spread */
+    bool flat;        /* data: products do not stop at the ends of the strip's rows */
+    bool relu;        /* forward: it follows */
+    bool winograd;    /* forward: none of this; cpu_conv_winograd.c */
+    int64_t tiles[2]; /* of its picture */
     /* The strip. Row r of it is padded row r * hop; windows of the next row start row_step rows further. */
     int64_t phases, wide, pitch, hop, row_step;
     int64_t tall, plane; /* of a block's strip: rows, and elements from one channel to the next */
+    int64_t narrow,
+        channel_size; /* spread: rows of a copy with one remainder; elements of the channel that is spread */
     /* Cuts. A task takes a block or a part of the pictures, some groups, some channels in and some out. */
     int64_t images, rows, image_blocks, row_blocks;
     int64_t span, group_blocks, ins, in_blocks, outs, out_blocks, parts, tasks;
@@ -55,7 +61,7 @@ typedef struct dvti_cv {
     /* In bytes: the shared part of the workspace, and inside a task's area. */
     int64_t weight_at, bias_at, partial_at, shared;
     int64_t panel_at, other_at, sums_at, result_at, area;
-    const int64_t *at;
+    const int64_t *at, *row_at; /* of taps; spread: of a channel's rows with one remainder */
     const float *weight, *bias;
     float *partial;
 } dvti_cv;
@@ -93,6 +99,8 @@ DVTI_FN void dvti_wg_share(dvti_cv *p, int64_t threads);
 DVTI_FN void dvti_wg_prepare(dvti_cv *p, char *workspace);
 DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area);
 
+/* Rows of a strip that `rows` rows of windows see. */
+DVTI_FN int64_t dvti_cv_tall(const dvti_cv *p, int64_t rows);
 /* Where taps look. */
 DVTI_FN void dvti_cv_table(const dvti_cv *p, int64_t *at);
 /* Number i of the blocks that some pictures make. */

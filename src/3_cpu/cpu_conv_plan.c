@@ -98,7 +98,7 @@ static bool dvti_cv_takes(const dvti_cv *p) {
            (forward || kernel <= DVTI_CV_KERNEL);
 }
 
-static int64_t dvti_cv_tall(const dvti_cv *p, int64_t rows) {
+DVTI_FN int64_t dvti_cv_tall(const dvti_cv *p, int64_t rows) {
     return ((rows - 1) * p->stride[0] + (p->kh - 1) * p->dilation[0]) / p->hop + 1;
 }
 
@@ -110,16 +110,17 @@ static bool dvti_cv_by_lanes(const dvti_cv *p) {
            lanes * (double)(dvti_cv_cuts(p->og, 6) * 6) < (double)dvti_cv_up(p->og) + 11;
 }
 
-/* Few windows may be in vain, and fewer than there are lanes at the ends of rows. With many channels out a panel of patches pays; dy as the gradient
-   to data spreads it must stay near, and products of few rows are slow. */
+/* Few windows may be in vain; dy as the gradient to data spreads it must stay near, and products of few rows are slow. */
 static bool dvti_cv_is_flat(const dvti_cv *p) {
-    if (p->dtype != DVT_F32 || p->depthwise || p->pointwise ||
-        (double)p->ow < 0.7 * (double)p->step)
-        return false;
-    if (p->op == DVTI_OP_conv2d)
-        return p->og <= 40 && (!p->direct || (double)dvti_cv_up(p->ow) > 1.03 * (double)p->step);
-    return p->op == DVTI_OP_conv2d_data && p->cg >= 4 &&
+    return p->op == DVTI_OP_conv2d_data && p->dtype == DVT_F32 && !p->pointwise &&
+           (double)p->ow >= 0.7 * (double)p->step && p->cg >= 4 &&
            (double)p->og * (double)p->flat_row <= DVTI_CV_NEAR / 2;
+}
+
+/* A picture's windows fill vectors, half of which is as good as none; else many channels out pay for panels that several pictures fill. */
+static bool dvti_cv_is_straight(const dvti_cv *p) {
+    return p->op == DVTI_OP_conv2d && p->dtype == DVT_F32 && !p->depthwise &&
+           (p->og <= 40 || (double)p->pixels >= 0.9 * (double)((p->pixels + 7) / 8 * 8));
 }
 
 /* A kernel that looks at every stride-th column only, from the first one on, needs one phase of them. */
@@ -135,10 +136,6 @@ static void dvti_cv_strip_shape(dvti_cv *p) {
     p->pointwise = !forth && p->dtype == DVT_F32 && p->kernel == 1 && !p->padding[0] &&
                    !p->padding[1] && p->stride[0] == 1 && p->stride[1] == 1;
     p->depthwise = forth && p->dtype == DVT_F32 && p->cg == 1 && p->og == 1;
-    /* Rows of windows that fill vectors: with few channels out, a copy of the patches costs more than the lanes that stay empty. LeNet's
-       first layer gains a sixth, with 6 channels a third. */
-    p->direct = p->op == DVTI_OP_conv2d && p->dtype == DVT_F32 && p->og <= 40 && p->ow >= 16 &&
-                (p->ow % 16 == 0 || p->ow % 16 >= 8);
     p->lanes = p->op == DVTI_OP_conv2d_weight && p->dtype == DVT_F32 && dvti_cv_by_lanes(p);
     p->phases = p->kw == 1 || p->dilation[1] % p->stride[1] == 0 ? 1 : p->stride[1];
     p->wide = dvti_cv_cuts(reach, p->stride[1]);
@@ -148,17 +145,52 @@ static void dvti_cv_strip_shape(dvti_cv *p) {
     p->step = p->row_step * p->pitch;
     p->flat_row = dvti_cv_up((p->oh - 1) * p->step + p->ow);
     p->flat = dvti_cv_is_flat(p);
+    p->straight = dvti_cv_is_straight(p);
+    p->spread = p->straight && (p->pitch != p->ow || p->row_step != 1);
     p->in_place = p->in_place && (forth || p->flat);
 }
 
 /* ---- cuts ---- */
+static int64_t dvti_cv_narrow(const dvti_cv *p, int64_t rows) {
+    return dvti_cv_cuts(dvti_cv_tall(p, rows), p->row_step);
+}
+
 static double dvti_cv_strip_size(const dvti_cv *p, int64_t channels, int64_t rows) {
-    return (double)channels * (double)p->pitch * (double)dvti_cv_tall(p, rows);
+    double line = p->spread ? (double)(p->kw * p->row_step * dvti_cv_narrow(p, rows)) : 1;
+    return (double)channels * line *
+           (p->spread ? (double)p->ow : (double)p->pitch * (double)dvti_cv_tall(p, rows));
 }
 
 static void dvti_cv_strip_cut(dvti_cv *p) {
     p->tall = dvti_cv_tall(p, p->rows);
     p->plane = (p->in_place ? p->h : p->tall) * p->pitch;
+    if (!p->spread)
+        return;
+    p->narrow = dvti_cv_narrow(p, p->rows);
+    p->channel_size = p->in_place ? 0 : p->tall * p->pitch + DVTI_CONV_SLACK;
+    p->plane = p->kw * p->row_step * p->narrow * p->ow;
+}
+
+/* The vectors that a spread block of rows multiplies for a channel, and what its copies cost in such (measured on a Zen 4). */
+static double dvti_cv_spread_cost(const dvti_cv *p, int64_t rows) {
+    return (double)((rows * p->ow + 7) / 8 * p->outs * p->kernel) +
+           5 * dvti_cv_strip_size(p, 1, rows) / 8;
+}
+
+/* Rows from half of what stays near, so that as few lanes as possible are empty and few rows are copied twice. */
+static void dvti_cv_cut_spread(dvti_cv *p) {
+    int64_t rows, best = p->rows;
+    double least = 0, cost;
+    for (rows = p->rows; 2 * rows > p->rows; rows--) {
+        int64_t blocks = (p->oh - 1) / rows;
+        cost = (double)blocks * dvti_cv_spread_cost(p, rows) +
+               dvti_cv_spread_cost(p, p->oh - blocks * rows);
+        if (least == 0 || cost < least) {
+            least = cost;
+            best = rows;
+        }
+    }
+    p->rows = best;
 }
 
 /* Blocks of rows whose strips stay near; or small pictures together, so that they fill a panel. */
@@ -166,9 +198,11 @@ static void dvti_cv_cut_blocks(dvti_cv *p, int64_t channels) {
     double size;
     p->rows = p->oh;
     p->images = 1;
-    while (!p->in_place && p->rows > 1 && p->rows * p->ow > 2 * DVTI_CV_COLS &&
+    while ((p->spread || !p->in_place) && p->rows > 1 && p->rows * p->ow > 2 * DVTI_CV_COLS &&
            dvti_cv_strip_size(p, channels, p->rows) > DVTI_CV_NEAR)
         p->rows = (p->rows + 1) / 2;
+    if (p->spread && p->rows < p->oh)
+        dvti_cv_cut_spread(p);
     size = dvti_cv_strip_size(p, channels, p->rows);
     if (p->rows == p->oh && p->pixels < 4 * DVTI_CV_COLS)
         p->images =
@@ -194,13 +228,16 @@ static void dvti_cv_cut_groups(dvti_cv *p, int64_t others) {
 static void dvti_cv_cut_forward(dvti_cv *p) {
     int64_t tasks;
     p->ins = p->cg;
+    if (p->straight) /* in nearly equal pieces */
+        p->ins = dvti_cv_cuts(p->cg, dvti_cv_cuts(p->taps, DVTI_MAX(DVTI_CV_DEPTH, p->kernel)));
     p->in_blocks = 1;
     p->outs = DVTI_MIN(p->og, 4 * DVTI_CV_COLS);
-    dvti_cv_cut_blocks(p, p->cg);
+    dvti_cv_cut_blocks(p, p->ins);
     for (;;) {
         p->out_blocks = dvti_cv_cuts(p->og, p->outs);
         tasks = dvti_cv_count_blocks(p) * p->out_blocks;
-        if (tasks * p->groups >= DVTI_CV_TASKS)
+        if (tasks * p->groups >= DVTI_CV_TASKS ||
+            dvti_cv_terms(p) < DVTI_CV_TASK * (double)(tasks * p->groups))
             break;
         if (p->rows > 1 && p->images == 1 && p->rows * p->ow >= 4 * DVTI_CV_COLS)
             p->rows = (p->rows + 1) / 2;
@@ -260,7 +297,7 @@ static void dvti_cv_layout(dvti_cv *p) {
     const bool half = p->dtype != DVT_F32;
     const dvti_op op = p->op;
     int64_t strip = p->images * p->ins * p->plane, deep = DVTI_MIN(p->taps, DVTI_CV_DEPTH);
-    dvti_cv_take(&p->shared, p->taps, (int64_t)sizeof(int64_t));
+    dvti_cv_take(&p->shared, p->taps + p->narrow, (int64_t)sizeof(int64_t));
     p->weight_row = op == DVTI_OP_conv2d_data ? dvti_cv_up(p->og) : p->taps;
     p->weight_at = p->shared;
     if (op == DVTI_OP_conv2d_data)
@@ -269,12 +306,10 @@ static void dvti_cv_layout(dvti_cv *p) {
         dvti_cv_take(&p->shared, p->o * p->taps + 16, f);
     p->bias_at = dvti_cv_take(&p->shared, half ? p->o + 16 : 0, f);
     p->partial_at = dvti_cv_take(&p->shared, p->parts * p->o * p->taps, f);
-    if (!p->in_place && !p->pointwise)
-        dvti_cv_take(&p->area, strip + DVTI_CONV_SLACK, f);
+    if (p->spread || (!p->in_place && !p->pointwise))
+        dvti_cv_take(&p->area, strip + DVTI_CONV_SLACK + p->channel_size, f);
     p->panel_at = p->area;
-    if (op == DVTI_OP_conv2d && p->flat) {
-        p->sums_at = dvti_cv_take(&p->area, p->outs * DVTI_CV_FLAT, f);
-    } else if (op == DVTI_OP_conv2d && !p->direct) {
+    if (op == DVTI_OP_conv2d && !p->straight && !p->depthwise) {
         dvti_cv_take(&p->area, deep * (cols + DVTI_CONV_SLACK), f);
         p->sums_at = dvti_cv_take(&p->area, p->outs * cols, f);
     } else if (op == DVTI_OP_conv2d_data) {

@@ -1,16 +1,25 @@
 /* Strips (cpu_conv.h): their geometry, and how pictures get into them and out of them. */
 #include "3_cpu/cpu_conv.h"
 
+/* Where a strip's row has what the first window sees through the kernel's column j. */
+static int64_t dvti_cv_column(const dvti_cv *p, int64_t j) {
+    int64_t column = j * p->dilation[1], stride = p->in_place ? 1 : p->stride[1];
+    return column % stride * p->wide + column / stride;
+}
+
 DVTI_FN void dvti_cv_table(const dvti_cv *p, int64_t *at) {
     int64_t channel, i, j, k = 0;
     for (channel = 0; channel < p->cg; channel++)
         for (i = 0; i < p->kh; i++)
             for (j = 0; j < p->kw; j++) {
-                int64_t column = j * p->dilation[1];
-                int64_t phase = p->in_place ? 0 : column % p->stride[1];
-                at[k++] = channel * p->plane + i * p->dilation[0] / p->hop * p->pitch +
-                          phase * p->wide + (column - phase) / (p->in_place ? 1 : p->stride[1]);
+                int64_t row = i * p->dilation[0] / p->hop, rest = row % p->row_step;
+                at[k++] =
+                    channel * p->plane +
+                    (p->spread ? ((j * p->row_step + rest) * p->narrow + row / p->row_step) * p->ow
+                               : row * p->pitch + dvti_cv_column(p, j));
             }
+    for (i = 0; p->spread && i < p->narrow; i++)
+        at[k++] = i * p->row_step * p->pitch;
 }
 
 DVTI_FN dvti_cv_block dvti_cv_block_of(const dvti_cv *p, int64_t first, int64_t end, int64_t i) {
@@ -62,10 +71,44 @@ static void dvti_cv_load(const dvti_cv *p, float *plane, const char *picture, in
     }
 }
 
+/* A channel's copies, from its strip. Each row's store may reach into those that follow, which are stored later. */
+static void dvti_cv_spread(const dvti_cv *p, int64_t tall, const float *strip, float *to) {
+    int64_t j, rest;
+    for (j = 0; j < p->kw; j++)
+        for (rest = 0; rest < p->row_step; rest++, to += p->narrow * p->ow)
+            if (tall > rest)
+                p->kernels->gather(to, p->ow, strip + rest * p->pitch + dvti_cv_column(p, j),
+                                   p->row_at, (tall - rest + p->row_step - 1) / p->row_step, p->ow);
+}
+
+static void dvti_cv_enter_spread(const dvti_cv *p, dvti_cv_block *block, int64_t channel,
+                                 int64_t channels, float *memory) {
+    const int64_t top = block->row * p->stride[0] - p->padding[0];
+    const int64_t tall = dvti_cv_tall(p, block->rows), picture = p->h * p->w;
+    const float *x = (const float *)p->launch->in[0].data, *from;
+    float *strip = memory + p->images * p->ins * p->plane + DVTI_CONV_SLACK;
+    int64_t image, i;
+    block->image_step = channels * p->plane;
+    block->strip = memory;
+    if (!p->in_place)
+        memset(strip, 0, (size_t)p->channel_size * sizeof *strip);
+    for (image = 0; image < block->images; image++)
+        for (i = 0; i < channels; i++, memory += p->plane) {
+            from = x + ((block->image + image) * p->c + channel + i) * picture;
+            if (!p->in_place)
+                dvti_cv_load(p, strip, (const char *)from, top);
+            dvti_cv_spread(p, tall, p->in_place ? from + top * p->w : strip, memory);
+        }
+}
+
 DVTI_FN void dvti_cv_enter(const dvti_cv *p, dvti_cv_block *block, int64_t channel,
                            int64_t channels, float *memory) {
     const char *x = (const char *)p->launch->in[0].data;
     int64_t top = block->row * p->stride[0] - p->padding[0], image, i;
+    if (p->spread) {
+        dvti_cv_enter_spread(p, block, channel, channels, memory);
+        return;
+    }
     if (p->in_place) {
         block->image_step = p->c * p->plane;
         block->strip = (float *)(void *)(uintptr_t)(const void *)x +

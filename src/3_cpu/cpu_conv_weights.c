@@ -53,6 +53,7 @@ static void dvti_cv_prepare_weights(dvti_cv *p, char *workspace) {
     dvti_cv_pack job;
     dvti_cv_table(p, at);
     p->at = at;
+    p->row_at = at + p->taps;
     p->partial = dvti_cv_floats(workspace, p->partial_at);
     job.p = p;
     job.to = dvti_cv_floats(workspace, p->weight_at);

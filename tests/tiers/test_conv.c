@@ -226,8 +226,31 @@ DVT_TEST(convolutions_that_are_cut) {
         {2, 34, 15, 33, 34, 3, 3, {2, 2}, {1, 1}, {1, 1}, 34}, /* depthwise */
         {3, 600, 1, 1, 410, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1},  /* one window for each picture */
         {2, 60, 130, 60, 6, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},  /* blocks of rows */
-        {2, 20, 41, 52, 48, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},  /* wide rows, many channels out */
-        {3, 12, 17, 40, 44, 3, 2, {2, 1}, {2, 0}, {2, 2}, 2},  /* the same with all parameters */
+        {5,
+         90,
+         8,
+         9,
+         7,
+         3,
+         3,
+         {1, 1},
+         {1, 1},
+         {1, 1},
+         1}, /* channels in pieces that follow each other */
+        {2,
+         45,
+         21,
+         24,
+         70,
+         3,
+         3,
+         {2, 1},
+         {1, 1},
+         {1, 1},
+         1}, /* the same, rows sorted by their remainder */
+        {2, 500, 8, 8, 60, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1},  /* the same, in place */
+        {2, 20, 41, 52, 48, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1}, /* wide rows, many channels out */
+        {3, 12, 17, 40, 44, 3, 2, {2, 1}, {2, 0}, {2, 2}, 2}, /* the same with all parameters */
         {2,
          4,
          3,
@@ -252,9 +275,9 @@ DVT_TEST(convolutions_that_are_cut) {
 /* By the reference, by Winograd's method, and by all others: what relu makes of the same sums, NaN and zeros of both signs with it. */
 DVT_TEST(relu_follows_every_convolution) {
     static const shape shapes[] = {
-        {2, 3, 12, 12, 5, 3, 3, {1, 1}, {0, 0}, {1, 1}, 1},   /* flat */
-        {2, 2, 7, 32, 5, 1, 1, {2, 2}, {0, 0}, {1, 1}, 1},    /* direct */
-        {2, 40, 9, 9, 50, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},   /* panels */
+        {2, 3, 12, 12, 5, 3, 3, {1, 1}, {0, 0}, {1, 1}, 1},   /* spread */
+        {2, 2, 7, 32, 5, 1, 1, {2, 2}, {0, 0}, {1, 1}, 1},    /* its own strip is straight */
+        {2, 60, 7, 7, 50, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1},   /* panels */
         {2, 6, 9, 9, 6, 3, 3, {1, 1}, {1, 1}, {1, 1}, 6},     /* depthwise */
         {2, 32, 24, 24, 32, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1}, /* Winograd's, if asked */
         {1, 3, 67, 65, 5, 7, 7, {2, 2}, {3, 3}, {1, 1}, 1}};  /* blocks of rows */

@@ -138,24 +138,15 @@ static void V(conv_fold)(float *to, int64_t step, const float *sums, int64_t n) 
         to[i * step] = V(fold_add)(V(load)(sums + 16 * i));
 }
 
-/* -0 becomes 0, NaN stays: the larger of two is the second one when they are equal or not comparable. */
-DVTI_INLINE V(pf) V(conv_relu)(V(pf) a) {
-    return V(p_add)(V(p_max)(V(p_set)(0), a), V(p_set)(0));
-}
-
 static void V(conv_put)(float *dst, int64_t dst_row, const float *src, int64_t src_row,
-                        int64_t rows, int64_t count, bool relu) {
+                        int64_t rows, int64_t count) {
     const int64_t whole = (count - 1) / DVTI_PART_F * DVTI_PART_F;
     const V(p_first_type) first = V(p_first)(count - whole);
-    V(pf) v;
     int64_t r, i;
     for (r = 0; r < rows; r++, dst += dst_row, src += src_row) {
-        for (i = 0; i < whole; i += DVTI_PART_F) {
-            v = V(p_load)(src + i);
-            V(p_store)(dst + i, relu ? V(conv_relu)(v) : v);
-        }
-        v = V(p_load_first)(src + whole, first);
-        V(p_store_first)(dst + whole, first, relu ? V(conv_relu)(v) : v);
+        for (i = 0; i < whole; i += DVTI_PART_F)
+            V(p_store)(dst + i, V(p_load)(src + i));
+        V(p_store_first)(dst + whole, first, V(p_load_first)(src + whole, first));
     }
 }
 

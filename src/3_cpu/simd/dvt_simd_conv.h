@@ -46,9 +46,9 @@ typedef struct dvti_simd_conv {
     void (*correlate)(const dvti_conv_plane *plane, const float *y, int64_t outs, float *sums);
     /* to[i * step] = the sum of the 16 from sums[i * 16] on, for i < n. */
     void (*fold)(float *to, int64_t step, const float *sums, int64_t n);
-    /* Rows of `count` elements: dst[r * dst_row + i] = src[r * src_row + i], or relu of it. */
+    /* Rows of `count` elements: dst[r * dst_row + i] = src[r * src_row + i]. */
     void (*put)(float *dst, int64_t dst_row, const float *src, int64_t src_row, int64_t rows,
-                int64_t count, bool relu);
+                int64_t count);
     const dvti_simd_winograd *winograd;
 } dvti_simd_conv;
 
