@@ -9,7 +9,9 @@
    the last owner. The tape holds what it remembers, so that an attached gradient whose own graph leads back to its array does not
    keep both alive. */
 typedef struct dvti_object {
-    dvti_atomic references;        /* owners, and DVTI_HOLD for each hold */
+    dvti_atomic references; /* owners, and DVTI_HOLD for each hold */
+    dvti_atomic
+        owned_at; /* 1 + its place in the stack of a thread's scopes; 0 when it is in none */
     void (*destroy)(void *object); /* frees everything, the object included */
     void (*abandon)(void *object); /* NULL, or gives up what only owners can reach */
 } dvti_object;

@@ -76,6 +76,7 @@ static bool dvti_scope_room(void) {
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *)) {
     dvti_object *header = (dvti_object *)object;
     header->references = 1; /* nobody else knows it yet */
+    header->owned_at = 0;
     header->destroy = destroy;
     header->abandon = NULL;
 }
@@ -87,31 +88,55 @@ DVTI_FN bool dvti_object_begin(void *object, void (*destroy)(void *), const char
     }
     dvti_object_begin_unowned(object, destroy);
     dvti_scopes.items[dvti_scopes.count++] = (dvti_object *)object;
+    ((dvti_object *)object)->owned_at = (int64_t)dvti_scopes.count;
     return true;
 }
 
-/* The position of an object in the innermost scope, or count when it is not there. Looks from the newest. */
-static size_t dvti_scope_find(void *object) {
-    size_t floor = dvti_scope_floor(), i;
+static void dvti_scope_put(size_t at, dvti_object *object) {
+    dvti_scopes.items[at] = object;
+    dvti_atomic_publish(&object->owned_at, (int64_t)at + 1);
+}
+
+/* The position of an object at floor or above, or count when it is not there. An object that was given several times knows the
+   place of the last one only; then it is looked for from the newest. */
+static size_t dvti_scope_find(dvti_object *object, size_t floor) {
+    size_t i = (size_t)dvti_atomic_load(&object->owned_at);
+    if (i > floor && i <= dvti_scopes.count && dvti_scopes.items[i - 1] == object)
+        return i - 1;
     for (i = dvti_scopes.count; i > floor; i--)
         if (dvti_scopes.items[i - 1] == object)
             return i - 1;
     return dvti_scopes.count;
 }
 
+/* Takes the item out. Each scope above moves down by one: its newest item takes the free place below its oldest. */
+static void dvti_scope_drop_item(size_t at) {
+    size_t m, hole = at;
+    dvti_atomic_publish(&dvti_scopes.items[at]->owned_at, 0);
+    for (m = 0; m < dvti_scopes.marked; m++)
+        if (dvti_scopes.marks[m] > at) {
+            size_t last = --dvti_scopes.marks[m];
+            if (last != hole)
+                dvti_scope_put(hole, dvti_scopes.items[last]);
+            hole = last;
+        }
+    if (--dvti_scopes.count != hole)
+        dvti_scope_put(hole, dvti_scopes.items[dvti_scopes.count]);
+}
+
 DVTI_FN void dvti_scope_take(void *object) {
-    size_t at = dvti_scope_find(object);
+    size_t at = dvti_scope_find((dvti_object *)object, dvti_scope_floor());
     /* Owned by an outer scope, or without a mark nobody knows by which: leave that alone and count one more. */
     if (at == dvti_scopes.count || dvti_scope_unmarked())
         dvt_retain(object);
     else
-        dvti_scopes.items[at] = dvti_scopes.items[--dvti_scopes.count];
+        dvti_scope_drop_item(at);
 }
 
 DVTI_FN bool dvti_scope_give(void *object) {
     if (!dvti_scope_room())
         return false;
-    dvti_scopes.items[dvti_scopes.count++] = (dvti_object *)object;
+    dvti_scope_put(dvti_scopes.count++, (dvti_object *)object);
     return true;
 }
 
@@ -146,13 +171,30 @@ DVTI_FN bool dvti_retain_owned(void *object) {
     return true;
 }
 
+/* Whether one owner may be counted off. Where only a scope is left, the caller means what that owns: it is taken out there. */
+static bool dvti_may_release(dvti_object *object) {
+    size_t at;
+    if (dvti_atomic_load(&object->owned_at) == 0 ||
+        dvti_owners(dvti_atomic_load(&object->references)) != 1)
+        return true;
+    at = dvti_scope_find(object, 0);
+    if (at == dvti_scopes.count) {
+        dvti_fail(DVT_ERR_VALUE,
+                  "dvt_release: only a scope of another thread still owns the object; "
+                  "dvt_retain it before it goes to this thread, and release it once for that");
+        return false;
+    }
+    dvti_scope_drop_item(at);
+    return true;
+}
+
 /* The last owner of an object that is held has to give something up, and holds it meanwhile. Who has the only reference needs no
    atomic step to drop it: nobody else can count one more. */
 DVT_API void dvt_release(void *object) {
     dvti_object *header = (dvti_object *)object;
     int64_t was, now;
     bool last;
-    if (!header)
+    if (!header || !dvti_may_release(header))
         return;
     if (dvti_atomic_load(&header->references) == 1) {
         header->destroy(object);
@@ -176,19 +218,22 @@ DVT_API void *dvt_keep(void *object) {
     size_t at, first;
     if (!object || !dvti_scopes.depth || dvti_scope_unmarked())
         return object;
-    at = dvti_scope_find(object);
+    at = dvti_scope_find((dvti_object *)object, dvti_scope_floor());
     if (at == dvti_scopes.count)
         return object;
     first = dvti_scopes.marks[dvti_scopes.marked - 1]++;
-    dvti_scopes.items[at] = dvti_scopes.items[first];
-    dvti_scopes.items[first] = (dvti_object *)object;
+    dvti_scope_put(at, dvti_scopes.items[first]);
+    dvti_scope_put(first, (dvti_object *)object);
     return object;
 }
 
 /* Newest first. Destroying may release others, but never opens a scope or makes an object. */
 static void dvti_scope_drop(size_t floor) {
-    while (dvti_scopes.count > floor)
-        dvt_release(dvti_scopes.items[--dvti_scopes.count]);
+    while (dvti_scopes.count > floor) {
+        dvti_object *object = dvti_scopes.items[--dvti_scopes.count];
+        dvti_atomic_publish(&object->owned_at, 0);
+        dvt_release(object);
+    }
 }
 
 /* Scopes that got no mark are given one as soon as there is memory: they own what is made from then on. */

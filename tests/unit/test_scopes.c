@@ -146,6 +146,65 @@ DVT_TEST(scopes_retain_and_release) {
     CHECK_INT(alive(), before);
 }
 
+/* Releasing what only a scope owns frees it at once; the scope forgets it, and keeps the others in theirs. */
+DVT_TEST(scopes_release_what_they_own) {
+    enum { SCOPES = 5, EACH = 4, ALL = SCOPES * EACH };
+
+    int64_t before = alive();
+    dvt_array *all[ALL] = {NULL};
+    dvt_scope_guard guards[SCOPES];
+    int first, step, i, left;
+    for (first = 0; first < ALL; first++)
+        for (step = 1; step <= 3; step += 2) { /* both without a factor in common with ALL */
+            int kept = (first + 11 * step) % ALL;
+            for (i = 0; i < ALL; i++) {
+                if (i % EACH == 0)
+                    guards[i / EACH] = dvt_scope_begin();
+                all[i] = dvt_full(DVT_SHAPE(1), i, DVT_F32, dvt_cpu());
+            }
+            for (i = 0; i < 13; i++) {
+                int which = (first + i * step) % ALL;
+                dvt_release(all[which]);
+                all[which] = NULL;
+                CHECK_INT(alive() - before, ALL - i - 1);
+            }
+            if (kept / EACH == SCOPES - 1)
+                dvt_keep(all[kept]); /* into the scope before, wherever it stands by now */
+            for (i = SCOPES - 1; i >= 0; i--) {
+                for (left = 0; left < (i + 1) * EACH; left++)
+                    if (all[left])
+                        CHECK_VALUES(all[left], 0, left);
+                dvt_scope_end(&guards[i]);
+            }
+            CHECK_INT(alive(), before);
+        }
+}
+
+/* Also in the order in which they were made, and where an owner more has gone before. */
+DVT_TEST(scopes_release_without_a_scope) {
+    enum { COUNT = 1000 };
+
+    static dvt_array *all[COUNT];
+    int64_t before = alive();
+    int i;
+    for (i = 0; i < COUNT; i++)
+        all[i] = one();
+    dvt_retain(all[0]);
+    for (i = 0; i < COUNT; i++)
+        dvt_release(all[i]);
+    CHECK_INT(alive() - before, 1);
+    CHECK_VALUES(all[0], 0, 1, 1);
+    dvt_release(all[0]);
+    CHECK_INT(alive(), before);
+    all[0] = one();
+    CHECK_INT(dvt_attach_grad(all[0], DVT_GRAD_WRITE), DVT_OK);
+    all[1] = dvt_retain(dvt_grad(all[0]));
+    dvt_release(all[0]);
+    CHECK_VALUES(all[1], 0, 0, 0);
+    dvt_release(all[1]);
+    CHECK_INT(alive(), before);
+}
+
 /* An owner more than the scope: the scope's end does not free it. */
 DVT_TEST(scopes_retained_stays_kept_leaves) {
     int64_t before = alive();

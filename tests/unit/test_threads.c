@@ -55,6 +55,27 @@ DVT_TEST(threads_share_arrays) {
         CHECK_CLOSE(workers[i].sum, (i + 1) * 50 * (45 + 3), 1e-9);
 }
 
+/* What only another thread's scope owns is not this one's to release. */
+static void *release_anothers(void *user) {
+    worker *w = (worker *)user;
+    dvt_release(w->shared);
+    w->status = dvt_error_code();
+    return NULL;
+}
+
+DVT_TEST(threads_release_only_what_is_theirs) {
+    worker workers[THREADS];
+    dvt_array *x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_cpu());
+    int i;
+    memset(workers, 0, sizeof workers);
+    for (i = 0; i < THREADS; i++)
+        workers[i].shared = x;
+    in_threads(release_anothers, workers);
+    for (i = 0; i < THREADS; i++)
+        CHECK_INT(workers[i].status, DVT_ERR_VALUE);
+    CHECK_VALUES(x, 0, 1, 1);
+}
+
 /* Calls that give the array itself back to all of them. */
 static void *same_array(void *user) {
     worker *w = (worker *)user;
