@@ -5347,7 +5347,7 @@ typedef enum dvti_kernel {
     DVTI_K_SOFTMAX,
     /* op: cumsum. in[0] and out[0] (A, N, B), contiguous: out[a][j][b] is the sum of in[a][0..j][b]; i[0] = 1: of in[a][j..N-1][b]. In
        float64 or int64, in an order that the shape and the device decide. On cpu() one addition after the other, in chunks of
-       DVTI_SCAN_CHUNK positions from where sums begin: the sum of all chunks before is added to each element of a chunk. */
+       1024 positions from where sums begin: the sum of all chunks before is added to each element of a chunk. */
     DVTI_K_SCAN,
     /* op: sort, argsort, topk. in[0] (rows, n) and out[0] (rows, k), contiguous: each row's elements in order, or their positions (int64).
        k is n; for topk, which gives positions, 1 to n: the first k of argsort. i[0] = 1:
@@ -7758,31 +7758,6 @@ DVTI_FN dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position);
 DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n);
 #define DVTI_BLOCK 512 /* elements: four operands of 8 bytes stay in the first-level cache */
 
-/* ---- cumulative sums, shared by the reference and the tiers (ref/ref_scan.c) ----
-   A line (a, b) is cut into chunks. Sums run from -0, which adds nothing to any number, -0 included; so does what stands before the first
-   chunk of a line. Where there are several chunks, a first pass forms their sums, and the second begins with those before. */
-#define DVTI_SCAN_CHUNK 4096
-#define DVTI_SCAN_LINES                                                                            \
-    16 /* that are summed side by side: one alone would wait for each addition */
-
-typedef struct dvti_scan {
-    dvti_view in, out;
-    int64_t rows, n, b; /* the extents A, N, B */
-    int64_t chunks,
-        pieces; /* chunks of a line; (chunk, a): pieces of b lines, neighbours as even as can be */
-    bool backwards, totals, floats;
-    void *before; /* double or int64_t [chunk][a][b]; NULL: one chunk a line */
-} dvti_scan;
-
-DVTI_FN dvti_scan dvti_scan_plan(const dvti_launch *launch);
-/* From the first position of a piece in the order of summing: the element's number, and how many positions there are. */
-DVTI_FN int64_t dvti_scan_first(const dvti_scan *scan, int64_t piece, int64_t *positions);
-/* Lines of pieces, by the plain loops: `count` <= DVTI_SCAN_LINES pieces where b is 1; else columns of one piece. */
-DVTI_FN void dvti_scan_pieces(const dvti_scan *scan, int64_t piece, int64_t count);
-DVTI_FN void dvti_scan_columns(const dvti_scan *scan, int64_t piece, int64_t column, int64_t count);
-/* Sums of chunks become the sums of the chunks before. */
-DVTI_FN void dvti_scan_carry(const dvti_scan *scan);
-
 /* ---- the inside of a matrix product, shared by matmul and convolution (ref/ref_gemm.c) ----
    A product is cut into tiles, and the sums of a tile into steps of at most plan.depth terms. For a step both factors stand in
    the tile's area:
@@ -7957,6 +7932,15 @@ typedef struct dvti_fold {
     void (*finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to);
 } dvti_fold;
 
+/* Rows of the loop's dtype, added one after the other to `sum`; y, if there is one, receives before + sum. sum and before have whole vectors. */
+typedef struct dvti_running {
+    const void *x;
+    void *y;
+    int64_t step, rows, columns;
+    double *sum;
+    const double *before;
+} dvti_running;
+
 typedef struct dvti_simd_f64 {
     /* NULL for an operation that this tier has no loop for. */
     dvti_loop_fn (*loop)(dvti_op op);
@@ -7965,6 +7949,9 @@ typedef struct dvti_simd_f64 {
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const double *from);
     /* As of floats, but for logsumexp. */
     dvti_fold (*fold)(dvti_op op);
+    void (*running)(const dvti_running *rows);
+    /* n doubles, each with `before`, to floats of any kind. The doubles are sums of such. */
+    void (*store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from, double before);
 } dvti_simd_f64;
 
 #endif
@@ -8144,15 +8131,6 @@ typedef struct dvti_pooling {
 
 typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, int64_t last_plane);
 #define DVTI_POOL_BUFFER 4096
-
-/* Rows of floats, added one after the other to `sum`; y, if there is one, receives before + sum. sum and before have whole vectors. */
-typedef struct dvti_running {
-    const float *x;
-    float *y;
-    int64_t x_step, y_step, rows, columns;
-    double *sum;
-    const double *before;
-} dvti_running;
 
 typedef struct dvti_simd {
     const char *name;
@@ -11127,183 +11105,514 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #line 46 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/cpu_scan.c ==== */
-/* Cumulative sums: the passes over chunks, threads, and for float32 the tier's kernel. Lines that lie along memory go through it in blocks
-   of 16 x 16, turned in a buffer and back. Source of the two passes: Blelloch, "Prefix Sums and Their Applications", 1990. */
+/* Cumulative sums of contiguous arrays (a, n, b) along n. Sums of floats are chains of additions in float64, so that sums of nothing but
+   positive numbers never fall, and one addition waits for the one before; so four lines, or four chunks of one line, take turns. A chunk's own
+   sums run from -0, which adds nothing to any number, -0 included, and then what stands before the chunk is added. Chunks begin at the same
+   positions whatever the threads do. Sums of integers are the same in every order. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/cpu_scan.c"
+#line 5 "src/3_cpu/cpu_scan.c"
 #endif
 
-#define DVTI_SCAN_ROWS                                                                             \
-    8 /* of as many columns as a block has, so that sums stay in registers for a while */
+#define DVTI_SCAN_CHUNK 1024
+#define DVTI_SCAN_SIDE 4 /* chains that take turns */
+#define DVTI_SCAN_ROW                                                                              \
+    (DVTI_SCAN_CHUNK + 24) /* of a block: 4096 bytes apart they would look the same */
+#define DVTI_SCAN_WORK (DVTI_SCAN_SIDE * DVTI_SCAN_ROW)
+#define DVTI_SCAN_ITEM 16384 /* elements of a work item of short lines */
 
-typedef struct dvti_scan_job {
-    const dvti_scan *scan;
+typedef struct dvti_scan {
     const dvti_simd *simd; /* NULL: the plain loops */
-    int64_t strips;        /* of DVTI_BLOCK columns, of a piece */
-} dvti_scan_job;
+    dvti_view in, out;
+    int64_t a, n, b, chunks;
+    bool backwards, floats;
+    int64_t width, strips; /* of neighbouring lines, where b > 1 */
+    int64_t lines;         /* of a work item of short lines, where b is 1 */
+    /* double or int64_t [a][chunk][b], between the first pass, which forms the sums of chunks, and the second; NULL when one is enough */
+    void *before;
+    bool totals; /* this is the first pass */
+} dvti_scan;
+
+/* Where a chunk begins in memory, as an element's number, and how many positions it has. The first chunk backwards is the last in memory. */
+static int64_t dvti_scan_first(const dvti_scan *scan, int64_t a, int64_t chunk, int64_t *n) {
+    int64_t at = chunk * DVTI_SCAN_CHUNK;
+    *n = DVTI_MIN(scan->n - at, DVTI_SCAN_CHUNK);
+    return (a * scan->n + (scan->backwards ? scan->n - at - *n : at)) * scan->b;
+}
+
+static char *dvti_scan_at(const dvti_view *view, int64_t at) {
+    return (char *)view->data + at * dvt_dtype_size(view->dtype);
+}
+
+/* ---- elements ---- */
+static void dvti_scan_load(const dvti_scan *scan, int64_t at, int64_t n, double *to) {
+    const void *from = dvti_scan_at(&scan->in, at);
+    if (!scan->simd || !scan->simd->f64->load_row(from, scan->in.dtype, n, to))
+        dvti_load_row_f64(from, scan->in.dtype, 1, n, to);
+}
+
+/* n sums, each with what stands before them. */
+static void dvti_scan_store(const dvti_scan *scan, int64_t at, int64_t n, double *from,
+                            double before) {
+    void *to = dvti_scan_at(&scan->out, at);
+    int64_t k;
+    if (scan->simd) {
+        scan->simd->f64->store_sums(to, scan->out.dtype, n, from, before);
+        return;
+    }
+    for (k = 0; k < n; k++)
+        from[k] += before;
+    dvti_store_row_f64(to, scan->out.dtype, 1, n, from);
+}
 
 /* ---- lines along memory ---- */
+/* Sums of floats of `lines` lines of n elements, `stride` apart; where they end, for four lines, into `sum`, unless it is NULL. y may be x. The
+   next four lines are asked for early: many short streams confuse what fetches ahead by itself. */
+#define DVTI_SCAN_CHAINS(name, X)                                                                  \
+    static void name(const X *x, X *y, int64_t stride, int64_t lines, int64_t n, bool backwards,   \
+                     double *sum) {                                                                \
+        const int64_t step = backwards ? -1 : 1, last = backwards ? n - 1 : 0,                     \
+                      group = DVTI_SCAN_SIDE * stride;                                             \
+        int64_t i, j, some;                                                                        \
+        int k, p;                                                                                  \
+        for (; lines > 0; lines -= some, x += some * stride, y += some * stride) {                 \
+            const int64_t next = lines >= 2 * DVTI_SCAN_SIDE ? group : 0;                          \
+            double s[DVTI_SCAN_SIDE] = {-0., -0., -0., -0.};                                       \
+            some = lines >= DVTI_SCAN_SIDE ? DVTI_SCAN_SIDE : 1;                                   \
+            i = 0;                                                                                 \
+            j = last;                                                                              \
+            for (; some == DVTI_SCAN_SIDE && i + 2 <= n; i += 2, j += 2 * step) {                  \
+                DVTI_PREFETCH(x + next + DVTI_SCAN_SIDE * i);                                      \
+                DVTI_PREFETCH(y + next + DVTI_SCAN_SIDE * i);                                      \
+                DVTI_REPEAT(4)                                                                     \
+                for (k = 0; k < DVTI_SCAN_SIDE; k++) {                                             \
+                    DVTI_REPEAT(2)                                                                 \
+                    for (p = 0; p < 2; p++) {                                                      \
+                        s[k] += (double)x[k * stride + j + p * step];                              \
+                        y[k * stride + j + p * step] = (X)s[k];                                    \
+                    }                                                                              \
+                }                                                                                  \
+            }                                                                                      \
+            if (some == DVTI_SCAN_SIDE && i < n) {                                                 \
+                DVTI_REPEAT(4)                                                                     \
+                for (k = 0; k < DVTI_SCAN_SIDE; k++) {                                             \
+                    s[k] += (double)x[k * stride + j];                                             \
+                    y[k * stride + j] = (X)s[k];                                                   \
+                }                                                                                  \
+            }                                                                                      \
+            for (; some == 1 && i < n; i++, j += step) {                                           \
+                s[0] += (double)x[j];                                                              \
+                y[j] = (X)s[0];                                                                    \
+            }                                                                                      \
+            if (sum)                                                                               \
+                memcpy(sum, s, sizeof s);                                                          \
+        }                                                                                          \
+    }
+DVTI_SCAN_CHAINS(dvti_scan_chains32, float)
+DVTI_SCAN_CHAINS(dvti_scan_chains64, double)
+#undef DVTI_SCAN_CHAINS
+
+/* Sums of integers in one chain, on from `sum`; where it ends. */
+#define DVTI_SCAN_CHAIN(name, X)                                                                   \
+    static int64_t name(const X *x, int64_t *y, int64_t n, bool backwards, int64_t sum) {          \
+        const int64_t step = backwards ? -1 : 1;                                                   \
+        int64_t i = 0, j = backwards ? n - 1 : 0;                                                  \
+        uint64_t s = (uint64_t)sum;                                                                \
+        int p;                                                                                     \
+        for (; i + 4 <= n; i += 4, j += 4 * step) {                                                \
+            DVTI_REPEAT(4)                                                                         \
+            for (p = 0; p < 4; p++)                                                                \
+                y[j + p * step] = (int64_t)(s += (uint64_t)x[j + p * step]);                       \
+        }                                                                                          \
+        for (; i < n; i++, j += step)                                                              \
+            y[j] = (int64_t)(s += (uint64_t)x[j]);                                                 \
+        return (int64_t)s;                                                                         \
+    }
+DVTI_SCAN_CHAIN(dvti_scan_chain32, int32_t)
+DVTI_SCAN_CHAIN(dvti_scan_chain64, int64_t)
+#undef DVTI_SCAN_CHAIN
+
+/* n sums of integers from element `at` on, which begin with `sum`; where they end. */
+static int64_t dvti_scan_whole(const dvti_scan *scan, int64_t at, int64_t n, int64_t sum) {
+    const void *x = dvti_scan_at(&scan->in, at);
+    int64_t *y = (int64_t *)scan->out.data + at;
+    if (scan->in.dtype == DVT_I32)
+        return dvti_scan_chain32((const int32_t *)x, y, n, scan->backwards, sum);
+    if (scan->in.dtype == DVT_I64)
+        return dvti_scan_chain64((const int64_t *)x, y, n, scan->backwards, sum);
+    dvti_load_row_i64(x, scan->in.dtype, 1, n, y);
+    return dvti_scan_chain64(y, y, n, scan->backwards, sum);
+}
+
+/* Whole lines of one chunk. */
+static void dvti_scan_short(const dvti_scan *scan, int64_t first, int64_t lines, double *work) {
+    const int64_t n = scan->n, at = first * n;
+    const void *x = dvti_scan_at(&scan->in, at);
+    void *y = dvti_scan_at(&scan->out, at);
+    int64_t k, some;
+    if (scan->in.dtype == DVT_F32) {
+        dvti_scan_chains32((const float *)x, (float *)y, n, lines, n, scan->backwards, NULL);
+    } else if (scan->in.dtype == DVT_F64) {
+        dvti_scan_chains64((const double *)x, (double *)y, n, lines, n, scan->backwards, NULL);
+    } else {
+        for (k = 0; k < lines; k += some) {
+            some = DVTI_MIN(lines - k, DVTI_SCAN_WORK / n);
+            dvti_scan_load(scan, at + k * n, some * n, work);
+            dvti_scan_chains64(work, work, n, some, n, scan->backwards, NULL);
+            dvti_scan_store(scan, at + k * n, some * n, work, -0.);
+        }
+    }
+}
+
+/* Up to four chunks of floats, of lines side by side or of one line. */
 typedef struct dvti_scan_group {
-    const float *x[DVTI_SCAN_LINES];
-    float *y[DVTI_SCAN_LINES];
-    double sum[DVTI_SCAN_LINES], before[DVTI_SCAN_LINES];
-    int64_t positions[DVTI_SCAN_LINES];
-    int64_t whole; /* positions that all lines have, in whole blocks */
+    int count;
+    bool direct; /* sums of float64 are formed where they belong */
+    int64_t at[DVTI_SCAN_SIDE], n[DVTI_SCAN_SIDE];
+    double sum[DVTI_SCAN_SIDE], before[DVTI_SCAN_SIDE];
 } dvti_scan_group;
 
-static void dvti_scan_open(const dvti_scan *scan, int64_t piece, dvti_scan_group *group) {
-    int64_t k, least = DVTI_SCAN_CHUNK;
-    for (k = 0; k < DVTI_SCAN_LINES; k++) {
-        int64_t first = dvti_scan_first(scan, piece + k, &group->positions[k]);
-        group->x[k] = (const float *)scan->in.data + first;
-        group->y[k] = (float *)scan->out.data + first;
-        group->sum[k] = -0.;
-        group->before[k] =
-            scan->before && !scan->totals ? ((double *)scan->before)[piece + k] : -0.;
-        least = DVTI_MIN(least, group->positions[k]);
+/* The chunks' own sums, without what is before, and what they come to. */
+static void dvti_scan_form(const dvti_scan *scan, int64_t a, int64_t chunk, int count, bool across,
+                           dvti_scan_group *group, double *work) {
+    int64_t most = 0, k, j;
+    double *row = work;
+    group->count = count;
+    group->direct = scan->in.dtype == DVT_F64 && !scan->totals && count == DVTI_SCAN_SIDE;
+    for (k = 0; k < count; k++) {
+        group->at[k] =
+            dvti_scan_first(scan, across ? a + k : a, across ? chunk : chunk + k, &group->n[k]);
+        group->direct = group->direct && group->n[k] == group->n[0];
+        most = DVTI_MAX(most, group->n[k]);
     }
-    group->whole = least / DVTI_SCAN_LINES * DVTI_SCAN_LINES;
-}
-
-/* What whole blocks leave of a line. */
-static void dvti_scan_rest(const dvti_scan *scan, dvti_scan_group *group, int64_t k) {
-    int64_t step = scan->backwards ? -1 : 1, j;
-    double sum = group->sum[k];
-    for (j = group->whole; j < group->positions[k]; j++) {
-        sum += (double)group->x[k][j * step];
-        if (!scan->totals)
-            group->y[k][j * step] = (float)(group->before[k] + sum);
+    if (group->direct) {
+        dvti_scan_chains64((const double *)scan->in.data + group->at[0],
+                           (double *)scan->out.data + group->at[0], group->at[1] - group->at[0],
+                           DVTI_SCAN_SIDE, most, scan->backwards, group->sum);
+        return;
     }
-    group->sum[k] = sum;
+    /* All have as many positions when the missing ones are -0. */
+    for (k = 0; k < DVTI_SCAN_SIDE; k++, row += DVTI_SCAN_ROW) {
+        const int64_t n = k < count ? group->n[k] : 0, missing = most - n;
+        for (j = 0; j < missing; j++)
+            row[scan->backwards ? j : n + j] = -0.;
+        if (n)
+            dvti_scan_load(scan, group->at[k], n, row + (scan->backwards ? missing : 0));
+    }
+    dvti_scan_chains64(work, work, DVTI_SCAN_ROW, DVTI_SCAN_SIDE, most, scan->backwards,
+                       group->sum);
 }
 
-/* Blocks come and go by way of rows that are 16 apart: lines of several chunks are not one distance apart. */
-static void dvti_scan_load(const dvti_simd *simd, const dvti_scan_group *group, int64_t at,
-                           float *x) {
-    float rows[DVTI_SCAN_LINES * DVTI_SCAN_LINES];
-    int k;
-    for (k = 0; k < DVTI_SCAN_LINES; k++)
-        memcpy(rows + k * DVTI_SCAN_LINES, group->x[k] + at, DVTI_SCAN_LINES * sizeof *x);
-    simd->turn(rows, DVTI_SCAN_LINES, x, DVTI_SCAN_LINES);
+static void dvti_scan_put(const dvti_scan *scan, dvti_scan_group *group, double *work) {
+    int64_t most = 0, k;
+    for (k = 0; k < group->count; k++)
+        most = DVTI_MAX(most, group->n[k]);
+    for (k = 0; k < group->count; k++, work += DVTI_SCAN_ROW) {
+        const int64_t n = group->n[k];
+        double *x = group->direct ? (double *)scan->out.data + group->at[k]
+                                  : work + (scan->backwards ? most - n : 0);
+        dvti_scan_store(scan, group->at[k], n, x, group->before[k]);
+    }
 }
 
-static void dvti_scan_store(const dvti_simd *simd, const dvti_scan_group *group, int64_t at,
-                            const float *y) {
-    float rows[DVTI_SCAN_LINES * DVTI_SCAN_LINES];
-    int k;
-    simd->turn(y, DVTI_SCAN_LINES, rows, DVTI_SCAN_LINES);
-    for (k = 0; k < DVTI_SCAN_LINES; k++)
-        memcpy(group->y[k] + at, rows + k * DVTI_SCAN_LINES, DVTI_SCAN_LINES * sizeof *y);
-}
-
-static void dvti_scan_group_of(const dvti_scan *scan, const dvti_simd *simd, int64_t piece) {
-    float x[DVTI_SCAN_LINES * DVTI_SCAN_LINES], y[DVTI_SCAN_LINES * DVTI_SCAN_LINES];
+/* Four long lines, chunk by chunk. */
+static void dvti_scan_across(const dvti_scan *scan, int64_t a, double *work) {
     dvti_scan_group group;
-    dvti_running rows;
-    int64_t j, k;
-    dvti_scan_open(scan, piece, &group);
-    rows.rows = rows.columns = DVTI_SCAN_LINES;
-    rows.sum = group.sum;
-    rows.before = group.before;
-    /* From the other end the last row of a block comes first. */
-    rows.x = scan->backwards ? x + (DVTI_SCAN_LINES - 1) * DVTI_SCAN_LINES : x;
-    rows.y = scan->totals ? NULL : y + (rows.x - x);
-    rows.x_step = rows.y_step = scan->backwards ? -DVTI_SCAN_LINES : DVTI_SCAN_LINES;
-    for (j = 0; j < group.whole; j += DVTI_SCAN_LINES) {
-        int64_t at = scan->backwards ? 1 - j - DVTI_SCAN_LINES : j;
-        dvti_scan_load(simd, &group, at, x);
-        simd->running(&rows);
-        if (!scan->totals)
-            dvti_scan_store(simd, &group, at, y);
-    }
-    for (k = 0; k < DVTI_SCAN_LINES; k++) {
-        dvti_scan_rest(scan, &group, k);
-        if (scan->totals)
-            ((double *)scan->before)[piece + k] = group.sum[k];
+    int64_t chunk;
+    int k;
+    for (k = 0; k < DVTI_SCAN_SIDE; k++)
+        group.before[k] = -0.;
+    for (chunk = 0; chunk < scan->chunks; chunk++) {
+        dvti_scan_form(scan, a, chunk, DVTI_SCAN_SIDE, true, &group, work);
+        dvti_scan_put(scan, &group, work);
+        for (k = 0; k < DVTI_SCAN_SIDE; k++)
+            group.before[k] += group.sum[k];
     }
 }
 
-static void dvti_scan_groups(void *user, int64_t begin, int64_t end) {
-    const dvti_scan_job *job = (const dvti_scan_job *)user;
+/* Some chunks of one long line, the first ones unless what stands before is known. In the first pass only what each comes to. */
+static void dvti_scan_along(const dvti_scan *scan, int64_t a, int64_t chunk, int64_t count,
+                            double *work) {
+    double *kept = scan->before ? (double *)scan->before + a * scan->chunks + chunk : NULL;
+    dvti_scan_group group;
+    double before = -0.;
+    int64_t done;
+    int k;
+    for (done = 0; done < count; done += group.count) {
+        dvti_scan_form(scan, a, chunk + done, (int)DVTI_MIN(count - done, DVTI_SCAN_SIDE), false,
+                       &group, work);
+        for (k = 0; k < group.count; k++) {
+            if (scan->totals)
+                kept[done + k] = group.sum[k];
+            group.before[k] = kept ? kept[done + k] : before;
+            before += group.sum[k];
+        }
+        if (!scan->totals)
+            dvti_scan_put(scan, &group, work);
+    }
+}
+
+/* Chunks of one line of integers. */
+static void dvti_scan_integers(const dvti_scan *scan, int64_t a, int64_t chunk, int64_t count) {
+    int64_t *kept = scan->before ? (int64_t *)scan->before + a * scan->chunks + chunk : NULL;
+    int64_t sum = 0, k, n, at;
+    for (k = 0; k < count; k++) {
+        at = dvti_scan_first(scan, a, chunk + k, &n);
+        sum = dvti_scan_whole(scan, at, n, !kept ? sum : scan->totals ? 0 : kept[k]);
+        if (scan->totals)
+            kept[k] = sum;
+    }
+}
+
+static void dvti_scan_line_items(void *user, int64_t begin, int64_t end) {
+    const dvti_scan *scan = (const dvti_scan *)user;
+    double work[DVTI_SCAN_WORK];
+    int64_t a, last;
     for (; begin < end; begin++) {
-        int64_t piece = begin * DVTI_SCAN_LINES;
-        int64_t count = DVTI_MIN(job->scan->pieces - piece, DVTI_SCAN_LINES);
-        if (job->simd && count == DVTI_SCAN_LINES)
-            dvti_scan_group_of(job->scan, job->simd, piece);
+        a = begin * scan->lines;
+        last = DVTI_MIN(a + scan->lines, scan->a);
+        if (scan->floats && scan->chunks == 1)
+            dvti_scan_short(scan, a, last - a, work);
         else
-            dvti_scan_pieces(job->scan, piece, count);
+            for (; a < last; a++)
+                if (!scan->floats)
+                    dvti_scan_integers(scan, a, 0, scan->chunks);
+                else if (a + DVTI_SCAN_SIDE <= last) {
+                    dvti_scan_across(scan, a, work);
+                    a += DVTI_SCAN_SIDE - 1;
+                } else
+                    dvti_scan_along(scan, a, 0, scan->chunks, work);
+    }
+}
+
+/* Four chunks of a line each. */
+static void dvti_scan_chunk_items(void *user, int64_t begin, int64_t end) {
+    const dvti_scan *scan = (const dvti_scan *)user;
+    const int64_t groups = (scan->chunks - 1) / DVTI_SCAN_SIDE + 1;
+    double work[DVTI_SCAN_WORK];
+    for (; begin < end; begin++) {
+        int64_t a = begin / groups, chunk = begin % groups * DVTI_SCAN_SIDE;
+        int64_t count = DVTI_MIN(scan->chunks - chunk, DVTI_SCAN_SIDE);
+        if (scan->floats)
+            dvti_scan_along(scan, a, chunk, count, work);
+        else
+            dvti_scan_integers(scan, a, chunk, count);
     }
 }
 
 /* ---- lines side by side ---- */
-static void dvti_scan_strip(const dvti_scan *scan, const dvti_simd *simd, int64_t piece,
-                            int64_t column, int64_t count) {
-    double sum[DVTI_BLOCK], before[DVTI_BLOCK];
-    double *kept = scan->before ? (double *)scan->before + piece * scan->b + column : NULL;
-    int64_t j, k, positions, at = dvti_scan_first(scan, piece, &positions) + column;
-    dvti_running rows;
-    for (k = 0; k < DVTI_BLOCK; k++) {
-        sum[k] = before[k] = -0.;
-        if (k < count && kept && !scan->totals)
-            before[k] = kept[k];
+/* Rows are added one after the other to `sum`; y receives before + sum. y may be x. */
+#define DVTI_SCAN_ROWS(name, T, U)                                                                 \
+    static void name(const T *x, T *y, int64_t step, int64_t rows, int64_t n, T *sum,              \
+                     const T *before) {                                                            \
+        int64_t r, k;                                                                              \
+        for (k = 0; k < n; k++) {                                                                  \
+            const U first = (U)before[k];                                                          \
+            U own = (U)sum[k];                                                                     \
+            for (r = 0; r < rows; r++) {                                                           \
+                own += (U)x[r * step + k];                                                         \
+                y[r * step + k] = (T)(first + own);                                                \
+            }                                                                                      \
+            sum[k] = (T)own;                                                                       \
+        }                                                                                          \
     }
-    rows.x_step = rows.y_step = scan->backwards ? -scan->b : scan->b;
-    rows.columns = count;
-    rows.sum = sum;
-    rows.before = before;
-    for (j = 0; j < positions; j += DVTI_SCAN_ROWS) {
-        rows.rows = DVTI_MIN(positions - j, DVTI_SCAN_ROWS);
-        rows.x = (const float *)scan->in.data + at + j * rows.x_step;
-        rows.y = scan->totals ? NULL : (float *)scan->out.data + at + j * rows.y_step;
-        simd->running(&rows);
+DVTI_SCAN_ROWS(dvti_scan_rows_f64, double, double)
+DVTI_SCAN_ROWS(dvti_scan_rows_i64, int64_t, uint64_t)
+#undef DVTI_SCAN_ROWS
+
+/* n columns of a chunk of floats from element `at` on: by the tier from memory to memory where it has a kernel, else by way of float64. */
+static void dvti_scan_columns(const dvti_scan *scan, int64_t at, int64_t rows, int64_t n,
+                              double *sum, double *before, double *work) {
+    const dvt_dtype dtype = scan->in.dtype;
+    const bool direct = scan->simd && (dtype == DVT_F32 || dtype == DVT_F64);
+    const int64_t most = DVTI_MAX(DVTI_SCAN_WORK / n, 1), row = scan->b;
+    int64_t done, some, r;
+    dvti_running p, in_work;
+    p.columns = n;
+    p.sum = sum;
+    p.before = before;
+    p.step = scan->backwards ? -row : row;
+    in_work = p;
+    in_work.x = in_work.y = work;
+    in_work.step = n;
+    for (done = 0; done < rows; done += some) {
+        const int64_t from = at + (scan->backwards ? rows - 1 - done : done) * row;
+        some = DVTI_MIN(rows - done, most);
+        p.rows = some;
+        p.x = dvti_scan_at(&scan->in, from);
+        p.y = scan->totals ? NULL : dvti_scan_at(&scan->out, from);
+        if (direct) {
+            (dtype == DVT_F32 ? scan->simd->running : scan->simd->f64->running)(&p);
+            continue;
+        }
+        for (r = 0; r < some; r++)
+            dvti_scan_load(scan, from + r * p.step, n, work + r * n);
+        in_work.rows = some;
+        if (scan->simd)
+            scan->simd->f64->running(&in_work);
+        else
+            dvti_scan_rows_f64(work, work, n, some, n, sum, before);
+        for (r = 0; r < some && !scan->totals; r++)
+            dvti_scan_store(scan, from + r * p.step, n, work + r * n, -0.);
     }
-    if (scan->totals)
-        memcpy(kept, sum, sizeof *sum * (size_t)count);
 }
 
-static void dvti_scan_strips(void *user, int64_t begin, int64_t end) {
-    const dvti_scan_job *job = (const dvti_scan_job *)user;
-    for (; begin < end; begin++) {
-        int64_t piece = begin / job->strips, column = begin % job->strips * DVTI_BLOCK;
-        int64_t count = DVTI_MIN(job->scan->b - column, DVTI_BLOCK);
-        if (job->simd)
-            dvti_scan_strip(job->scan, job->simd, piece, column, count);
-        else
-            dvti_scan_columns(job->scan, piece, column, count);
+/* The same of integers. The first pass writes sums too, which the second replaces. */
+static void dvti_scan_integer_columns(const dvti_scan *scan, int64_t at, int64_t rows, int64_t n,
+                                      int64_t *sum, const int64_t *before) {
+    const int64_t most = DVTI_MAX(DVTI_SCAN_WORK / n, 1), row = scan->b;
+    const int64_t step = scan->backwards ? -row : row;
+    int64_t done, some, r;
+    for (done = 0; done < rows; done += some) {
+        const int64_t from = at + (scan->backwards ? rows - 1 - done : done) * row;
+        int64_t *y = (int64_t *)scan->out.data + from;
+        const int64_t *x = y;
+        some = DVTI_MIN(rows - done, most);
+        if (scan->in.dtype == DVT_I64)
+            x = (const int64_t *)scan->in.data + from;
+        for (r = 0; r < some && x == y; r++)
+            dvti_load_row_i64(dvti_scan_at(&scan->in, from + r * step), scan->in.dtype, 1, n,
+                              y + r * step);
+        dvti_scan_rows_i64(x, y, step, some, n, sum, before);
     }
+}
+
+/* `count` chunks of a strip; sums of floats and integers differ in what nothing is. */
+static void dvti_scan_strip(const dvti_scan *scan, int64_t item, int64_t chunk, int64_t count) {
+    const int64_t a = item / scan->strips, column = item % scan->strips * scan->width;
+    const int64_t n = DVTI_MIN(scan->b - column, scan->width);
+    double sum[DVTI_BLOCK], before[DVTI_BLOCK], work[DVTI_SCAN_WORK];
+    int64_t whole[DVTI_BLOCK], whole_before[DVTI_BLOCK], k, positions, at;
+    const int64_t vectors = (n + 15) / 16 * 16;
+    for (k = 0; k < vectors; k++) {
+        before[k] = -0.;
+        whole_before[k] = 0;
+    }
+    for (; count > 0; count--, chunk++) {
+        const size_t bytes = (size_t)n * sizeof *sum;
+        char *kept = scan->before ? (char *)scan->before +
+                                        ((a * scan->chunks + chunk) * scan->b + column) * 8
+                                  : NULL;
+        at = dvti_scan_first(scan, a, chunk, &positions) + column;
+        if (kept && !scan->totals)
+            memcpy(scan->floats ? (void *)before : (void *)whole_before, kept, bytes);
+        for (k = 0; k < vectors; k++) {
+            sum[k] = -0.;
+            whole[k] = 0;
+        }
+        if (scan->floats)
+            dvti_scan_columns(scan, at, positions, n, sum, before, work);
+        else
+            dvti_scan_integer_columns(scan, at, positions, n, whole, whole_before);
+        if (scan->totals)
+            memcpy(kept, scan->floats ? (void *)sum : (void *)whole, bytes);
+        for (k = 0; k < n; k++) {
+            before[k] += sum[k];
+            whole_before[k] = (int64_t)((uint64_t)whole_before[k] + (uint64_t)whole[k]);
+        }
+    }
+}
+
+static void dvti_scan_strip_items(void *user, int64_t begin, int64_t end) {
+    const dvti_scan *scan = (const dvti_scan *)user;
+    for (; begin < end; begin++)
+        dvti_scan_strip(scan, begin, 0, scan->chunks);
+}
+
+static void dvti_scan_strip_chunk_items(void *user, int64_t begin, int64_t end) {
+    const dvti_scan *scan = (const dvti_scan *)user;
+    for (; begin < end; begin++)
+        dvti_scan_strip(scan, begin / scan->chunks, begin % scan->chunks, 1);
 }
 
 /* ---- the launch ---- */
-static void dvti_scan_pass(const dvti_scan *scan, const dvti_simd *simd) {
-    const double each = simd ? 0.3 : 1.5;
-    dvti_scan_job job;
-    job.scan = scan;
-    job.simd = simd;
-    job.strips = (scan->b - 1) / DVTI_BLOCK + 1;
-    if (scan->b == 1)
-        dvti_parallel_for((scan->pieces - 1) / DVTI_SCAN_LINES + 1,
-                          each * (double)(DVTI_SCAN_LINES * DVTI_MIN(scan->n, DVTI_SCAN_CHUNK)),
-                          dvti_scan_groups, &job);
+/* Sums of chunks become the sums of the chunks before. */
+#define DVTI_SCAN_CARRY(T, U, zero)                                                                \
+    for (line = 0; line < scan->a * scan->b; line++) {                                             \
+        T *at = (T *)scan->before + line / scan->b * scan->chunks * scan->b + line % scan->b;      \
+        T sum = zero, own;                                                                         \
+        for (k = 0; k < scan->chunks; k++, at += scan->b) {                                        \
+            own = *at;                                                                             \
+            *at = sum;                                                                             \
+            sum = (T)((U)sum + (U)own);                                                            \
+        }                                                                                          \
+    }
+
+static void dvti_scan_carry(const dvti_scan *scan) {
+    int64_t line, k;
+    if (scan->floats) {
+        DVTI_SCAN_CARRY(double, double, -0.)
+    } else {
+        DVTI_SCAN_CARRY(int64_t, uint64_t, 0)
+    }
+}
+
+#undef DVTI_SCAN_CARRY
+
+static int64_t dvti_scan_chunks(int64_t n) {
+    return (n - 1) / DVTI_SCAN_CHUNK + 1;
+}
+
+DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch) {
+    const int64_t *dim = launch->out[0].dim;
+    int64_t chunks = dvti_scan_chunks(dim[1]);
+    return chunks > 1 ? dim[0] * chunks * dim[2] * 8 : 0;
+}
+
+static void dvti_scan_pass(dvti_scan *scan) {
+    const double each = scan->b == 1 ? 0.5 : 0.3;
+    const int64_t line = DVTI_MIN(scan->b, scan->width);
+    const double chunk = each * (double)(line * DVTI_MIN(scan->n, DVTI_SCAN_CHUNK));
+    if (scan->before && scan->b == 1)
+        dvti_parallel_for(scan->a * ((scan->chunks - 1) / DVTI_SCAN_SIDE + 1),
+                          DVTI_SCAN_SIDE * chunk, dvti_scan_chunk_items, scan);
+    else if (scan->before)
+        dvti_parallel_for(scan->a * scan->strips * scan->chunks, chunk, dvti_scan_strip_chunk_items,
+                          scan);
+    else if (scan->b == 1)
+        dvti_parallel_for((scan->a - 1) / scan->lines + 1,
+                          (double)(scan->lines * scan->chunks) * chunk, dvti_scan_line_items, scan);
     else
-        dvti_parallel_for(
-            scan->pieces * job.strips,
-            each * (double)(DVTI_MIN(scan->b, DVTI_BLOCK) * DVTI_MIN(scan->n, DVTI_SCAN_CHUNK)),
-            dvti_scan_strips, &job);
+        dvti_parallel_for(scan->a * scan->strips, (double)scan->chunks * chunk,
+                          dvti_scan_strip_items, scan);
 }
 
 DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
-    dvti_scan scan = dvti_scan_plan(launch);
-    const dvti_simd *simd = scan.in.dtype == DVT_F32 ? dvti_simd_now() : NULL;
-    if (scan.before) {
-        scan.totals = true;
-        dvti_scan_pass(&scan, simd);
+    const int64_t threads = dvti_parallel_width();
+    int64_t items;
+    dvti_scan scan;
+    scan.simd = dvti_simd_now();
+    scan.in = launch->in[0];
+    scan.out = launch->out[0];
+    scan.a = scan.out.dim[0];
+    scan.n = scan.out.dim[1];
+    scan.b = scan.out.dim[2];
+    scan.chunks = dvti_scan_chunks(scan.n);
+    scan.backwards = launch->i[0] != 0;
+    scan.floats = launch->compute != DVTI_I64;
+    scan.lines = scan.chunks > 1 ? (scan.floats ? DVTI_SCAN_SIDE : 1)
+                                 : (DVTI_SCAN_ITEM / scan.n + 3) / DVTI_SCAN_SIDE * DVTI_SCAN_SIDE;
+    scan.width = DVTI_BLOCK;
+    scan.strips = (scan.b - 1) / scan.width + 1;
+    for (; scan.width > 64 && scan.a * scan.strips < threads;
+         scan.strips = (scan.b - 1) / scan.width + 1)
+        scan.width /= 2;
+    /* What does not give every thread a line, or four of floats, is cut; that takes a pass more. */
+    items = scan.b == 1 ? scan.a / (scan.floats ? DVTI_SCAN_SIDE : 1) : scan.a * scan.strips;
+    scan.before = scan.chunks > 1 && threads > 1 && items < threads ? launch->workspace : NULL;
+    scan.totals = scan.before != NULL;
+    if (scan.totals) {
+        dvti_scan_pass(&scan);
         dvti_scan_carry(&scan);
         scan.totals = false;
     }
-    dvti_scan_pass(&scan, simd);
+    dvti_scan_pass(&scan);
 }
 
-#undef DVTI_SCAN_ROWS
+#undef DVTI_SCAN_CHUNK
+#undef DVTI_SCAN_SIDE
+#undef DVTI_SCAN_ROW
+#undef DVTI_SCAN_WORK
+#undef DVTI_SCAN_ITEM
 /* ==== end src/3_cpu/cpu_scan.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 47 "src/devtensor_spine.h"
@@ -17401,180 +17710,6 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #ifdef DEVTENSOR_LINES
 #line 67 "src/devtensor_spine.h"
 #endif
-/* ==== begin src/3_cpu/ref/ref_scan.c ==== */
-/* Cumulative sums by plain loops, for every dtype, and the plan that the tiers' way (cpu_scan.c) follows too. */
-#ifdef DEVTENSOR_LINES
-#line 2 "src/3_cpu/ref/ref_scan.c"
-#endif
-
-static int64_t dvti_scan_chunks(int64_t n) {
-    return (n - 1) / DVTI_SCAN_CHUNK + 1;
-}
-
-DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch) {
-    const int64_t *dim = launch->out[0].dim;
-    int64_t chunks = dvti_scan_chunks(dim[1]);
-    return chunks > 1 ? dim[0] * chunks * dim[2] * 8 : 0;
-}
-
-DVTI_FN dvti_scan dvti_scan_plan(const dvti_launch *launch) {
-    dvti_scan scan;
-    scan.in = launch->in[0];
-    scan.out = launch->out[0];
-    scan.n = scan.out.dim[1];
-    scan.b = scan.out.dim[2];
-    scan.chunks = dvti_scan_chunks(scan.n);
-    scan.rows = scan.out.dim[0];
-    scan.pieces = scan.rows * scan.chunks;
-    scan.backwards = launch->i[0] != 0;
-    scan.totals = false;
-    scan.floats = launch->compute != DVTI_I64;
-    scan.before = scan.chunks > 1 ? launch->workspace : NULL;
-    return scan;
-}
-
-DVTI_FN int64_t dvti_scan_first(const dvti_scan *scan, int64_t piece, int64_t *positions) {
-    /* The division would take as long as a short line. */
-    int64_t chunk = scan->chunks > 1 ? piece / scan->rows : 0;
-    int64_t a = piece - chunk * scan->rows, at = chunk * DVTI_SCAN_CHUNK;
-    *positions = DVTI_MIN(scan->n - at, DVTI_SCAN_CHUNK);
-    return (a * scan->n + (scan->backwards ? scan->n - 1 - at : at)) * scan->b;
-}
-
-static const void *dvti_scan_at(const dvti_view *view, int64_t at) {
-    return (const char *)view->data + at * dvt_dtype_size(view->dtype);
-}
-
-/* ---- float64 and int64 ---- */
-/* x (rows, columns) becomes the running sums, each plus what stands before; sum goes on. */
-#define DVTI_DEFINE_RUNNING(name, T, U)                                                            \
-    static void name(T *x, int64_t rows, int64_t columns, T *sum, const T *before) {               \
-        int64_t r, c;                                                                              \
-        if (columns == 1) { /* a single line's sum stays in a register */                          \
-            T own = *sum;                                                                          \
-            for (r = 0; r < rows; r++) {                                                           \
-                own = (T)((U)own + (U)x[r]);                                                       \
-                x[r] = (T)((U)own + (U)*before);                                                   \
-            }                                                                                      \
-            *sum = own;                                                                            \
-            return;                                                                                \
-        }                                                                                          \
-        for (r = 0; r < rows; r++, x += columns)                                                   \
-            for (c = 0; c < columns; c++) {                                                        \
-                sum[c] = (T)((U)sum[c] + (U)x[c]);                                                 \
-                x[c] = (T)((U)sum[c] + (U)before[c]);                                              \
-            }                                                                                      \
-    }
-DVTI_DEFINE_RUNNING(dvti_running_f64, double, double)
-DVTI_DEFINE_RUNNING(dvti_running_i64, int64_t, uint64_t)
-#undef DVTI_DEFINE_RUNNING
-
-/* Lines where b is 1: a block holds some positions of all of them, turned so that the lines lie side by side. */
-#define DVTI_DEFINE_PIECES(name, T, zero, load, store, running)                                    \
-    static void name(const dvti_scan *scan, int64_t piece, int64_t count) {                        \
-        T x[DVTI_BLOCK], line[DVTI_BLOCK], sum[DVTI_SCAN_LINES], before[DVTI_SCAN_LINES];          \
-        int64_t first[DVTI_SCAN_LINES], positions[DVTI_SCAN_LINES];                                \
-        int64_t at, k, j, n, most = 0, step = scan->backwards ? -1 : 1, rows = DVTI_BLOCK / count; \
-        for (k = 0; k < count; k++) {                                                              \
-            first[k] = dvti_scan_first(scan, piece + k, &positions[k]);                            \
-            most = DVTI_MAX(most, positions[k]);                                                   \
-            sum[k] = zero;                                                                         \
-            before[k] = scan->before && !scan->totals ? ((T *)scan->before)[piece + k] : zero;     \
-        }                                                                                          \
-        for (at = 0; at < most; at += rows) {                                                      \
-            for (k = 0; k < count; k++) {                                                          \
-                n = DVTI_MIN(positions[k] - at, rows);                                             \
-                if (n > 0)                                                                         \
-                    load(dvti_scan_at(&scan->in, first[k] + at * step), scan->in.dtype, step, n,   \
-                         line);                                                                    \
-                for (j = 0; j < rows; j++)                                                         \
-                    x[j * count + k] = j < n ? line[j] : zero;                                     \
-            }                                                                                      \
-            running(x, rows, count, sum, before);                                                  \
-            for (k = 0; k < count && !scan->totals; k++) {                                         \
-                n = DVTI_MIN(positions[k] - at, rows);                                             \
-                for (j = 0; j < n; j++)                                                            \
-                    line[j] = x[j * count + k];                                                    \
-                if (n > 0)                                                                         \
-                    store((void *)dvti_scan_at(&scan->out, first[k] + at * step), scan->out.dtype, \
-                          step, n, line);                                                          \
-            }                                                                                      \
-        }                                                                                          \
-        for (k = 0; k < count && scan->totals; k++)                                                \
-            ((T *)scan->before)[piece + k] = sum[k];                                               \
-    }
-DVTI_DEFINE_PIECES(dvti_pieces_f64, double, -0., dvti_load_row_f64, dvti_store_row_f64,
-                   dvti_running_f64)
-DVTI_DEFINE_PIECES(dvti_pieces_i64, int64_t, 0, dvti_load_row_i64, dvti_store_row_i64,
-                   dvti_running_i64)
-#undef DVTI_DEFINE_PIECES
-
-/* Columns of one piece, at most DVTI_BLOCK. */
-#define DVTI_DEFINE_COLUMNS(name, T, zero, load, store, running)                                   \
-    static void name(const dvti_scan *scan, int64_t piece, int64_t column, int64_t count) {        \
-        T x[DVTI_BLOCK], sum[DVTI_BLOCK], before[DVTI_BLOCK];                                      \
-        int64_t j, k, positions, at = dvti_scan_first(scan, piece, &positions) + column;           \
-        T *kept = scan->before ? (T *)scan->before + piece * scan->b + column : NULL;              \
-        for (k = 0; k < count; k++) {                                                              \
-            sum[k] = zero;                                                                         \
-            before[k] = kept && !scan->totals ? kept[k] : zero;                                    \
-        }                                                                                          \
-        for (j = 0; j < positions; j++) {                                                          \
-            load(dvti_scan_at(&scan->in, at), scan->in.dtype, 1, count, x);                        \
-            running(x, 1, count, sum, before);                                                     \
-            if (!scan->totals)                                                                     \
-                store((void *)dvti_scan_at(&scan->out, at), scan->out.dtype, 1, count, x);         \
-            at += scan->backwards ? -scan->b : scan->b;                                            \
-        }                                                                                          \
-        if (scan->totals)                                                                          \
-            memcpy(kept, sum, sizeof *sum *(size_t)count);                                         \
-    }
-DVTI_DEFINE_COLUMNS(dvti_columns_f64, double, -0., dvti_load_row_f64, dvti_store_row_f64,
-                    dvti_running_f64)
-DVTI_DEFINE_COLUMNS(dvti_columns_i64, int64_t, 0, dvti_load_row_i64, dvti_store_row_i64,
-                    dvti_running_i64)
-#undef DVTI_DEFINE_COLUMNS
-
-DVTI_FN void dvti_scan_pieces(const dvti_scan *scan, int64_t piece, int64_t count) {
-    if (scan->floats)
-        dvti_pieces_f64(scan, piece, count);
-    else
-        dvti_pieces_i64(scan, piece, count);
-}
-
-DVTI_FN void dvti_scan_columns(const dvti_scan *scan, int64_t piece, int64_t column,
-                               int64_t count) {
-    if (scan->floats)
-        dvti_columns_f64(scan, piece, column, count);
-    else
-        dvti_columns_i64(scan, piece, column, count);
-}
-
-/* ---- from chunk to chunk ---- */
-#define DVTI_CARRY(T, U, zero)                                                                     \
-    for (line = 0; line < lines; line++) {                                                         \
-        T *at = (T *)scan->before + line, sum = zero, own;                                         \
-        for (k = 0; k < scan->chunks; k++, at += lines) {                                          \
-            own = *at;                                                                             \
-            *at = sum;                                                                             \
-            sum = (T)((U)sum + (U)own);                                                            \
-        }                                                                                          \
-    }
-
-DVTI_FN void dvti_scan_carry(const dvti_scan *scan) {
-    int64_t line, k, lines = scan->rows * scan->b;
-    if (scan->floats) {
-        DVTI_CARRY(double, double, -0.)
-    } else {
-        DVTI_CARRY(int64_t, uint64_t, 0)
-    }
-}
-
-#undef DVTI_CARRY
-/* ==== end src/3_cpu/ref/ref_scan.c ==== */
-#ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
-#endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
    exponentials below it, the values. */
@@ -17687,7 +17822,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
@@ -17766,7 +17901,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle64.c ==== */
 /* Angles of any size in double, brought into an eighth of a turn exactly, as dvt_angle.c does it for floats. */
@@ -17851,7 +17986,7 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 }
 /* ==== end src/3_cpu/simd/dvt_angle64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -18002,7 +18137,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -23369,8 +23504,8 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 #line 30 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
-/* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
-   no addition waits for its neighbour; lines that lie along memory are turned first (cpu_scan.c). */
+/* Running sums in float64 of lines side by side: out = what stands before them + their own so far. Row after row, so that no addition waits for its
+   neighbour. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/scan.inl"
 #endif
@@ -23378,24 +23513,74 @@ static void V(running)(const dvti_running *p) {
     int64_t c, r;
     for (c = 0; c < p->columns; c += 16) {
         const int64_t n = p->columns - c;
+        const float *x = (const float *)p->x + c;
+        float *y = p->y ? (float *)p->y + c : NULL;
         V(d) low = V(dload)(p->sum + c), high = V(dload)(p->sum + c + 8);
         const V(d) before_low = V(dload)(p->before + c), before_high = V(dload)(p->before + c + 8);
         for (r = 0; r < p->rows; r++) {
-            const float *x = p->x + r * p->x_step + c;
-            const V(f) v = n < 16 ? V(load_n)(x, n) : V(load)(x);
+            const V(f) v = V(load_upto)(x + r * p->step, n);
             low = V(dadd)(low, V(widen_low)(v));
             high = V(dadd)(high, V(widen_high)(v));
-            if (p->y) {
-                float *y = p->y + r * p->y_step + c;
-                const V(f) w = V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high));
-                if (n < 16)
-                    V(store_n)(y, n, w);
-                else
-                    V(store)(y, w);
-            }
+            if (y)
+                V(store_upto)(y + r * p->step, n, V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high)));
         }
         V(dstore)(p->sum + c, low);
         V(dstore)(p->sum + c + 8, high);
+    }
+}
+
+static void V(running64)(const dvti_running *p) {
+    int64_t c, r;
+    for (c = 0; c < p->columns; c += 8) {
+        const int64_t n = p->columns - c;
+        const double *x = (const double *)p->x + c;
+        double *y = p->y ? (double *)p->y + c : NULL;
+        V(d) sum = V(dload)(p->sum + c);
+        const V(d) before = V(dload)(p->before + c);
+        for (r = 0; r < p->rows; r++) {
+            sum = V(dadd)(sum, V(dload_upto)(x + r * p->step, n));
+            if (y && n >= 8)
+                V(dstore)(y + r * p->step, V(dadd)(before, sum));
+            else if (y)
+                V(dstore_n)(y + r * p->step, n, V(dadd)(before, sum));
+        }
+        V(dstore)(p->sum + c, sum);
+    }
+}
+
+/* Floats of these round to 16 bits as they themselves would: what is cut off remains as the last bit. */
+DVTI_INLINE V(d) V(odd_bits)(V(d) a) {
+    const int64_t cut = ((int64_t)1 << 29) - 1;
+    const V(l) bits = V(as_l)(a), rest = V(land)(bits, V(lset)(cut));
+    return V(as_d)(V(land)(V(lor)(bits, V(ladd)(rest, V(lset)(cut))), V(lset)(~cut)));
+}
+
+/* The sums of n numbers, each with `before`, as floats of any kind. Sums of 16-bit floats are exact where a float has fewer bits. */
+static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from, double before) {
+    const V(d) b = V(dset)(before);
+    const int64_t size = dvt_dtype_size(dtype);
+    char *to = (char *)dst;
+    for (; n > 0; n -= 16, from += 16, to += 16 * size) {
+        uint16_t *half = (uint16_t *)(void *)to;
+        double *wide = (double *)(void *)to;
+        const V(d) low = V(dadd)(b, V(dload_upto)(from, n)), high = V(dadd)(b, V(dload_upto)(from + 8, n - 8));
+        const V(f) odd = V(narrow)(V(odd_bits)(low), V(odd_bits)(high));
+        if (dtype == DVT_F32)
+            V(store_upto)((float *)(void *)to, n, V(narrow)(low, high));
+        else if (dtype == DVT_F64 && n >= 16) {
+            V(dstore)(wide, low);
+            V(dstore)(wide + 8, high);
+        } else if (dtype == DVT_F64) {
+            V(dstore_n)(wide, DVTI_MIN(n, 8), low);
+            V(dstore_n)(n > 8 ? wide + 8 : wide, n - 8, high);
+        } else if (dtype == DVT_F16 && n >= 16)
+            V(store_f16)(half, odd);
+        else if (dtype == DVT_F16)
+            V(store_f16_n)(half, n, odd);
+        else if (n >= 16)
+            V(store_bf16)(half, odd);
+        else
+            V(store_bf16_n)(half, n, odd);
     }
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
@@ -23830,7 +24015,7 @@ static void V(truth_columns)(const dvti_folding *folding) {
 #line 35 "src/3_cpu/simd/tier.inl"
 #endif
 
-static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64)};
+static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64), V(running64), V(store_sums)};
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
@@ -23896,7 +24081,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -29285,8 +29470,8 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 #line 30 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
-/* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
-   no addition waits for its neighbour; lines that lie along memory are turned first (cpu_scan.c). */
+/* Running sums in float64 of lines side by side: out = what stands before them + their own so far. Row after row, so that no addition waits for its
+   neighbour. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/scan.inl"
 #endif
@@ -29294,24 +29479,74 @@ static void V(running)(const dvti_running *p) {
     int64_t c, r;
     for (c = 0; c < p->columns; c += 16) {
         const int64_t n = p->columns - c;
+        const float *x = (const float *)p->x + c;
+        float *y = p->y ? (float *)p->y + c : NULL;
         V(d) low = V(dload)(p->sum + c), high = V(dload)(p->sum + c + 8);
         const V(d) before_low = V(dload)(p->before + c), before_high = V(dload)(p->before + c + 8);
         for (r = 0; r < p->rows; r++) {
-            const float *x = p->x + r * p->x_step + c;
-            const V(f) v = n < 16 ? V(load_n)(x, n) : V(load)(x);
+            const V(f) v = V(load_upto)(x + r * p->step, n);
             low = V(dadd)(low, V(widen_low)(v));
             high = V(dadd)(high, V(widen_high)(v));
-            if (p->y) {
-                float *y = p->y + r * p->y_step + c;
-                const V(f) w = V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high));
-                if (n < 16)
-                    V(store_n)(y, n, w);
-                else
-                    V(store)(y, w);
-            }
+            if (y)
+                V(store_upto)(y + r * p->step, n, V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high)));
         }
         V(dstore)(p->sum + c, low);
         V(dstore)(p->sum + c + 8, high);
+    }
+}
+
+static void V(running64)(const dvti_running *p) {
+    int64_t c, r;
+    for (c = 0; c < p->columns; c += 8) {
+        const int64_t n = p->columns - c;
+        const double *x = (const double *)p->x + c;
+        double *y = p->y ? (double *)p->y + c : NULL;
+        V(d) sum = V(dload)(p->sum + c);
+        const V(d) before = V(dload)(p->before + c);
+        for (r = 0; r < p->rows; r++) {
+            sum = V(dadd)(sum, V(dload_upto)(x + r * p->step, n));
+            if (y && n >= 8)
+                V(dstore)(y + r * p->step, V(dadd)(before, sum));
+            else if (y)
+                V(dstore_n)(y + r * p->step, n, V(dadd)(before, sum));
+        }
+        V(dstore)(p->sum + c, sum);
+    }
+}
+
+/* Floats of these round to 16 bits as they themselves would: what is cut off remains as the last bit. */
+DVTI_INLINE V(d) V(odd_bits)(V(d) a) {
+    const int64_t cut = ((int64_t)1 << 29) - 1;
+    const V(l) bits = V(as_l)(a), rest = V(land)(bits, V(lset)(cut));
+    return V(as_d)(V(land)(V(lor)(bits, V(ladd)(rest, V(lset)(cut))), V(lset)(~cut)));
+}
+
+/* The sums of n numbers, each with `before`, as floats of any kind. Sums of 16-bit floats are exact where a float has fewer bits. */
+static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from, double before) {
+    const V(d) b = V(dset)(before);
+    const int64_t size = dvt_dtype_size(dtype);
+    char *to = (char *)dst;
+    for (; n > 0; n -= 16, from += 16, to += 16 * size) {
+        uint16_t *half = (uint16_t *)(void *)to;
+        double *wide = (double *)(void *)to;
+        const V(d) low = V(dadd)(b, V(dload_upto)(from, n)), high = V(dadd)(b, V(dload_upto)(from + 8, n - 8));
+        const V(f) odd = V(narrow)(V(odd_bits)(low), V(odd_bits)(high));
+        if (dtype == DVT_F32)
+            V(store_upto)((float *)(void *)to, n, V(narrow)(low, high));
+        else if (dtype == DVT_F64 && n >= 16) {
+            V(dstore)(wide, low);
+            V(dstore)(wide + 8, high);
+        } else if (dtype == DVT_F64) {
+            V(dstore_n)(wide, DVTI_MIN(n, 8), low);
+            V(dstore_n)(n > 8 ? wide + 8 : wide, n - 8, high);
+        } else if (dtype == DVT_F16 && n >= 16)
+            V(store_f16)(half, odd);
+        else if (dtype == DVT_F16)
+            V(store_f16_n)(half, n, odd);
+        else if (n >= 16)
+            V(store_bf16)(half, odd);
+        else
+            V(store_bf16_n)(half, n, odd);
     }
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
@@ -29746,7 +29981,7 @@ static void V(truth_columns)(const dvti_folding *folding) {
 #line 35 "src/3_cpu/simd/tier.inl"
 #endif
 
-static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64)};
+static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64), V(running64), V(store_sums)};
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
@@ -29812,7 +30047,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -35351,8 +35586,8 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 #line 30 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
-/* Running sums of floats in float64, 16 lines side by side: out = what stands before them + their own so far. Row after row, so that
-   no addition waits for its neighbour; lines that lie along memory are turned first (cpu_scan.c). */
+/* Running sums in float64 of lines side by side: out = what stands before them + their own so far. Row after row, so that no addition waits for its
+   neighbour. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/3_cpu/simd/scan.inl"
 #endif
@@ -35360,24 +35595,74 @@ static void V(running)(const dvti_running *p) {
     int64_t c, r;
     for (c = 0; c < p->columns; c += 16) {
         const int64_t n = p->columns - c;
+        const float *x = (const float *)p->x + c;
+        float *y = p->y ? (float *)p->y + c : NULL;
         V(d) low = V(dload)(p->sum + c), high = V(dload)(p->sum + c + 8);
         const V(d) before_low = V(dload)(p->before + c), before_high = V(dload)(p->before + c + 8);
         for (r = 0; r < p->rows; r++) {
-            const float *x = p->x + r * p->x_step + c;
-            const V(f) v = n < 16 ? V(load_n)(x, n) : V(load)(x);
+            const V(f) v = V(load_upto)(x + r * p->step, n);
             low = V(dadd)(low, V(widen_low)(v));
             high = V(dadd)(high, V(widen_high)(v));
-            if (p->y) {
-                float *y = p->y + r * p->y_step + c;
-                const V(f) w = V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high));
-                if (n < 16)
-                    V(store_n)(y, n, w);
-                else
-                    V(store)(y, w);
-            }
+            if (y)
+                V(store_upto)(y + r * p->step, n, V(narrow)(V(dadd)(before_low, low), V(dadd)(before_high, high)));
         }
         V(dstore)(p->sum + c, low);
         V(dstore)(p->sum + c + 8, high);
+    }
+}
+
+static void V(running64)(const dvti_running *p) {
+    int64_t c, r;
+    for (c = 0; c < p->columns; c += 8) {
+        const int64_t n = p->columns - c;
+        const double *x = (const double *)p->x + c;
+        double *y = p->y ? (double *)p->y + c : NULL;
+        V(d) sum = V(dload)(p->sum + c);
+        const V(d) before = V(dload)(p->before + c);
+        for (r = 0; r < p->rows; r++) {
+            sum = V(dadd)(sum, V(dload_upto)(x + r * p->step, n));
+            if (y && n >= 8)
+                V(dstore)(y + r * p->step, V(dadd)(before, sum));
+            else if (y)
+                V(dstore_n)(y + r * p->step, n, V(dadd)(before, sum));
+        }
+        V(dstore)(p->sum + c, sum);
+    }
+}
+
+/* Floats of these round to 16 bits as they themselves would: what is cut off remains as the last bit. */
+DVTI_INLINE V(d) V(odd_bits)(V(d) a) {
+    const int64_t cut = ((int64_t)1 << 29) - 1;
+    const V(l) bits = V(as_l)(a), rest = V(land)(bits, V(lset)(cut));
+    return V(as_d)(V(land)(V(lor)(bits, V(ladd)(rest, V(lset)(cut))), V(lset)(~cut)));
+}
+
+/* The sums of n numbers, each with `before`, as floats of any kind. Sums of 16-bit floats are exact where a float has fewer bits. */
+static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from, double before) {
+    const V(d) b = V(dset)(before);
+    const int64_t size = dvt_dtype_size(dtype);
+    char *to = (char *)dst;
+    for (; n > 0; n -= 16, from += 16, to += 16 * size) {
+        uint16_t *half = (uint16_t *)(void *)to;
+        double *wide = (double *)(void *)to;
+        const V(d) low = V(dadd)(b, V(dload_upto)(from, n)), high = V(dadd)(b, V(dload_upto)(from + 8, n - 8));
+        const V(f) odd = V(narrow)(V(odd_bits)(low), V(odd_bits)(high));
+        if (dtype == DVT_F32)
+            V(store_upto)((float *)(void *)to, n, V(narrow)(low, high));
+        else if (dtype == DVT_F64 && n >= 16) {
+            V(dstore)(wide, low);
+            V(dstore)(wide + 8, high);
+        } else if (dtype == DVT_F64) {
+            V(dstore_n)(wide, DVTI_MIN(n, 8), low);
+            V(dstore_n)(n > 8 ? wide + 8 : wide, n - 8, high);
+        } else if (dtype == DVT_F16 && n >= 16)
+            V(store_f16)(half, odd);
+        else if (dtype == DVT_F16)
+            V(store_f16_n)(half, n, odd);
+        else if (n >= 16)
+            V(store_bf16)(half, odd);
+        else
+            V(store_bf16_n)(half, n, odd);
     }
 }
 /* ==== end src/3_cpu/simd/scan.inl ==== */
@@ -35812,7 +36097,7 @@ static void V(truth_columns)(const dvti_folding *folding) {
 #line 35 "src/3_cpu/simd/tier.inl"
 #endif
 
-static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64)};
+static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64), V(running64), V(store_sums)};
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
@@ -35878,7 +36163,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -35892,7 +36177,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -35961,7 +36246,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -36708,7 +36993,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -36927,7 +37212,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 80 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -37073,7 +37358,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -37138,7 +37423,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 81 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -37619,7 +37904,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -37782,7 +38067,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -37973,7 +38258,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -38008,7 +38293,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -38219,7 +38504,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -38495,7 +38780,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -38716,7 +39001,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -38935,7 +39220,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -39016,7 +39301,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -39330,7 +39615,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
@@ -44687,7 +44972,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -44818,7 +45103,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -45051,7 +45336,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -45134,7 +45419,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -45207,7 +45492,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -45278,7 +45563,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -45601,7 +45886,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -45636,7 +45921,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -46010,7 +46295,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -46045,7 +46330,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -46218,7 +46503,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -46560,7 +46845,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -46614,7 +46899,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -46674,7 +46959,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
 /* Sorting of rows, and the first k: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
@@ -46799,7 +47084,7 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 #undef DVTI_CUDA_ORDER_FEW
 /* ==== end src/3_cuda/launch/cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -46939,7 +47224,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -47113,7 +47398,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -47289,7 +47574,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: DVTI_K_SCAN (kernels/scan.cu). */
@@ -47355,7 +47640,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -47470,7 +47755,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -47530,7 +47815,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -47717,7 +48002,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -47817,7 +48102,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -47830,7 +48115,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -48086,7 +48371,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -48236,7 +48521,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -48526,7 +48811,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -48703,7 +48988,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -48957,7 +49242,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -49054,7 +49339,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -49260,7 +49545,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -49539,7 +49824,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -49990,7 +50275,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -50237,7 +50522,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -50507,7 +50792,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -50715,7 +51000,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -50899,7 +51184,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -51103,7 +51388,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -51344,7 +51629,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
@@ -51410,7 +51695,7 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_sort.c ==== */
 /* Sorting along an axis, and the first k of that. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements
@@ -51518,7 +51803,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt
 }
 /* ==== end src/4_ops/op_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -51879,7 +52164,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -52159,7 +52444,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -52535,7 +52820,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -52782,7 +53067,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -52846,7 +53131,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -53020,7 +53305,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -53057,7 +53342,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -53101,7 +53386,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -53140,7 +53425,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -53291,7 +53576,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_scan.c ==== */
 /* The gradient of cumulative sums: an element is in all sums from its own on, so it is their gradients' sum from the other end. */
@@ -53305,7 +53590,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -53357,7 +53642,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -53371,7 +53656,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -53659,7 +53944,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -54025,7 +54310,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -54362,7 +54647,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -54542,7 +54827,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -54703,7 +54988,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -55123,7 +55408,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -55475,7 +55760,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -55890,7 +56175,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -56358,7 +56643,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -56634,7 +56919,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -57172,7 +57457,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -57450,7 +57735,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 160 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -57651,7 +57936,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -58047,7 +58332,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 161 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -58292,7 +58577,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -58525,7 +58810,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -58777,7 +59062,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -58975,7 +59260,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -59375,7 +59660,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -59442,7 +59727,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -59846,7 +60131,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -60078,7 +60363,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -60247,7 +60532,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -60444,7 +60729,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -60632,7 +60917,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -60871,7 +61156,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -61001,7 +61286,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -61381,7 +61666,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -61643,7 +61928,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 176 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -62079,7 +62364,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 178 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -62268,7 +62553,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
+#line 178 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -62432,7 +62717,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
+#line 179 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -62680,7 +62965,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 181 "src/devtensor_spine.h"
+#line 180 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -62984,7 +63269,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 182 "src/devtensor_spine.h"
+#line 181 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -63122,7 +63407,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 183 "src/devtensor_spine.h"
+#line 182 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -63183,7 +63468,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 184 "src/devtensor_spine.h"
+#line 183 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -63459,7 +63744,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 185 "src/devtensor_spine.h"
+#line 184 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -63684,7 +63969,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 186 "src/devtensor_spine.h"
+#line 185 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -63697,7 +63982,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 188 "src/devtensor_spine.h"
+#line 187 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -64071,7 +64356,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 192 "src/devtensor_spine.h"
+#line 191 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

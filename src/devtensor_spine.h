@@ -65,7 +65,6 @@
 #include "3_cpu/ref/ref_pool.c"
 #include "3_cpu/ref/ref_random.c"
 #include "3_cpu/ref/ref_reduce.c"
-#include "3_cpu/ref/ref_scan.c"
 #include "3_cpu/ref/ref_softmax.c"
 #include "3_cpu/simd/dvt_angle.c"
 #include "3_cpu/simd/dvt_angle64.c"

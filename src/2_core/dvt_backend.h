@@ -50,7 +50,7 @@ typedef enum dvti_kernel {
     DVTI_K_SOFTMAX,
     /* op: cumsum. in[0] and out[0] (A, N, B), contiguous: out[a][j][b] is the sum of in[a][0..j][b]; i[0] = 1: of in[a][j..N-1][b]. In
        float64 or int64, in an order that the shape and the device decide. On cpu() one addition after the other, in chunks of
-       DVTI_SCAN_CHUNK positions from where sums begin: the sum of all chunks before is added to each element of a chunk. */
+       1024 positions from where sums begin: the sum of all chunks before is added to each element of a chunk. */
     DVTI_K_SCAN,
     /* op: sort, argsort, topk. in[0] (rows, n) and out[0] (rows, k), contiguous: each row's elements in order, or their positions (int64).
        k is n; for topk, which gives positions, 1 to n: the first k of argsort. i[0] = 1:

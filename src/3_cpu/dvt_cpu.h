@@ -100,31 +100,6 @@ DVTI_FN dvti_cursor dvti_cursor_at(const dvti_view *view, int64_t position);
 DVTI_FN void dvti_cursor_advance(dvti_cursor *cursor, const dvti_view *view, int64_t n);
 #define DVTI_BLOCK 512 /* elements: four operands of 8 bytes stay in the first-level cache */
 
-/* ---- cumulative sums, shared by the reference and the tiers (ref/ref_scan.c) ----
-   A line (a, b) is cut into chunks. Sums run from -0, which adds nothing to any number, -0 included; so does what stands before the first
-   chunk of a line. Where there are several chunks, a first pass forms their sums, and the second begins with those before. */
-#define DVTI_SCAN_CHUNK 4096
-#define DVTI_SCAN_LINES                                                                            \
-    16 /* that are summed side by side: one alone would wait for each addition */
-
-typedef struct dvti_scan {
-    dvti_view in, out;
-    int64_t rows, n, b; /* the extents A, N, B */
-    int64_t chunks,
-        pieces; /* chunks of a line; (chunk, a): pieces of b lines, neighbours as even as can be */
-    bool backwards, totals, floats;
-    void *before; /* double or int64_t [chunk][a][b]; NULL: one chunk a line */
-} dvti_scan;
-
-DVTI_FN dvti_scan dvti_scan_plan(const dvti_launch *launch);
-/* From the first position of a piece in the order of summing: the element's number, and how many positions there are. */
-DVTI_FN int64_t dvti_scan_first(const dvti_scan *scan, int64_t piece, int64_t *positions);
-/* Lines of pieces, by the plain loops: `count` <= DVTI_SCAN_LINES pieces where b is 1; else columns of one piece. */
-DVTI_FN void dvti_scan_pieces(const dvti_scan *scan, int64_t piece, int64_t count);
-DVTI_FN void dvti_scan_columns(const dvti_scan *scan, int64_t piece, int64_t column, int64_t count);
-/* Sums of chunks become the sums of the chunks before. */
-DVTI_FN void dvti_scan_carry(const dvti_scan *scan);
-
 /* ---- the inside of a matrix product, shared by matmul and convolution (ref/ref_gemm.c) ----
    A product is cut into tiles, and the sums of a tile into steps of at most plan.depth terms. For a step both factors stand in
    the tile's area:

@@ -18,12 +18,12 @@ static dvt_array *random_array(dvt_shape shape, dvt_dtype dtype) {
     return x;
 }
 
-/* One line in the order of the contract: chunks of 4096, each from -0, with the sum of those before added. */
+/* One line in the order of the contract: chunks of 1024, each from -0, with the sum of those before added. */
 static void line_sums(const double *x, int64_t n, int64_t step, double *y) {
     double before = -0., sum = -0.;
     int64_t j;
     for (j = 0; j < n; j++) {
-        if (j && j % 4096 == 0) {
+        if (j && j % 1024 == 0) {
             before += sum;
             sum = -0.;
         }
@@ -80,13 +80,14 @@ DVT_TEST(cumsum_values) {
 
 /* One chunk, its end, several; lines alone, in whole groups and beyond; columns in strips and beyond. */
 DVT_TEST(cumsum_lengths) {
-    static const int64_t lengths[] = {1, 15, 16, 17, 500, 4095, 4096, 4097, 8192, 20001};
-    static const int64_t lines[] = {1, 2, 16, 19, 33};
-    for (int d = 0; d < 3; d++)
-        for (int i = 0; i < 10; i++)
-            for (int k = 0; k < 5; k++)
+    static const int64_t lengths[] = {1, 2, 15, 16, 17, 500, 1023, 1024, 1025, 4096, 5000, 20001};
+    static const int64_t lines[] = {1, 2, 4, 7, 19, 33};
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_I32, DVT_I64};
+    for (int d = 0; d < 5; d++)
+        for (int i = 0; i < 12; i++)
+            for (int k = 0; k < 6; k++)
                 DVT_SCOPE {
-                    dvt_dtype dtype = d == 0 ? DVT_F32 : d == 1 ? DVT_F64 : DVT_I32;
+                    dvt_dtype dtype = dtypes[d];
                     check_cumsum(random_array(DVT_SHAPE(lines[k], lengths[i]), dtype), 1);
                     if (lengths[i] < 5000)
                         check_cumsum(random_array(DVT_SHAPE(lengths[i], lines[k]), dtype), 0);

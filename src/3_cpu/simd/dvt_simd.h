@@ -117,15 +117,6 @@ typedef struct dvti_pooling {
 typedef void (*dvti_pooling_fn)(const dvti_pooling *pool, int64_t first_plane, int64_t last_plane);
 #define DVTI_POOL_BUFFER 4096
 
-/* Rows of floats, added one after the other to `sum`; y, if there is one, receives before + sum. sum and before have whole vectors. */
-typedef struct dvti_running {
-    const float *x;
-    float *y;
-    int64_t x_step, y_step, rows, columns;
-    double *sum;
-    const double *before;
-} dvti_running;
-
 typedef struct dvti_simd {
     const char *name;
     /* NULL for an operation that this tier has no loop for. */

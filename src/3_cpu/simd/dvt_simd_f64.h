@@ -44,6 +44,15 @@ typedef struct dvti_fold {
     void (*finish)(dvti_op op, double divisor, const double *f, int64_t n, float *to);
 } dvti_fold;
 
+/* Rows of the loop's dtype, added one after the other to `sum`; y, if there is one, receives before + sum. sum and before have whole vectors. */
+typedef struct dvti_running {
+    const void *x;
+    void *y;
+    int64_t step, rows, columns;
+    double *sum;
+    const double *before;
+} dvti_running;
+
 typedef struct dvti_simd_f64 {
     /* NULL for an operation that this tier has no loop for. */
     dvti_loop_fn (*loop)(dvti_op op);
@@ -52,6 +61,9 @@ typedef struct dvti_simd_f64 {
     bool (*store_row)(void *dst, dvt_dtype dtype, int64_t n, const double *from);
     /* As of floats, but for logsumexp. */
     dvti_fold (*fold)(dvti_op op);
+    void (*running)(const dvti_running *rows);
+    /* n doubles, each with `before`, to floats of any kind. The doubles are sums of such. */
+    void (*store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *from, double before);
 } dvti_simd_f64;
 
 #endif

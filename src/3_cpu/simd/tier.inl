@@ -34,7 +34,7 @@
 #include "3_cpu/simd/reduce64.inl"
 #include "3_cpu/simd/truth.inl"
 
-static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64)};
+static const dvti_simd_f64 V(f64) = {V(loop_f64), V(load_row64), V(store_row64), V(fold64), V(running64), V(store_sums)};
 
 static const dvti_simd V(table) = {
     DVTI_TIER_NAME,      V(loop_f32),   V(fold), {V(truth_rows), V(truth_columns), NULL}, V(step), &V(gemm_kernels),
