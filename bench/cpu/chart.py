@@ -1,20 +1,25 @@
-"""A chart of ratios as SVG: for every row a dot where devtensor stands beside the best peer, on a logarithmic scale."""
+"""Charts of ratios as SVG: for every row a bar from 1 to where devtensor stands beside the best peer, on a logarithmic scale."""
 import math
 from html import escape
 
-ROW, LEFT, WIDTH, TOP = 18, 330, 420, 44
+ROW, LEFT, WIDTH, TOP = 18, 370, 400, 44
+
+
+def ratios(measured):
+    """What a chart draws of rows [(row, {name: (median, low, high)}, wrong)]: title, ratio, the best peer."""
+    found = []
+    for row, result, _ in measured:
+        peers = {n: v for n, v in result.items() if n not in ("devtensor", "machine")}
+        if "devtensor" in result and peers:
+            best = max(peers, key=lambda n: peers[n][0])
+            found.append((row.title, result["devtensor"][0] / peers[best][0], best))
+    return found
 
 
 def bars(path, charts):
-    """charts: {title: [(row, {name: (median, low, high)}, wrong)]}."""
+    """charts: {title: [(name of the row, ratio, what it is compared with)]}."""
     out, y = [], 24
-    for title, rows in charts.items():
-        found = []
-        for row, result, _ in rows:
-            peers = {n: v for n, v in result.items() if n != "devtensor"}
-            if "devtensor" in result and peers:
-                best = max(peers, key=lambda n: peers[n][0])
-                found.append((row.title, result["devtensor"][0] / peers[best][0], best))
+    for title, found in charts.items():
         if not found:
             continue
         out.append(f'<text x="8" y="{y}" class="title">{escape(title)}</text>')

@@ -3,6 +3,8 @@ import os
 import re
 import sys
 
+SUBJECT = "How many times the speed of the best other library devtensor has, by kind of work"
+
 
 def main():
     table, readme = sys.argv[1:]
@@ -14,7 +16,7 @@ def main():
         sys.exit(f"{table} has no machine or no summary: it was not written by run.py, or by a run that ended early")
     relative = os.path.relpath(table, os.path.dirname(os.path.abspath(readme)))
     part = (f"{machine[1]}, {os.path.basename(table)[:10]}: speed over the best peer of each row (above 1: devtensor is faster).\n\n"
-            f"{summary[1]}\n\nAll rows, peers and their versions: [{relative}]({relative}), drawn in "
+            f"![{SUBJECT}]({relative[:-3]}-summary.svg)\n\n{summary[1]}\n\nAll rows, peers and their versions: [{relative}]({relative}), drawn in "
             f"[{relative[:-3]}.svg]({relative[:-3]}.svg). Command: {machine[2]}.")
     with open(readme, encoding="utf-8") as file:
         old = file.read()

@@ -2,6 +2,7 @@
 import os
 import statistics
 import subprocess
+import typing
 
 
 def plural(threads):
@@ -42,6 +43,28 @@ def against_each(rows):
             if name not in ("devtensor", "machine") and "devtensor" in result:
                 ratios.setdefault(name, []).append(result["devtensor"][0] / value[0])
     return {name: statistics.geometric_mean(r) for name, r in sorted(ratios.items())}
+
+
+class Line(typing.NamedTuple):
+    """One line of the summary."""
+    title: str
+    threads: typing.Optional[int]
+    rows: int
+    mean: float
+    lowest: float
+    torch: typing.Optional[float]
+
+
+def summary(lines):
+    def shown(value):
+        return "" if value is None else f"{value:.3g}" if value >= 10 else f"{value:.2f}"
+    head = "| | threads | rows | geometric mean over the best | lowest | over PyTorch |\n|---|---|---|---|---|---|\n"
+    return head + "\n".join(f"| {x.title} | {x.threads or ''} | {x.rows} | **{shown(x.mean)}** | {shown(x.lowest)} | {shown(x.torch)} |" for x in lines)
+
+
+def summary_chart(lines):
+    return {"geometric mean over the best of the others, by kind of work": [
+        (x.title + (f", {plural(x.threads)}" if x.threads else ""), x.mean, "the best of each row") for x in lines]}
 
 
 def machine():

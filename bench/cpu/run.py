@@ -13,10 +13,10 @@ import time
 
 import beside
 import whole
-from chart import bars
+from chart import bars, ratios
 from expected import error, expected
 from participants import Participants
-from report import against_each, machine, plural, table, versions
+from report import Line, against_each, machine, plural, summary, summary_chart, table, versions
 from rows import ROWS
 
 PATIENCE = 10.0  # seconds of samples of one row, after which three must do
@@ -75,7 +75,7 @@ def measure(row, threads, everybody, samples, seconds, folder):
 
 def compare(rows, everybody, samples, seconds, widths):
     """Sections of text, lines of the summary, charts, and how many results of ours were wrong."""
-    text, summary, charts, all_off = [], [], {}, 0
+    text, lines, charts, all_off = [], [], {}, 0
     with tempfile.TemporaryDirectory() as folder:
         for group in dict.fromkeys(r.group for r in rows):
             text.append(f"## {group}\n")
@@ -88,15 +88,14 @@ def compare(rows, everybody, samples, seconds, widths):
                     print(f"{threads}T {row.title}: " + "  ".join(f"{n} {v[0]:.3g}" for n, v in result.items()), *wrong, flush=True)
                 if not measured:
                     continue
-                part, ratios = table(measured, threads)
+                part, over = table(measured, threads)
                 text.append(part)
-                if ratios:
+                if over:
                     each = against_each(measured)
                     text.append("Over each: " + ", ".join(f"{n} {v:.2f}" for n, v in each.items()) + ".\n")
-                    summary.append(f"| {group} | {threads} | {len(ratios)} | **{statistics.geometric_mean(ratios):.2f}** | {min(ratios):.2f} | "
-                                   + (f"{each['torch']:.2f}" if "torch" in each else "") + " |")
-                    charts[f"{group}, {plural(threads)}"] = measured
-    return text, summary, charts, all_off
+                    lines.append(Line(group, threads, len(over), statistics.geometric_mean(over), min(over), each.get("torch")))
+                    charts[f"{group}, {plural(threads)}"] = ratios(measured)
+    return text, lines, charts, all_off
 
 
 def main():
@@ -115,17 +114,16 @@ def main():
     samples, seconds = (5, 0.02) if a.short else (11, 0.05)
     widths = [t for t in (1, 2) if t <= len(os.sched_getaffinity(0)) and a.threads in (0, t)]
     everybody = Participants(a.build, a.python)
-    text, summary, charts, all_off = compare(rows, everybody, samples, seconds, widths)
+    text, lines, charts, all_off = compare(rows, everybody, samples, seconds, widths)
     everybody.end()
     for section in (whole.sections(a.build, a.python, widths, chosen, a.short), beside.section(a.build, a.python, widths, chosen, a.short)):
         text += section[0]
-        summary += section[1]
+        lines += section[1]
     command = "make bench-cpu" + (" SHORT=1" if a.short else "") + (f' ROW="{a.row}"' if a.row else "") + (f" THREADS={a.threads}" if a.threads else "")
     head = [f"# cpu() beside other libraries, {datetime.date.today()}\n",
             f"Machine: {machine()}. Command: `{command}`. Peers: {versions(a.python)}. Medians of {samples} samples taken in turn (three where they last long); "
             "every result was compared with float64 in the same run. Larger is better; the column in bold is devtensor over the best peer.\n",
-            "## Summary\n\n| | threads | rows | geometric mean over the best | lowest | over PyTorch |\n|---|---|---|---|---|---|\n"
-            + "\n".join(summary) + "\n"]
+            f"## Summary\n\n{summary(lines)}\n"]
     document = "\n".join(head + text + [f"{name} {why}.\n" for name, why in everybody.missing.items()])
     print(document)
     if a.out:
@@ -133,7 +131,8 @@ def main():
         with open(stem + ".md", "w", encoding="utf-8") as file:
             file.write(document)
         bars(stem + ".svg", charts)
-        print(f"wrote {stem}.md and {stem}.svg")
+        bars(stem + "-summary.svg", summary_chart(lines))
+        print(f"wrote {stem}.md, {stem}.svg and {stem}-summary.svg")
     return 1 if all_off else 0
 
 

@@ -6,6 +6,7 @@ import subprocess
 import time
 
 from participants import Participants, data_folder
+from report import Line
 
 FIRST = {"numpy": "import numpy as np; x = np.ones(2, np.float32); print((x + x).sum())",
          "torch": "import torch; x = torch.ones(2); print((x + x).sum().item())"}
@@ -76,8 +77,9 @@ def lines(title, unit, found, bound):
     ours, best = found["devtensor"], min(peers.values())
     head = "| " + unit + ", smaller is better | devtensor | " + " | ".join(peers) + " | the best over devtensor | torch over devtensor |\n" + "|---" * (
         len(peers) + 4) + "|\n"
-    torch = f"{peers['torch'] / ours:.3g}" if "torch" in peers else ""
-    row = f"| {bound} | {ours:.3g} | " + " | ".join(f"{v:.3g}" for v in peers.values()) + f" | **{best / ours:.3g}** | {torch} |\n"
+    torch = peers["torch"] / ours if "torch" in peers else None
+    cells = [f"{v:.3g}" for v in (ours, *peers.values())] + [f"**{best / ours:.3g}**", f"{torch:.3g}" if torch else ""]
+    row = f"| {bound} | " + " | ".join(cells) + " |\n"
     return [f"## {title}\n\n{head}{row}"], [(best / ours, torch)]
 
 
@@ -86,10 +88,10 @@ def sections(build, python, widths, chosen, short):
 
     def add(title, threads, part):
         text.extend(part[0])
-        summary.extend(f"| {title} | {threads} | 1 | **{ratio:.3g}** | {ratio:.3g} | {torch} |" for ratio, torch in part[1])
+        summary.extend(Line(title, threads, 1, ratio, ratio, torch) for ratio, torch in part[1])
         print(*part[0], flush=True)
     if chosen("whole programs", START):
-        add(START, "", lines(START, "ms", start(build, python, 3 if short else 11), "two arrays added and summed, printed"))
+        add(START, None, lines(START, "ms", start(build, python, 3 if short else 11), "two arrays added and summed, printed"))
     for threads in widths:
         if chosen("whole programs", MEMORY) and not (short and threads > 1):
             epochs = data_folder() is not None and not short
@@ -97,5 +99,5 @@ def sections(build, python, widths, chosen, short):
             found = memory(build, python, threads, epochs)
             add(MEMORY, threads, lines(f"{MEMORY}, {threads} threads" if threads > 1 else MEMORY, "MB", found, what))
     if chosen("whole programs", SIZE):
-        add(SIZE, "", lines(SIZE, "MB", sizes(build, python), "the program, stripped; the packages alone"))
+        add(SIZE, None, lines(SIZE, "MB", sizes(build, python), "the program, stripped; the packages alone"))
     return text, summary
