@@ -3,8 +3,10 @@
 
 static void dvti_storage_release(dvti_storage *storage) {
     if (dvti_atomic_load(&storage->references) != 1 &&
-        dvti_atomic_add(&storage->references, -1) != 0)
+        dvti_atomic_add(&storage->references, -1) != 0) {
+        dvti_count(DVTI_COUNT_SHARERS, -1);
         return;
+    }
     storage->device->backend->release(storage->device, storage->data, storage->bytes);
     dvti_device_end(storage->device);
     dvti_count(DVTI_COUNT_STORAGES, -1);
@@ -40,7 +42,6 @@ static void dvti_array_destroy(void *object) {
         dvti_node_release(x->node);
     dvt_release(x->grad);
     dvti_storage_release(x->storage);
-    dvti_count(DVTI_COUNT_ARRAYS, -1);
     dvti_small_free(x, sizeof *x);
 }
 
@@ -86,7 +87,6 @@ static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, con
     x->site = DVTI_SITE_NONE;
     x->file = NULL;
     x->line = 0;
-    dvti_count(DVTI_COUNT_ARRAYS, 1);
     return x;
 }
 
@@ -129,6 +129,7 @@ DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape s
                                  const int64_t *stride, int64_t offset) {
     dvt_array *view;
     dvti_atomic_add(&x->storage->references, 1);
+    dvti_count(DVTI_COUNT_SHARERS, 1);
     view = dvti_array_on(function, x->storage, &shape, stride, offset, x->dtype);
     if (view && x->broadcast)
         view->broadcast = true;
@@ -143,6 +144,17 @@ DVTI_FN dvti_view dvti_view_of(const dvt_array *x) {
     memcpy(view.dim, x->shape.dim, sizeof view.dim);
     memcpy(view.stride, x->stride, sizeof view.stride);
     return view;
+}
+
+DVTI_FN void dvti_view_into(dvti_view *view, const dvt_array *x) {
+    int i;
+    view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
+    view->dtype = x->dtype;
+    view->ndim = x->shape.ndim;
+    for (i = 0; i < x->shape.ndim; i++) {
+        view->dim[i] = x->shape.dim[i];
+        view->stride[i] = x->stride[i];
+    }
 }
 
 /* Axis by axis: extents that were stored one by one a moment ago would be waited for by a load of several. */

@@ -135,13 +135,19 @@ static dvti_tally *dvti_tally_take(void) {
     return &dvti_tallies[0];
 }
 
-DVTI_FN void dvti_count(dvti_counted what, int64_t n) {
+/* Without a tally, or with the one for all. */
+static DVTI_NOINLINE void dvti_count_slowly(dvti_counted what, int64_t n) {
     if (!dvti_my_tally)
         dvti_my_tally = dvti_tally_take();
-    if (dvti_my_tally == dvti_tallies)
-        dvti_atomic_add(&dvti_my_tally->count[what], n);
+    dvti_atomic_add(&dvti_my_tally->count[what], n);
+}
+
+DVTI_FN void dvti_count(dvti_counted what, int64_t n) {
+    dvti_tally *mine = dvti_my_tally;
+    if (mine && mine != dvti_tallies)
+        dvti_atomic_bump(&mine->count[what], n);
     else
-        dvti_atomic_bump(&dvti_my_tally->count[what], n);
+        dvti_count_slowly(what, n);
 }
 
 DVTI_FN void dvti_count_end(void) {
@@ -172,8 +178,8 @@ DVT_API dvt_stats dvt_get_stats(void) {
     stats.kernels = dvti_counted_all(DVTI_COUNT_KERNELS) - dvti_atomic_load(&dvti_kernels_before);
     stats.waits = dvti_atomic_load(&c->waits);
     stats.implicit_reads = dvti_atomic_load(&c->implicit_reads);
-    stats.arrays = dvti_counted_all(DVTI_COUNT_ARRAYS);
     stats.blocks_of_memory = dvti_counted_all(DVTI_COUNT_STORAGES);
+    stats.arrays = stats.blocks_of_memory + dvti_counted_all(DVTI_COUNT_SHARERS);
     return stats;
 }
 

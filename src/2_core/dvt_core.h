@@ -116,7 +116,8 @@ DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape s
 DVTI_FN dvti_view dvti_view_of(const dvt_array *x);
 /* x repeated to `shape` by strides of 0. x must broadcast to it. */
 DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape);
-/* The same, written where it is wanted. */
+/* dvti_view_of, but for axes that x does not have, and dvti_view_broadcast, written where they are wanted. */
+DVTI_FN void dvti_view_into(dvti_view *view, const dvt_array *x);
 DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape);
 /* One reference fewer to what recorded an array. Defined in 4_ops/dvt_tape.c, the room that knows nodes. */
 DVTI_FN void dvti_node_release(struct dvti_node *node);
@@ -185,8 +186,8 @@ DVTI_FN dvti_counters *dvti_stats(void);
 
 /* What every operation counts, so often that atomic additions would be a tenth of a small one: each thread has numbers of its own. */
 typedef enum dvti_counted {
-    DVTI_COUNT_ARRAYS,
     DVTI_COUNT_STORAGES,
+    DVTI_COUNT_SHARERS, /* arrays beyond the first of each storage */
     DVTI_COUNT_KERNELS,
     DVTI_COUNTS
 } dvti_counted;

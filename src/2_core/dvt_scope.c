@@ -244,6 +244,10 @@ DVT_API dvt_scope_guard dvt_scope_begin(void) {
     guard.depth = (int)dvti_scopes.depth++;
     if (dvti_scopes.depth > dvti_scopes.marks_capacity)
         dvti_scopes_at_end();
+    else if (dvti_scopes.marked + 1 == dvti_scopes.depth) {
+        dvti_scopes.marks[dvti_scopes.marked++] = guard.mark;
+        return guard;
+    }
     if (dvti_grow((void **)&dvti_scopes.marks, &dvti_scopes.marks_capacity, dvti_scopes.depth,
                   sizeof *dvti_scopes.marks))
         while (dvti_scope_unmarked())

@@ -4,6 +4,7 @@
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_RUN_LEAST 32 /* shorter runs cost more to find than a block to fill */
+#define DVTI_RUN_QUICK (DVTI_PARALLEL_NS / 5) /* elements that no loop needs threads for */
 
 /* A scalar operand in the launch's class. */
 typedef union dvti_scalar {
@@ -121,6 +122,8 @@ static double dvti_runs_cost(const dvti_launch *launch) {
 static bool dvti_is_plain(const dvti_view *view, dvt_dtype dtype) {
     int64_t stride = 1;
     int i;
+    if (view->ndim == 1 && view->stride[0] == 1)
+        return view->dtype == dtype;
     for (i = view->ndim - 1; i >= 0; i--) {
         if (view->stride[i] != stride && view->dim[i] != 1)
             return false;
@@ -135,7 +138,7 @@ static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, 
     dvti_scalar scalar = dvti_scalar_of(launch);
     dvti_loop loop;
     int k;
-    if ((double)size * dvti_runs_cost(launch) > DVTI_PARALLEL_NS ||
+    if ((size > DVTI_RUN_QUICK && (double)size * dvti_runs_cost(launch) > DVTI_PARALLEL_NS) ||
         !dvti_is_plain(&launch->out[0], launch->out[0].dtype))
         return false;
     for (k = 0; k < launch->n_in; k++) {
@@ -197,3 +200,4 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
 }
 
 #undef DVTI_RUN_LEAST
+#undef DVTI_RUN_QUICK

@@ -25,9 +25,9 @@ DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
 
 static void dvti_mm_multiply(const dvti_mm *p, dvti_product *q, int64_t b_k) {
     static const double zero = 0;
-    int64_t terms[DVTI_MM_DEPTH], k;
-    for (k = 0; k < p->k; k++)
-        terms[k] = k * b_k;
+    int64_t terms[DVTI_MM_DEPTH], k, at = 0;
+    for (k = 0; k < p->k; k++, at += b_k)
+        terms[k] = at;
     q->depth = p->k;
     q->b_k = terms;
     q->b_panel = p->by->width;

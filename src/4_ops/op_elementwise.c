@@ -97,8 +97,11 @@ static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int 
     if (!out && !(out = dvti_array_shaped(launch->name, shape, dtype, in[0]->storage->ctx)))
         return NULL;
     for (k = 0; k < n; k++)
-        dvti_view_broadcast_into(&launch->in[first + k], in[k], shape);
-    dvti_view_broadcast_into(&launch->out[0], out, shape);
+        if (dvti_same_shape(&in[k]->shape, shape))
+            dvti_view_into(&launch->in[first + k], in[k]);
+        else
+            dvti_view_broadcast_into(&launch->in[first + k], in[k], shape);
+    dvti_view_into(&launch->out[0], out);
     launch->n_out = 1;
     if (dvti_has_elements(shape) && dvti_run(out->storage->device, launch) != DVT_OK)
         return NULL;

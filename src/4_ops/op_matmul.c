@@ -84,7 +84,7 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
     launch.n_in = bias ? 3 : 2;
     if (bias)
         launch.in[2] = dvti_view_of(bias);
-    dvti_view_broadcast_into(&launch.out[0], out, &shape);
+    dvti_view_into(&launch.out[0], out);
     launch.n_out = 1;
     launch.i[0] = dvti_tf32_allowed();
     launch.i[1] = relu;
@@ -138,7 +138,7 @@ static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, 
     if (!dvti_inner_ok(name, a, b, row ? a->shape.dim[0] : dvti_factor_of(a, transpose_a).columns,
                        column ? b->shape.dim[0] : dvti_factor_of(b, transpose_b).rows))
         return NULL;
-    if (!dvti_matmul_widens(a, b, dtype)) {
+    if ((a->dtype != dtype || b->dtype != dtype) && !dvti_matmul_widens(a, b, dtype)) {
         a = dvt_astype(a, dtype, false);
         b = dvt_astype(b, dtype, false);
     }

@@ -130,10 +130,11 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
     const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
-    const int64_t groups = (pairs + most - 1) / most, thick = pairs % groups;
+    const int64_t groups = (pairs + most - 1) / most, thin = pairs / groups;
+    const int64_t thick = pairs - thin * groups;
     int64_t group, i = 0;
     for (group = 0; group < groups; group++) {
-        int64_t mine = pairs / groups + (group < thick);
+        int64_t mine = thin + (group < thick);
         int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
         if (p->depth >= 128)
             G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
