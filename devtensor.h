@@ -2216,6 +2216,13 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #define DVTI_NOINLINE
 #endif
 
+/* What rarely runs: compilers move the branches that lead there out of the way. */
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_RARE __attribute__((__cold__, __noinline__))
+#else
+#define DVTI_RARE DVTI_NOINLINE
+#endif
+
 #if defined(__cplusplus)
 #define DVTI_TLS thread_local
 #elif defined(__GNUC__) || defined(__clang__)
@@ -2399,7 +2406,7 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out);
 /* ---- errors ---- */
 /* Keeps the first failure of this thread, logs it, and returns the code. The sentence says: function, what was given,
    what was expected, what to do. */
-DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) DVT_PRINTF(2, 3);
+DVTI_FN DVTI_RARE dvt_status dvti_fail(dvt_status code, const char *format, ...) DVT_PRINTF(2, 3);
 /* The same for a failure that another thread has had, and has logged: kept here, not logged again. */
 DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence);
 
@@ -2417,11 +2424,11 @@ DVTI_FN dvti_error_frame dvti_set_error_frame(dvti_error_frame frame);
 DVTI_FN dvt_status dvti_failure(void);
 /* The common two. dvti_null: argument `what` of `function` is NULL; silent when an error is already kept, since NULL
    is then that error travelling through a chain. */
-DVTI_FN dvt_status dvti_fail_memory(const char *function, int64_t bytes);
-DVTI_FN dvt_status dvti_null(const char *function, const char *what);
+DVTI_FN DVTI_RARE dvt_status dvti_fail_memory(const char *function, int64_t bytes);
+DVTI_FN DVTI_RARE dvt_status dvti_null(const char *function, const char *what);
 /* Reads DEVTENSOR_LOG, and warns when it is no level, before there is anything else to say. */
 DVTI_FN void dvti_log_ready(void);
-DVTI_FN void dvti_log(dvt_log_level level, const char *format, ...) DVT_PRINTF(2, 3);
+DVTI_FN DVTI_RARE void dvti_log(dvt_log_level level, const char *format, ...) DVT_PRINTF(2, 3);
 /* Remembers where the failing call stands, unless it is known. */
 DVTI_FN void dvti_error_at(const char *file, int line);
 
@@ -5590,7 +5597,8 @@ DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape s
 DVTI_FN dvti_view dvti_view_of(const dvt_array *x);
 /* x repeated to `shape` by strides of 0. x must broadcast to it. */
 DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape);
-/* The same, written where it is wanted. */
+/* dvti_view_of, but for axes that x does not have, and dvti_view_broadcast, written where they are wanted. */
+DVTI_FN void dvti_view_into(dvti_view *view, const dvt_array *x);
 DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape);
 /* One reference fewer to what recorded an array. Defined in 4_ops/dvt_tape.c, the room that knows nodes. */
 DVTI_FN void dvti_node_release(struct dvti_node *node);
@@ -5659,8 +5667,8 @@ DVTI_FN dvti_counters *dvti_stats(void);
 
 /* What every operation counts, so often that atomic additions would be a tenth of a small one: each thread has numbers of its own. */
 typedef enum dvti_counted {
-    DVTI_COUNT_ARRAYS,
     DVTI_COUNT_STORAGES,
+    DVTI_COUNT_SHARERS, /* arrays beyond the first of each storage */
     DVTI_COUNT_KERNELS,
     DVTI_COUNTS
 } dvti_counted;
@@ -5679,8 +5687,10 @@ DVTI_FN int64_t dvti_counted_all(dvti_counted what);
 
 static void dvti_storage_release(dvti_storage *storage) {
     if (dvti_atomic_load(&storage->references) != 1 &&
-        dvti_atomic_add(&storage->references, -1) != 0)
+        dvti_atomic_add(&storage->references, -1) != 0) {
+        dvti_count(DVTI_COUNT_SHARERS, -1);
         return;
+    }
     storage->device->backend->release(storage->device, storage->data, storage->bytes);
     dvti_device_end(storage->device);
     dvti_count(DVTI_COUNT_STORAGES, -1);
@@ -5716,7 +5726,6 @@ static void dvti_array_destroy(void *object) {
         dvti_node_release(x->node);
     dvt_release(x->grad);
     dvti_storage_release(x->storage);
-    dvti_count(DVTI_COUNT_ARRAYS, -1);
     dvti_small_free(x, sizeof *x);
 }
 
@@ -5762,7 +5771,6 @@ static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, con
     x->site = DVTI_SITE_NONE;
     x->file = NULL;
     x->line = 0;
-    dvti_count(DVTI_COUNT_ARRAYS, 1);
     return x;
 }
 
@@ -5805,6 +5813,7 @@ DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape s
                                  const int64_t *stride, int64_t offset) {
     dvt_array *view;
     dvti_atomic_add(&x->storage->references, 1);
+    dvti_count(DVTI_COUNT_SHARERS, 1);
     view = dvti_array_on(function, x->storage, &shape, stride, offset, x->dtype);
     if (view && x->broadcast)
         view->broadcast = true;
@@ -5819,6 +5828,17 @@ DVTI_FN dvti_view dvti_view_of(const dvt_array *x) {
     memcpy(view.dim, x->shape.dim, sizeof view.dim);
     memcpy(view.stride, x->stride, sizeof view.stride);
     return view;
+}
+
+DVTI_FN void dvti_view_into(dvti_view *view, const dvt_array *x) {
+    int i;
+    view->data = (char *)x->storage->data + x->offset * dvt_dtype_size(x->dtype);
+    view->dtype = x->dtype;
+    view->ndim = x->shape.ndim;
+    for (i = 0; i < x->shape.ndim; i++) {
+        view->dim[i] = x->shape.dim[i];
+        view->stride[i] = x->stride[i];
+    }
 }
 
 /* Axis by axis: extents that were stored one by one a moment ago would be waited for by a load of several. */
@@ -6143,13 +6163,19 @@ static dvti_tally *dvti_tally_take(void) {
     return &dvti_tallies[0];
 }
 
-DVTI_FN void dvti_count(dvti_counted what, int64_t n) {
+/* Without a tally, or with the one for all. */
+static DVTI_RARE void dvti_count_slowly(dvti_counted what, int64_t n) {
     if (!dvti_my_tally)
         dvti_my_tally = dvti_tally_take();
-    if (dvti_my_tally == dvti_tallies)
-        dvti_atomic_add(&dvti_my_tally->count[what], n);
+    dvti_atomic_add(&dvti_my_tally->count[what], n);
+}
+
+DVTI_FN void dvti_count(dvti_counted what, int64_t n) {
+    dvti_tally *mine = dvti_my_tally;
+    if (mine && mine != dvti_tallies)
+        dvti_atomic_bump(&mine->count[what], n);
     else
-        dvti_atomic_bump(&dvti_my_tally->count[what], n);
+        dvti_count_slowly(what, n);
 }
 
 DVTI_FN void dvti_count_end(void) {
@@ -6180,8 +6206,8 @@ DVT_API dvt_stats dvt_get_stats(void) {
     stats.kernels = dvti_counted_all(DVTI_COUNT_KERNELS) - dvti_atomic_load(&dvti_kernels_before);
     stats.waits = dvti_atomic_load(&c->waits);
     stats.implicit_reads = dvti_atomic_load(&c->implicit_reads);
-    stats.arrays = dvti_counted_all(DVTI_COUNT_ARRAYS);
     stats.blocks_of_memory = dvti_counted_all(DVTI_COUNT_STORAGES);
+    stats.arrays = stats.blocks_of_memory + dvti_counted_all(DVTI_COUNT_SHARERS);
     return stats;
 }
 
@@ -7402,6 +7428,10 @@ DVT_API dvt_scope_guard dvt_scope_begin(void) {
     guard.depth = (int)dvti_scopes.depth++;
     if (dvti_scopes.depth > dvti_scopes.marks_capacity)
         dvti_scopes_at_end();
+    else if (dvti_scopes.marked + 1 == dvti_scopes.depth) {
+        dvti_scopes.marks[dvti_scopes.marked++] = guard.mark;
+        return guard;
+    }
     if (dvti_grow((void **)&dvti_scopes.marks, &dvti_scopes.marks_capacity, dvti_scopes.depth,
                   sizeof *dvti_scopes.marks))
         while (dvti_scope_unmarked())
@@ -9677,6 +9707,7 @@ DVTI_FN void dvti_wg_task(void *user, int64_t task, void *area) {
 #endif
 
 #define DVTI_RUN_LEAST 32 /* shorter runs cost more to find than a block to fill */
+#define DVTI_RUN_QUICK (DVTI_PARALLEL_NS / 5) /* elements that no loop needs threads for */
 
 /* A scalar operand in the launch's class. */
 typedef union dvti_scalar {
@@ -9794,6 +9825,8 @@ static double dvti_runs_cost(const dvti_launch *launch) {
 static bool dvti_is_plain(const dvti_view *view, dvt_dtype dtype) {
     int64_t stride = 1;
     int i;
+    if (view->ndim == 1 && view->stride[0] == 1)
+        return view->dtype == dtype;
     for (i = view->ndim - 1; i >= 0; i--) {
         if (view->stride[i] != stride && view->dim[i] != 1)
             return false;
@@ -9808,7 +9841,7 @@ static bool dvti_small_elementwise(const dvti_launch *launch, dvti_loop_fn run, 
     dvti_scalar scalar = dvti_scalar_of(launch);
     dvti_loop loop;
     int k;
-    if ((double)size * dvti_runs_cost(launch) > DVTI_PARALLEL_NS ||
+    if ((size > DVTI_RUN_QUICK && (double)size * dvti_runs_cost(launch) > DVTI_PARALLEL_NS) ||
         !dvti_is_plain(&launch->out[0], launch->out[0].dtype))
         return false;
     for (k = 0; k < launch->n_in; k++) {
@@ -9870,6 +9903,7 @@ DVTI_FN bool dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
 }
 
 #undef DVTI_RUN_LEAST
+#undef DVTI_RUN_QUICK
 /* ==== end src/3_cpu/cpu_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 40 "src/devtensor_spine.h"
@@ -10442,9 +10476,9 @@ DVTI_FN bool dvti_mm_is_one_call(const dvti_mm *p, int64_t terms) {
 
 static void dvti_mm_multiply(const dvti_mm *p, dvti_product *q, int64_t b_k) {
     static const double zero = 0;
-    int64_t terms[DVTI_MM_DEPTH], k;
-    for (k = 0; k < p->k; k++)
-        terms[k] = k * b_k;
+    int64_t terms[DVTI_MM_DEPTH], k, at = 0;
+    for (k = 0; k < p->k; k++, at += b_k)
+        terms[k] = at;
     q->depth = p->k;
     q->b_k = terms;
     q->b_panel = p->by->width;
@@ -10496,7 +10530,8 @@ DVTI_FN void dvti_mm_one_call(const dvti_mm *p) {
         dvti_mm_one_call_turned(p);
     else
         dvti_mm_one_call_of(p, p->launch->in[1].data, p->b_k);
-    dvti_follow_product(p->simd, p->launch, 0, p->m, p->n, p->m);
+    if (p->launch->n_in > 2 || p->launch->i[1])
+        dvti_follow_product(p->simd, p->launch, 0, p->m, p->n, p->m);
 }
 
 #undef DVTI_MM_NEAR
@@ -21268,10 +21303,11 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
     const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
-    const int64_t groups = (pairs + most - 1) / most, thick = pairs % groups;
+    const int64_t groups = (pairs + most - 1) / most, thin = pairs / groups;
+    const int64_t thick = pairs - thin * groups;
     int64_t group, i = 0;
     for (group = 0; group < groups; group++) {
-        int64_t mine = pairs / groups + (group < thick);
+        int64_t mine = thin + (group < thick);
         int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
         if (p->depth >= 128)
             G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
@@ -21713,10 +21749,11 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
     const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
-    const int64_t groups = (pairs + most - 1) / most, thick = pairs % groups;
+    const int64_t groups = (pairs + most - 1) / most, thin = pairs / groups;
+    const int64_t thick = pairs - thin * groups;
     int64_t group, i = 0;
     for (group = 0; group < groups; group++) {
-        int64_t mine = pairs / groups + (group < thick);
+        int64_t mine = thin + (group < thick);
         int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
         if (p->depth >= 128)
             G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
@@ -27234,10 +27271,11 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
     const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
-    const int64_t groups = (pairs + most - 1) / most, thick = pairs % groups;
+    const int64_t groups = (pairs + most - 1) / most, thin = pairs / groups;
+    const int64_t thick = pairs - thin * groups;
     int64_t group, i = 0;
     for (group = 0; group < groups; group++) {
-        int64_t mine = pairs / groups + (group < thick);
+        int64_t mine = thin + (group < thick);
         int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
         if (p->depth >= 128)
             G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
@@ -27679,10 +27717,11 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
     const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
-    const int64_t groups = (pairs + most - 1) / most, thick = pairs % groups;
+    const int64_t groups = (pairs + most - 1) / most, thin = pairs / groups;
+    const int64_t thick = pairs - thin * groups;
     int64_t group, i = 0;
     for (group = 0; group < groups; group++) {
-        int64_t mine = pairs / groups + (group < thick);
+        int64_t mine = thin + (group < thick);
         int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
         if (p->depth >= 128)
             G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
@@ -33350,10 +33389,11 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
     const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
-    const int64_t groups = (pairs + most - 1) / most, thick = pairs % groups;
+    const int64_t groups = (pairs + most - 1) / most, thin = pairs / groups;
+    const int64_t thick = pairs - thin * groups;
     int64_t group, i = 0;
     for (group = 0; group < groups; group++) {
-        int64_t mine = pairs / groups + (group < thick);
+        int64_t mine = thin + (group < thick);
         int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
         if (p->depth >= 128)
             G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
@@ -33795,10 +33835,11 @@ static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
     const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
-    const int64_t groups = (pairs + most - 1) / most, thick = pairs % groups;
+    const int64_t groups = (pairs + most - 1) / most, thin = pairs / groups;
+    const int64_t thick = pairs - thin * groups;
     int64_t group, i = 0;
     for (group = 0; group < groups; group++) {
-        int64_t mine = pairs / groups + (group < thick);
+        int64_t mine = thin + (group < thick);
         int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
         if (p->depth >= 128)
             G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
@@ -49649,8 +49690,11 @@ static dvt_array *dvti_elementwise_run(dvti_launch *launch, dvt_array **in, int 
     if (!out && !(out = dvti_array_shaped(launch->name, shape, dtype, in[0]->storage->ctx)))
         return NULL;
     for (k = 0; k < n; k++)
-        dvti_view_broadcast_into(&launch->in[first + k], in[k], shape);
-    dvti_view_broadcast_into(&launch->out[0], out, shape);
+        if (dvti_same_shape(&in[k]->shape, shape))
+            dvti_view_into(&launch->in[first + k], in[k]);
+        else
+            dvti_view_broadcast_into(&launch->in[first + k], in[k], shape);
+    dvti_view_into(&launch->out[0], out);
     launch->n_out = 1;
     if (dvti_has_elements(shape) && dvti_run(out->storage->device, launch) != DVT_OK)
         return NULL;
@@ -50613,7 +50657,7 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
     launch.n_in = bias ? 3 : 2;
     if (bias)
         launch.in[2] = dvti_view_of(bias);
-    dvti_view_broadcast_into(&launch.out[0], out, &shape);
+    dvti_view_into(&launch.out[0], out);
     launch.n_out = 1;
     launch.i[0] = dvti_tf32_allowed();
     launch.i[1] = relu;
@@ -50651,6 +50695,12 @@ static bool dvti_inner_ok(const char *name, const dvt_array *a, const dvt_array 
 static bool dvti_matmul_widens(const dvt_array *a, const dvt_array *b, dvt_dtype dtype) {
     return dtype == DVT_I32 && a->storage->ctx.type == DVT_DEVICE_CPU &&
            (a->dtype == DVT_I8 || a->dtype == DVT_U8) && (b->dtype == DVT_I8 || b->dtype == DVT_U8);
+}
+
+static bool dvti_factors_meet(const char *name, const dvt_array *a, const dvt_array *b,
+                              bool transpose_a, bool transpose_b) {
+    return dvti_inner_ok(name, a, b, dvti_factor_of(a, transpose_a).columns,
+                         dvti_factor_of(b, transpose_b).rows);
 }
 
 /* The rule of NumPy: an argument of one axis becomes a row (a) or a column (b), and that axis leaves the result. */
@@ -50704,7 +50754,9 @@ static dvt_array *dvti_matmul_typed(const char *name, dvt_array *a, dvt_array *b
         return NULL;
     }
     if (a->shape.ndim > 1 && b->shape.ndim > 1 && a->dtype == dtype && b->dtype == dtype)
-        return dvti_matmul_any(name, a, b, transpose_a, transpose_b, dtype);
+        return dvti_factors_meet(name, a, b, transpose_a, transpose_b)
+                   ? dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype, NULL, false)
+                   : NULL;
     scope = dvt_scope_begin();
     out = (dvt_array *)dvt_keep(dvti_matmul_any(name, a, b, transpose_a, transpose_b, dtype));
     dvt_scope_end(&scope);

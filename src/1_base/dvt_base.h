@@ -39,7 +39,7 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out);
 /* ---- errors ---- */
 /* Keeps the first failure of this thread, logs it, and returns the code. The sentence says: function, what was given,
    what was expected, what to do. */
-DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) DVT_PRINTF(2, 3);
+DVTI_FN DVTI_RARE dvt_status dvti_fail(dvt_status code, const char *format, ...) DVT_PRINTF(2, 3);
 /* The same for a failure that another thread has had, and has logged: kept here, not logged again. */
 DVTI_FN dvt_status dvti_fail_again(dvt_status code, const char *sentence);
 
@@ -57,11 +57,11 @@ DVTI_FN dvti_error_frame dvti_set_error_frame(dvti_error_frame frame);
 DVTI_FN dvt_status dvti_failure(void);
 /* The common two. dvti_null: argument `what` of `function` is NULL; silent when an error is already kept, since NULL
    is then that error travelling through a chain. */
-DVTI_FN dvt_status dvti_fail_memory(const char *function, int64_t bytes);
-DVTI_FN dvt_status dvti_null(const char *function, const char *what);
+DVTI_FN DVTI_RARE dvt_status dvti_fail_memory(const char *function, int64_t bytes);
+DVTI_FN DVTI_RARE dvt_status dvti_null(const char *function, const char *what);
 /* Reads DEVTENSOR_LOG, and warns when it is no level, before there is anything else to say. */
 DVTI_FN void dvti_log_ready(void);
-DVTI_FN void dvti_log(dvt_log_level level, const char *format, ...) DVT_PRINTF(2, 3);
+DVTI_FN DVTI_RARE void dvti_log(dvt_log_level level, const char *format, ...) DVT_PRINTF(2, 3);
 /* Remembers where the failing call stands, unless it is known. */
 DVTI_FN void dvti_error_at(const char *file, int line);
 

@@ -71,6 +71,13 @@
 #define DVTI_NOINLINE
 #endif
 
+/* What rarely runs: compilers move the branches that lead there out of the way. */
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_RARE __attribute__((__cold__, __noinline__))
+#else
+#define DVTI_RARE DVTI_NOINLINE
+#endif
+
 #if defined(__cplusplus)
 #define DVTI_TLS thread_local
 #elif defined(__GNUC__) || defined(__clang__)

@@ -136,7 +136,7 @@ static dvti_tally *dvti_tally_take(void) {
 }
 
 /* Without a tally, or with the one for all. */
-static DVTI_NOINLINE void dvti_count_slowly(dvti_counted what, int64_t n) {
+static DVTI_RARE void dvti_count_slowly(dvti_counted what, int64_t n) {
     if (!dvti_my_tally)
         dvti_my_tally = dvti_tally_take();
     dvti_atomic_add(&dvti_my_tally->count[what], n);

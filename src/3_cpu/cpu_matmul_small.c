@@ -79,7 +79,8 @@ DVTI_FN void dvti_mm_one_call(const dvti_mm *p) {
         dvti_mm_one_call_turned(p);
     else
         dvti_mm_one_call_of(p, p->launch->in[1].data, p->b_k);
-    dvti_follow_product(p->simd, p->launch, 0, p->m, p->n, p->m);
+    if (p->launch->n_in > 2 || p->launch->i[1])
+        dvti_follow_product(p->simd, p->launch, 0, p->m, p->n, p->m);
 }
 
 #undef DVTI_MM_NEAR

@@ -124,6 +124,12 @@ static bool dvti_matmul_widens(const dvt_array *a, const dvt_array *b, dvt_dtype
            (a->dtype == DVT_I8 || a->dtype == DVT_U8) && (b->dtype == DVT_I8 || b->dtype == DVT_U8);
 }
 
+static bool dvti_factors_meet(const char *name, const dvt_array *a, const dvt_array *b,
+                              bool transpose_a, bool transpose_b) {
+    return dvti_inner_ok(name, a, b, dvti_factor_of(a, transpose_a).columns,
+                         dvti_factor_of(b, transpose_b).rows);
+}
+
 /* The rule of NumPy: an argument of one axis becomes a row (a) or a column (b), and that axis leaves the result. */
 static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
                                   bool transpose_b, dvt_dtype dtype) {
@@ -138,7 +144,7 @@ static dvt_array *dvti_matmul_any(const char *name, dvt_array *a, dvt_array *b, 
     if (!dvti_inner_ok(name, a, b, row ? a->shape.dim[0] : dvti_factor_of(a, transpose_a).columns,
                        column ? b->shape.dim[0] : dvti_factor_of(b, transpose_b).rows))
         return NULL;
-    if ((a->dtype != dtype || b->dtype != dtype) && !dvti_matmul_widens(a, b, dtype)) {
+    if (!dvti_matmul_widens(a, b, dtype)) {
         a = dvt_astype(a, dtype, false);
         b = dvt_astype(b, dtype, false);
     }
@@ -175,7 +181,9 @@ static dvt_array *dvti_matmul_typed(const char *name, dvt_array *a, dvt_array *b
         return NULL;
     }
     if (a->shape.ndim > 1 && b->shape.ndim > 1 && a->dtype == dtype && b->dtype == dtype)
-        return dvti_matmul_any(name, a, b, transpose_a, transpose_b, dtype);
+        return dvti_factors_meet(name, a, b, transpose_a, transpose_b)
+                   ? dvti_matmul_recorded(name, a, b, transpose_a, transpose_b, dtype, NULL, false)
+                   : NULL;
     scope = dvt_scope_begin();
     out = (dvt_array *)dvt_keep(dvti_matmul_any(name, a, b, transpose_a, transpose_b, dtype));
     dvt_scope_end(&scope);

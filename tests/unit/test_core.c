@@ -403,6 +403,29 @@ DVT_TEST(core_stats) {
     CHECK_INT(dvt_get_stats().blocks_of_memory, stats.blocks_of_memory);
 }
 
+/* In whatever order the arrays on one storage go, and when making one fails. */
+DVT_TEST(core_stats_of_views) {
+    dvt_stats before = dvt_get_stats();
+    int order;
+    for (order = 0; order < 3; order++) {
+        dvt_array *x[3];
+        int i;
+        DVT_SCOPE {
+            x[0] = (dvt_array *)dvt_retain(dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu()));
+            x[1] = (dvt_array *)dvt_retain(dvt_t(x[0]));
+            x[2] = (dvt_array *)dvt_retain(dvt_t(x[1]));
+            CHECK_ERROR(dvt_reshape(x[1], DVT_SHAPE(7)), DVT_ERR_SHAPE);
+        }
+        for (i = 0; i < 3; i++) {
+            CHECK_INT(dvt_get_stats().arrays - before.arrays, 3 - i);
+            CHECK_INT(dvt_get_stats().blocks_of_memory - before.blocks_of_memory, 1);
+            dvt_release(x[(i + order) % 3]);
+        }
+        CHECK_INT(dvt_get_stats().arrays, before.arrays);
+        CHECK_INT(dvt_get_stats().blocks_of_memory, before.blocks_of_memory);
+    }
+}
+
 DVT_TEST(core_threads_setting) {
     int n = dvt_num_threads();
     CHECK(n >= 1 && n <= 256);
