@@ -3,9 +3,8 @@
 
 static const float dvti_cv_zero = 0;
 
-/* The windows from `column` on through `taps` taps: one row of dst for each tap. */
-static void dvti_cv_gather(const dvti_cv *p, const dvti_cv_block *block, int64_t column,
-                           int64_t count, int64_t taps, int64_t first, float *dst, int64_t dst_k) {
+DVTI_FN void dvti_cv_gather(const dvti_cv *p, const dvti_cv_block *block, int64_t column,
+                            int64_t count, int64_t taps, int64_t first, float *dst, int64_t dst_k) {
     while (count > 0) {
         dvti_cv_run run = dvti_cv_run_at(p, block, column, count);
         p->kernels->gather(dst, dst_k, block->strip + run.start, p->at + first, taps, run.count);
@@ -15,8 +14,7 @@ static void dvti_cv_gather(const dvti_cv *p, const dvti_cv_block *block, int64_t
     }
 }
 
-/* Groups of a task, and the task's number without them. */
-static int64_t dvti_cv_groups(const dvti_cv *p, int64_t task, int64_t *group, int64_t *end) {
+DVTI_FN int64_t dvti_cv_groups(const dvti_cv *p, int64_t task, int64_t *group, int64_t *end) {
     *group = task % p->group_blocks * p->span;
     *end = DVTI_MIN(*group + p->span, p->groups);
     return task / p->group_blocks;
@@ -32,9 +30,8 @@ typedef struct dvti_cv_tile {
     int64_t terms[DVTI_CV_DEPTH]; /* dvti_product.b_k */
 } dvti_cv_tile;
 
-/* The element of y where channel o of a block's column stands. */
-static int64_t dvti_cv_pixel(const dvti_cv *p, const dvti_cv_block *block, int64_t o,
-                             int64_t column) {
+DVTI_FN int64_t dvti_cv_pixel(const dvti_cv *p, const dvti_cv_block *block, int64_t o,
+                              int64_t column) {
     int64_t each = block->rows * p->ow, image = block->image + column / each;
     return (image * p->o + o) * p->pixels + block->row * p->ow + column % each;
 }
@@ -119,8 +116,7 @@ static void dvti_cv_forward_panel(const dvti_cv_tile *t, int64_t column, int64_t
         dvti_cv_put(t, column, cols, sums, DVTI_CV_COLS);
 }
 
-/* What the planes of a block's images have in common. */
-static dvti_conv_plane dvti_cv_plane(const dvti_cv *p, const dvti_cv_block *block) {
+DVTI_FN dvti_conv_plane dvti_cv_plane(const dvti_cv *p, const dvti_cv_block *block) {
     dvti_conv_plane plane;
     plane.src = NULL;
     plane.src_row = p->row_step * p->pitch;
@@ -296,127 +292,6 @@ static void dvti_cv_data(void *user, int64_t task, void *area) {
     }
 }
 
-/* ---- gradient to weights ---- */
-typedef struct dvti_cv_sums {
-    const dvti_cv *p;
-    void *area;
-    float *to; /* of the first tap and channel: [tap][channel of the group] */
-    int64_t group, channel, channels, o, outs;
-    bool first;
-} dvti_cv_sums;
-
-/* Some columns of a block: their patches beside each other, dy transposed, and the product of the two. */
-static void dvti_cv_weights_step(dvti_cv_sums *s, const dvti_cv_block *block, int64_t column,
-                                 int64_t count) {
-    const dvti_cv *p = s->p;
-    const int64_t width = p->by->width, each = block->rows * p->ow;
-    float *panel = dvti_cv_floats(s->area, p->panel_at);
-    float *patches = dvti_cv_floats(s->area, p->other_at);
-    int64_t terms[DVTI_CV_DEPTH], k, o;
-    dvti_product q;
-    memset(&q, 0, sizeof q);
-    q.rows = s->channels * p->kernel;
-    q.cols = s->outs;
-    q.depth = count;
-    dvti_cv_gather(p, block, column, count, q.rows, 0, patches, p->panel_row);
-    for (k = 0; k < count; k++)
-        terms[k] = k * width;
-    for (o = 0; o < s->outs; o += width)
-        for (k = 0; k < count;) {
-            int64_t run = DVTI_MIN(count - k, each - (column + k) % each);
-            int64_t at = dvti_cv_pixel(p, block, s->group * p->og + s->o + o, column + k);
-            p->by->turn(panel + o * count + k * width, width,
-                        (const char *)p->launch->in[1].data + at * p->size, p->dtype, p->pixels,
-                        run, DVTI_MIN(width, s->outs - o));
-            k += run;
-        }
-    q.a = patches;
-    q.a_row = p->panel_row;
-    q.a_k = 1;
-    q.b = panel;
-    q.b_k = terms;
-    q.b_panel = count * width;
-    q.c = s->to;
-    q.c_row = p->og;
-    q.start = s->first ? &dvti_cv_zero : NULL;
-    p->by->multiply(&q);
-    s->first = false;
-}
-
-/* Without patches: each lane sums columns of its own, in an order that no cut changes. */
-static void dvti_cv_weights_lanes(dvti_cv_sums *s, const dvti_cv_block *block) {
-    const dvti_cv *p = s->p;
-    dvti_conv_plane plane = dvti_cv_plane(p, block);
-    plane.src = block->strip;
-    plane.taps = s->channels * p->kernel;
-    p->kernels->correlate(&plane,
-                          (const float *)p->launch->in[1].data +
-                              dvti_cv_pixel(p, block, s->group * p->og + s->o, 0),
-                          s->outs, dvti_cv_floats(s->area, p->sums_at));
-}
-
-static void dvti_cv_weights_part(dvti_cv_sums *s, int64_t first, int64_t end) {
-    const dvti_cv *p = s->p;
-    int64_t blocks = (end - first + p->images - 1) / p->images * p->row_blocks, i, column;
-    float *sums = dvti_cv_floats(s->area, p->sums_at);
-    int64_t taps = s->channels * p->kernel, o;
-    s->first = true;
-    if (p->lanes)
-        memset(sums, 0, (size_t)(s->outs * taps * 16) * sizeof *sums);
-    for (i = 0; i < blocks; i++) {
-        dvti_cv_block block = dvti_cv_block_of(p, first, end, i);
-        dvti_cv_enter(p, &block, s->group * p->cg + s->channel, s->channels, (float *)s->area);
-        if (p->lanes)
-            dvti_cv_weights_lanes(s, &block);
-        else
-            for (column = 0; column < block.columns; column += DVTI_CV_DEPTH)
-                dvti_cv_weights_step(s, &block, column,
-                                     DVTI_MIN(DVTI_CV_DEPTH, block.columns - column));
-    }
-    for (o = 0; p->lanes && o < s->outs; o++)
-        p->kernels->fold(s->to + o, p->og, sums + o * taps * 16, taps);
-}
-
-static void dvti_cv_weights(void *user, int64_t task, void *area) {
-    const dvti_cv *p = (const dvti_cv *)user;
-    int64_t end, part, tile;
-    dvti_cv_sums s;
-    s.p = p;
-    s.area = area;
-    task = dvti_cv_groups(p, task, &s.group, &end);
-    part = task % p->parts;
-    tile = task / p->parts;
-    s.channel = tile / p->out_blocks * p->ins;
-    s.channels = DVTI_MIN(p->ins, p->cg - s.channel);
-    s.o = tile % p->out_blocks * p->outs;
-    s.outs = DVTI_MIN(p->outs, p->og - s.o);
-    for (; s.group < end; s.group++) {
-        s.to = p->partial + (part * p->groups + s.group) * p->taps * p->og +
-               s.channel * p->kernel * p->og + s.o;
-        dvti_cv_weights_part(&s, p->n * part / p->parts, p->n * (part + 1) / p->parts);
-    }
-}
-
-/* dw's rows of the channels begin..end: the parts added in their order. */
-static void dvti_cv_add_parts(void *user, int64_t begin, int64_t end) {
-    const dvti_cv *p = (const dvti_cv *)user;
-    const int64_t all = p->o * p->taps;
-    char *dw = (char *)p->launch->out[0].data;
-    float row[64];
-    int64_t tap, o, k, part;
-    for (tap = 0; tap < p->taps; tap += 64)
-        for (o = begin; o < end; o++) {
-            const float *from = p->partial + (o / p->og * p->taps + tap) * p->og + o % p->og;
-            int64_t count = DVTI_MIN(64, p->taps - tap);
-            for (k = 0; k < count; k++) {
-                row[k] = from[k * p->og];
-                for (part = 1; part < p->parts; part++)
-                    row[k] += from[part * all + k * p->og];
-            }
-            dvti_store_row_f32(dw + (o * p->taps + tap) * p->size, p->dtype, 1, count, row);
-        }
-}
-
 /* ---- the family ---- */
 DVTI_FN int64_t dvti_cpu_conv2d_workspace(const dvti_launch *launch, int threads) {
     dvti_cv p;
@@ -446,7 +321,8 @@ static void dvti_cv_run_all(dvti_cv *p, const dvti_simd *simd) {
                                                   : dvti_cv_weights,
                    p);
     if (p->op == DVTI_OP_conv2d_weight)
-        dvti_parallel_for(p->o, (double)(p->parts * p->taps), dvti_cv_add_parts, p);
+        dvti_parallel_for(p->o, (double)(p->parts * p->taps),
+                          p->mixed ? dvti_cv_add_mixed : dvti_cv_add_parts, p);
 }
 
 /* dvt_set_cpu_isa may have been called since the workspace was made; then who can, does. */

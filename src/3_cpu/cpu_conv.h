@@ -12,6 +12,9 @@
    rows hold the windows' elements alone, and lie without a gap, sorted by their remainder modulo the stride. Then all windows of a
    picture are neighbours through any tap, and the product reads its patches where they are.
 
+   The gradient to weights mixes a strip where that pays: the channels of a pixel lie side by side, and so does what a window sees through a row
+   of the kernel. dw (outs x taps) = dy (outs x columns) * patches transposed then reads dy and the strip where they are.
+
    A picture that needs none of this is its own strip. Columns are the windows of some pictures in a row, or of some rows of one
    picture: a *block*. Cuts depend on shapes alone, and results do not depend on cuts, but for dw's: its partial sums are cut by shape
    too. */
@@ -39,6 +42,7 @@ typedef struct dvti_cv {
     bool pointwise;                       /* data: the product is the result */
     bool depthwise;                       /* one channel makes one: its own kernels */
     bool lanes;                           /* weights: sums for each lane, without patches */
+    bool mixed;                           /* weights: channels side by side */
     bool turned;                          /* forward: x is dy, and w is turned */
     bool straight;                        /* forward: products read the strip itself */
     bool spread;                          /* forward: it is spread */
@@ -91,6 +95,22 @@ DVTI_FN double dvti_cv_terms(const dvti_cv *p);
 DVTI_FN void dvti_cv_prepare(dvti_cv *p, char *workspace);
 /* A row of a result, from floats. */
 DVTI_FN void dvti_cv_put_row(const dvti_cv *p, char *y, int64_t count, const float *sums);
+
+/* Groups of a task, and the task's number without them. */
+DVTI_FN int64_t dvti_cv_groups(const dvti_cv *p, int64_t task, int64_t *group, int64_t *end);
+/* The element of y where channel o of a block's column stands. */
+DVTI_FN int64_t dvti_cv_pixel(const dvti_cv *p, const dvti_cv_block *block, int64_t o,
+                              int64_t column);
+/* What the planes of a block's images have in common. */
+DVTI_FN dvti_conv_plane dvti_cv_plane(const dvti_cv *p, const dvti_cv_block *block);
+/* The windows from `column` on through `taps` taps: one row of dst for each tap. */
+DVTI_FN void dvti_cv_gather(const dvti_cv *p, const dvti_cv_block *block, int64_t column,
+                            int64_t count, int64_t taps, int64_t first, float *dst, int64_t dst_k);
+
+/* The gradient to weights: a task, and dw's rows of the channels begin..end from its parts in their order. */
+DVTI_FN void dvti_cv_weights(void *user, int64_t task, void *area);
+DVTI_FN void dvti_cv_add_parts(void *user, int64_t begin, int64_t end);
+DVTI_FN void dvti_cv_add_mixed(void *user, int64_t begin, int64_t end);
 
 /* By Winograd's method: whether it may and can be, its cuts and memory, the tasks of some threads, the weights, and a task. */
 DVTI_FN bool dvti_wg_takes(const dvti_cv *p);

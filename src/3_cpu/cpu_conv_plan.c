@@ -12,6 +12,7 @@
 #define DVTI_CV_TILE 128
 #define DVTI_CV_KERNEL 1024
 #define DVTI_CV_TASK 262144.0 /* terms that are worth a task */
+#define DVTI_CV_SIDE 40       /* mixed channels side by side that are worth it */
 #define DVTI_CV_SWAP(a, b)                                                                         \
     k = a;                                                                                         \
     a = b;                                                                                         \
@@ -102,12 +103,21 @@ DVTI_FN int64_t dvti_cv_tall(const dvti_cv *p, int64_t rows) {
     return ((rows - 1) * p->stride[0] + (p->kh - 1) * p->dilation[0]) / p->hop + 1;
 }
 
-/* Sums by lanes, or products with patches: the vectors that each multiplies for 16 windows and a tap, and what else it does (measured on a Zen 4:
-   loads for the lanes; patches, and dy turned, as much as 11 channels out). Lanes take six channels at once. */
-static bool dvti_cv_by_lanes(const dvti_cv *p) {
-    double lanes = 1.45 * (double)dvti_cv_up(p->ow) / (double)p->ow;
-    return p->og == 1 ||
-           lanes * (double)(dvti_cv_cuts(p->og, 6) * 6) < (double)dvti_cv_up(p->og) + 11;
+/* Sums by lanes, products with patches, or with mixed channels: the vectors that each multiplies for 16 windows and a tap, and what else it does
+   (measured on a Zen 4: loads for the lanes; patches, and dy turned, as much as 11 channels out; mixing, as much as 4). Lanes take six channels
+   at once. */
+static void dvti_cv_choose_weights(dvti_cv *p, int64_t reach) {
+    double row = (double)reach * (double)((p->kh - 1) * p->dilation[0] + 1);
+    int64_t side = (p->dilation[1] == 1 ? p->kw : 1) * p->cg;
+    double lanes =
+        1.45 * (double)dvti_cv_up(p->ow) / (double)p->ow * (double)(dvti_cv_cuts(p->og, 6) * 6);
+    double patches = (double)dvti_cv_up(p->og) + 11;
+    double mixed = (double)p->og * (double)((side + 7) / 8 * 8) / (double)side + 4;
+    if (p->op != DVTI_OP_conv2d_weight || p->dtype != DVT_F32)
+        return;
+    p->lanes = p->og == 1 || lanes < patches;
+    p->mixed =
+        !p->lanes && mixed < patches && side >= DVTI_CV_SIDE && row * DVTI_CV_COLS <= DVTI_CV_NEAR;
 }
 
 /* Few windows may be in vain; dy as the gradient to data spreads it must stay near, and products of few rows are slow. */
@@ -136,11 +146,16 @@ static void dvti_cv_strip_shape(dvti_cv *p) {
     p->pointwise = !forth && p->dtype == DVT_F32 && p->kernel == 1 && !p->padding[0] &&
                    !p->padding[1] && p->stride[0] == 1 && p->stride[1] == 1;
     p->depthwise = forth && p->dtype == DVT_F32 && p->cg == 1 && p->og == 1;
-    p->lanes = p->op == DVTI_OP_conv2d_weight && p->dtype == DVT_F32 && dvti_cv_by_lanes(p);
+    dvti_cv_choose_weights(p, reach);
     p->phases = p->kw == 1 || p->dilation[1] % p->stride[1] == 0 ? 1 : p->stride[1];
     p->wide = dvti_cv_cuts(reach, p->stride[1]);
     p->pitch = p->in_place ? p->w : p->phases * p->wide;
     p->hop = (p->kh == 1 || p->dilation[0] % p->stride[0] == 0) && !p->in_place ? p->stride[0] : 1;
+    if (p->mixed) {
+        p->in_place = false;
+        p->pitch = reach;
+        p->hop = 1;
+    }
     p->row_step = p->stride[0] / p->hop;
     p->step = p->row_step * p->pitch;
     p->flat_row = dvti_cv_up((p->oh - 1) * p->step + p->ow);
@@ -273,7 +288,9 @@ static void dvti_cv_cut_data(dvti_cv *p) {
 /* A task sums some pictures; with few tiles of dw, several tasks share one, and their sums are added in the end. */
 static void dvti_cv_cut_weights(dvti_cv *p) {
     int64_t tiles;
-    p->ins = DVTI_MIN(p->cg, DVTI_MAX(1, DVTI_CV_TILE / p->kernel));
+    p->ins = DVTI_MAX(1, p->mixed ? DVTI_MIN(DVTI_CV_COLS, DVTI_CV_KERNEL / p->kernel)
+                                  : DVTI_CV_TILE / p->kernel);
+    p->ins = DVTI_MIN(p->cg, p->ins);
     p->in_blocks = dvti_cv_cuts(p->cg, p->ins);
     p->outs = DVTI_MIN(p->og, 2 * DVTI_CV_COLS);
     p->out_blocks = dvti_cv_cuts(p->og, p->outs);
@@ -318,10 +335,14 @@ static void dvti_cv_layout(dvti_cv *p) {
         p->sums_at = dvti_cv_take(&p->area, p->pointwise || p->flat ? 0 : tile * cols, f);
     } else if (op == DVTI_OP_conv2d_weight) {
         deep = DVTI_MIN(DVTI_CV_DEPTH, p->images * p->rows * p->ow);
-        dvti_cv_take(&p->area, deep * dvti_cv_cuts(p->outs, cols) * cols, f);
+        dvti_cv_take(&p->area,
+                     !p->mixed        ? deep * dvti_cv_cuts(p->outs, cols) * cols
+                     : p->images == 1 ? 0
+                                      : p->outs * p->images * p->pixels,
+                     f);
         p->panel_row = dvti_cv_up(deep) + 16;
-        p->other_at =
-            dvti_cv_take(&p->area, p->ins * p->kernel * p->panel_row + DVTI_CONV_SLACK, f);
+        p->other_at = dvti_cv_take(
+            &p->area, p->mixed ? 0 : p->ins * p->kernel * p->panel_row + DVTI_CONV_SLACK, f);
         p->sums_at = dvti_cv_take(&p->area, p->lanes ? p->outs * p->ins * p->kernel * 16 : 0, f);
     }
 }
@@ -352,4 +373,5 @@ DVTI_FN bool dvti_cv_plan(dvti_cv *p, const dvti_launch *launch) {
 #undef DVTI_CV_TILE
 #undef DVTI_CV_KERNEL
 #undef DVTI_CV_TASK
+#undef DVTI_CV_SIDE
 #undef DVTI_CV_SWAP

@@ -101,12 +101,37 @@ static void dvti_cv_enter_spread(const dvti_cv *p, dvti_cv_block *block, int64_t
         }
 }
 
+/* [picture][row][column][channel] */
+static void dvti_cv_enter_mixed(const dvti_cv *p, dvti_cv_block *block, int64_t channel,
+                                int64_t channels, float *memory) {
+    const float *x = (const float *)p->launch->in[0].data;
+    const int64_t top = block->row * p->stride[0] - p->padding[0], left = p->padding[1];
+    const int64_t count = DVTI_MIN(p->w, p->pitch - left);
+    int64_t image, first, end, row, rows;
+    block->image_step = channels * p->plane;
+    block->strip = memory;
+    memset(memory, 0, (size_t)(block->images * block->image_step) * sizeof *memory);
+    if (count <= 0 || !dvti_cv_rows_inside(p, top, &first, &end))
+        return;
+    rows = count == p->pitch && count == p->w ? end - first : 1; /* without gaps */
+    for (image = 0; image < block->images; image++)
+        for (row = first; row < end; row += rows)
+            p->by->turn_exactly(
+                memory + image * block->image_step + (row * p->pitch + left) * channels, channels,
+                x + (((block->image + image) * p->c + channel) * p->h + top + row) * p->w,
+                p->h * p->w, rows * count, channels);
+}
+
 DVTI_FN void dvti_cv_enter(const dvti_cv *p, dvti_cv_block *block, int64_t channel,
                            int64_t channels, float *memory) {
     const char *x = (const char *)p->launch->in[0].data;
     int64_t top = block->row * p->stride[0] - p->padding[0], image, i;
     if (p->spread) {
         dvti_cv_enter_spread(p, block, channel, channels, memory);
+        return;
+    }
+    if (p->mixed) {
+        dvti_cv_enter_mixed(p, block, channel, channels, memory);
         return;
     }
     if (p->in_place) {

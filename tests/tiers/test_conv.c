@@ -237,6 +237,18 @@ DVT_TEST(convolutions_that_are_cut) {
          {1, 1},
          {1, 1},
          1}, /* channels in pieces that follow each other */
+        {3, 44, 23, 19, 33, 3, 2, {2, 3}, {1, 2}, {1, 1}, 1}, /* mixed, with steps */
+        {2,
+         45,
+         23,
+         29,
+         9,
+         3,
+         3,
+         {1, 1},
+         {2, 2},
+         {2, 2},
+         1}, /* mixed, each tap by itself; more windows than a product has terms */
         {2,
          45,
          21,
