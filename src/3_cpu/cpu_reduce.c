@@ -100,6 +100,7 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t 
         loop.step[0] = 1;
         loop.step[1] = 0;
         loop.n = n;
+        loop.stream = false;
         if (launch->op == DVTI_OP_mean || launch->op == DVTI_OP_norm)
             plan->simd->f64->loop(loop.op)(&loop);
         dvti_store_row_f64(to, out->dtype, 1, n, f);

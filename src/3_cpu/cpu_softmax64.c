@@ -19,6 +19,7 @@ static void dvti_wide_loop(const dvti_simd *simd, dvti_op op, const double *a, c
     loop.step[1] = each;
     loop.out = to;
     loop.n = n;
+    loop.stream = false;
     simd->f64->loop(op)(&loop);
 }
 

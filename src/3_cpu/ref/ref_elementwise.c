@@ -210,6 +210,7 @@ static void dvti_ew_loop(const dvti_ew_plan *plan, void *const *operand, void *t
         loop.n = n;
         loop.low = plan->low;
         loop.high = plan->high;
+        loop.stream = false;
         plan->loop(&loop);
     } else if (plan->compute == DVTI_F32)
         dvti_ew_f32(plan, (const float *)operand[0], (const float *)operand[1],

@@ -12,6 +12,7 @@ typedef struct dvti_loop {
     void *out;
     int64_t n;
     double low, high; /* clip */
+    bool stream;      /* of float32: out is at a multiple of 64 bytes and not read soon */
 } dvti_loop;
 
 typedef void (*dvti_loop_fn)(const dvti_loop *loop);

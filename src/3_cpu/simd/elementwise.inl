@@ -9,44 +9,56 @@ DVTI_INLINE const float *V(ew_operand)(const dvti_loop *loop, int which, float *
     return repeated;
 }
 
+/* Operands are asked for so many floats ahead where results leave the caches alone: processors look less far. */
+#define DVTI_AHEAD 256
+
 /* The last vector is partial; a repeated operand has 16 elements to take from all the same. One body for whole vectors and the partial
    one: compiling it twice would cost more than the branch does. */
 /* What lies beyond the end counts as 1, for which no operation raises a floating-point exception. */
-#define DVTI_EW1_TO(name, R, E, store, value)                                                      \
+#define DVTI_EW1_TO(name, R, E, store, around, value)                                              \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16];                                                                           \
         const float *p = V(ew_operand)(loop, 0, row_a);                                            \
         const int64_t p_step = 16 * loop->step[0];                                                 \
         E *to = (E *)loop->out;                                                                    \
+        const bool stream = loop->stream;                                                          \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step) {                                 \
             const V(f) a = V(load_or)(p, n, 1);                                                    \
             const V(R) r = value;                                                                  \
-            if (n >= 16)                                                                           \
-                V(store)(to, r);                                                                   \
-            else                                                                                   \
+            if (n < 16)                                                                            \
                 V(store##_n)(to, n, r);                                                            \
+            else if (stream) {                                                                     \
+                DVTI_PREFETCH(p + DVTI_AHEAD);                                                     \
+                V(around)(to, r);                                                                  \
+            } else                                                                                 \
+                V(store)(to, r);                                                                   \
         }                                                                                          \
     }
-#define DVTI_EW2_TO(name, R, E, store, value)                                                      \
+#define DVTI_EW2_TO(name, R, E, store, around, value)                                              \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
         float row_a[16], row_b[16];                                                                \
         const float *p = V(ew_operand)(loop, 0, row_a), *q = V(ew_operand)(loop, 1, row_b);        \
         const int64_t p_step = 16 * loop->step[0], q_step = 16 * loop->step[1];                    \
         E *to = (E *)loop->out;                                                                    \
+        const bool stream = loop->stream;                                                          \
         int64_t n;                                                                                 \
         for (n = loop->n; n > 0; n -= 16, to += 16, p += p_step, q += q_step) {                    \
             const V(f) a = V(load_or)(p, n, 1);                                                    \
             const V(f) b = V(load_or)(q, n, 1);                                                    \
             const V(R) r = value;                                                                  \
-            if (n >= 16)                                                                           \
-                V(store)(to, r);                                                                   \
-            else                                                                                   \
+            if (n < 16)                                                                            \
                 V(store##_n)(to, n, r);                                                            \
+            else if (stream) {                                                                     \
+                DVTI_PREFETCH(p + DVTI_AHEAD);                                                     \
+                DVTI_PREFETCH(q + DVTI_AHEAD);                                                     \
+                V(around)(to, r);                                                                  \
+            } else                                                                                 \
+                V(store)(to, r);                                                                   \
         }                                                                                          \
     }
-#define DVTI_EW1(name, value) DVTI_EW1_TO(name, f, float, store, value)
-#define DVTI_EW2(name, value) DVTI_EW2_TO(name, f, float, store, value)
+#define DVTI_EW1(name, value) DVTI_EW1_TO(name, f, float, store, stream, value)
+#define DVTI_EW2(name, value) DVTI_EW2_TO(name, f, float, store, stream, value)
 
 #define DVTI_EW3(name, value)                                                                      \
     static void V(ew_##name)(const dvti_loop *loop) {                                              \
@@ -171,8 +183,8 @@ DVTI_INLINE V(m) V(truth2)(V(f) a, V(f) b, const dvti_loop *loop) {
 }
 #undef DVTI_ROW
 
-DVTI_EW1_TO(truth1, m, uint8_t, mstore, V(truth1)(a, loop))
-DVTI_EW2_TO(truth2, m, uint8_t, mstore, V(truth2)(a, b, loop))
+DVTI_EW1_TO(truth1, m, uint8_t, mstore, mstore, V(truth1)(a, loop))
+DVTI_EW2_TO(truth2, m, uint8_t, mstore, mstore, V(truth2)(a, b, loop))
 DVTI_EW1(simple1, V(simple1)(a, loop))
 DVTI_EW2(simple2, V(simple2)(a, b, loop))
 #define DVTI_ROW(name, files) DVTI_EW1(name, V(name)(a))
@@ -223,6 +235,7 @@ static dvti_loop_fn V(loop_f32)(dvti_op op) {
 #undef DVTI_SIMPLE2
 #undef DVTI_TRUTH1
 #undef DVTI_TRUTH2
+#undef DVTI_AHEAD
 #undef DVTI_EW1
 #undef DVTI_EW2
 #undef DVTI_EW1_TO

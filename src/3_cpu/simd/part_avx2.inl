@@ -34,6 +34,7 @@ DVTI_INLINE __m128i V(p_low_halves)(__m256i a) {
 DVTI_PART_SET(pf, p_set, float, _mm256_set1_ps(x))
 DVTI_PART_LOAD(pf, p_load, float, _mm256_loadu_ps(p))
 DVTI_PART_STORE(pf, p_store, float, _mm256_storeu_ps(p, a))
+DVTI_PART_STORE(pf, p_stream, float, _mm256_stream_ps(p, a))
 DVTI_PART_LOAD_N(pf, p_load_n, float, _mm256_maskload_ps(p, V(p_lanes)(n)))
 DVTI_PART_STORE_N(pf, p_store_n, float, _mm256_maskstore_ps(p, V(p_lanes)(n), a))
 DVTI_INLINE V(p_first_type) V(p_first)(int64_t n) {
@@ -110,12 +111,6 @@ DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
     return _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), at);
 }
 
-DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
-    V(pi) even = _mm256_mul_epu32(a, b);
-    V(pi) odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
-    *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
-    return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
-}
 DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
     V(pi) ab = _mm256_unpacklo_epi32(a, b), cd = _mm256_unpacklo_epi32(c, d);
     V(pi) AB = _mm256_unpackhi_epi32(a, b), CD = _mm256_unpackhi_epi32(c, d);
@@ -194,10 +189,14 @@ DVTI_PART1(pd, p_as_d, pl, _mm256_castsi256_pd(a))
 
 /* int64, and masks of 64-bit lanes */
 DVTI_PART_SET(pl, p_lset, int64_t, _mm256_set1_epi64x(x))
+DVTI_PART_LOAD(pl, p_lload, int64_t, _mm256_loadu_si256((const __m256i *)p))
 DVTI_PART2(pl, p_ladd, pl, pl, _mm256_add_epi64(a, b))
 DVTI_PART2(pl, p_lsub, pl, pl, _mm256_sub_epi64(a, b))
 DVTI_PART2(pl, p_land, pl, pl, _mm256_and_si256(a, b))
 DVTI_PART2(pl, p_lor, pl, pl, _mm256_or_si256(a, b))
+DVTI_PART2(pl, p_lxor, pl, pl, _mm256_xor_si256(a, b))
+DVTI_PART2(pl, p_lmul, pl, pl, _mm256_mul_epu32(a, b))
+DVTI_PART1(pi, p_l_as_i, pl, a)
 DVTI_PART_SHIFT(pl, p_lshl, _mm256_slli_epi64(a, (unsigned)n))
 DVTI_PART_SHIFT(pl, p_lshr, _mm256_srli_epi64(a, (unsigned)n))
 DVTI_PART2(pn, p_nand, pn, pn, _mm256_and_pd(a, b))

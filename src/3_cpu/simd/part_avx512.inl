@@ -20,6 +20,7 @@ typedef __mmask8 V(p_dfirst_type);
 DVTI_PART_SET(pf, p_set, float, _mm512_set1_ps(x))
 DVTI_PART_LOAD(pf, p_load, float, _mm512_loadu_ps(p))
 DVTI_PART_STORE(pf, p_store, float, _mm512_storeu_ps(p, a))
+DVTI_PART_STORE(pf, p_stream, float, _mm512_stream_ps(p, a))
 DVTI_PART_LOAD_N(pf, p_load_n, float, _mm512_maskz_loadu_ps(DVTI_MASK16(n), p))
 DVTI_PART_STORE_N(pf, p_store_n, float, _mm512_mask_storeu_ps(p, DVTI_MASK16(n), a))
 DVTI_INLINE V(p_first_type) V(p_first)(int64_t n) {
@@ -121,12 +122,6 @@ DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
     return _mm512_permutexvar_ps(at, twice);
 }
 
-DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
-    V(pi) even = _mm512_mul_epu32(a, b);
-    V(pi) odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
-    *high = _mm512_mask_mov_epi32(_mm512_srli_epi64(even, 32), 0xaaaa, odd);
-    return _mm512_mask_mov_epi32(even, 0xaaaa, _mm512_slli_epi64(odd, 32));
-}
 DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
     V(pi) ab = _mm512_unpacklo_epi32(a, b), cd = _mm512_unpacklo_epi32(c, d);
     V(pi) AB = _mm512_unpackhi_epi32(a, b), CD = _mm512_unpackhi_epi32(c, d);
@@ -219,10 +214,14 @@ DVTI_PART1(pd, p_as_d, pl, _mm512_castsi512_pd(a))
 
 /* int64, and masks of 64-bit lanes */
 DVTI_PART_SET(pl, p_lset, int64_t, _mm512_set1_epi64(x))
+DVTI_PART_LOAD(pl, p_lload, int64_t, _mm512_loadu_si512(p))
 DVTI_PART2(pl, p_ladd, pl, pl, _mm512_add_epi64(a, b))
 DVTI_PART2(pl, p_lsub, pl, pl, _mm512_sub_epi64(a, b))
 DVTI_PART2(pl, p_land, pl, pl, _mm512_and_si512(a, b))
 DVTI_PART2(pl, p_lor, pl, pl, _mm512_or_si512(a, b))
+DVTI_PART2(pl, p_lxor, pl, pl, _mm512_xor_si512(a, b))
+DVTI_PART2(pl, p_lmul, pl, pl, _mm512_mul_epu32(a, b))
+DVTI_PART1(pi, p_l_as_i, pl, a)
 DVTI_PART_SHIFT(pl, p_lshl, _mm512_slli_epi64(a, (unsigned)n))
 DVTI_PART_SHIFT(pl, p_lshr, _mm512_srli_epi64(a, (unsigned)n))
 DVTI_PART2(pn, p_nand, pn, pn, (__mmask8)(a & b))

@@ -16,7 +16,7 @@
      p_zip_low(a, b) = a[0], b[0], a[1], b[1] ..: the lower halves; p_zip_high the upper ones
      p_load_f16, p_store_f16 float16 in memory;   p_load_u16, p_store_u16 the low 16 bits of every lane
      p_lookup(table, i) the floats table[i & 7]
-     p_umul(a, b, &high) the low and high halves of products without sign
+     p_lmul the product of the lower halves, without sign;   p_l_as_i the same bits
      p_store4(p, a, b, c, d)   lane j + 4 l of a, b, c, d (j < 4) one after the other, as group j * (lanes / 4) + l
      p_ishl, p_ishr (zeros come in), p_isar (the sign comes in)
    Doubles have a d before the word, int32 an i, int64 an l, masks an m or an n. */
@@ -132,6 +132,8 @@ DVTI_PART1(pf, p_as_f, pi, (V(pf))a)
 DVTI_PLAIN_SET(pf, p_set, float)
 DVTI_PLAIN_LOAD(pf, p_load, float)
 DVTI_PLAIN_STORE(pf, p_store, float)
+/* To a multiple of 64 bytes, around the caches where the machine can. */
+DVTI_PLAIN_STORE(pf, p_stream, float)
 DVTI_PLAIN_LOAD_N(pf, p_load_n, float, 4)
 DVTI_PLAIN_STORE_N(pf, p_store_n, float, 4)
 DVTI_PLAIN_FIRST(pf, p_first, p_load_first, p_store_first, p_first_type, float, 4)
@@ -280,17 +282,6 @@ DVTI_INLINE V(pf) V(p_lookup)(const float *table, V(pi) at) {
 #endif
 }
 
-DVTI_INLINE V(pi) V(p_umul)(V(pi) a, V(pi) b, V(pi) * high) {
-    V(pi) low;
-    int k;
-    for (k = 0; k < 4; k++) {
-        uint64_t product = (uint64_t)(uint32_t)a[k] * (uint32_t)b[k];
-        low[k] = (int32_t)(uint32_t)product;
-        (*high)[k] = (int32_t)(product >> 32);
-    }
-    return low;
-}
-
 DVTI_INLINE void V(p_store4)(int32_t *p, V(pi) a, V(pi) b, V(pi) c, V(pi) d) {
     int k;
     for (k = 0; k < 4; k++, p += 4) {
@@ -369,10 +360,25 @@ DVTI_INLINE V(pd) V(p_dzip_high)(V(pd) a, V(pd) b) {
 
 /* int64 */
 DVTI_PLAIN_SET(pl, p_lset, int64_t)
+DVTI_PLAIN_LOAD(pl, p_lload, int64_t)
 DVTI_PART2(pl, p_ladd, pl, pl, (V(pl))((V(pw))a + (V(pw))b))
 DVTI_PART2(pl, p_lsub, pl, pl, (V(pl))((V(pw))a - (V(pw))b))
 DVTI_PART2(pl, p_land, pl, pl, a &b)
 DVTI_PART2(pl, p_lor, pl, pl, a | b)
+DVTI_PART2(pl, p_lxor, pl, pl, a ^ b)
+DVTI_PART1(pi, p_l_as_i, pl, (V(pi))a)
+
+DVTI_INLINE V(pl) V(p_lmul)(V(pl) a, V(pl) b) {
+#if defined(DVTI_NEON)
+    return (V(pl))vmull_u32(vmovn_u64((uint64x2_t)a), vmovn_u64((uint64x2_t)b));
+#else
+    V(pl) r;
+    int k;
+    for (k = 0; k < 2; k++)
+        r[k] = (int64_t)((uint64_t)(uint32_t)a[k] * (uint32_t)b[k]);
+    return r;
+#endif
+}
 DVTI_PART_SHIFT(pl, p_lshl, (V(pl))((V(pw))a << n))
 DVTI_PART_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
 

@@ -52,7 +52,6 @@ typedef struct V(n) {
 #define DVTI_DO_BITS(p, at, name) r |= V(p_##name)(a.p) << (at * lanes);
 
 #define DVTI_DO_LOOKUP(p, k, name) r.p = V(p_##name)(table, at.p);
-#define DVTI_DO_UMUL(p, at, name) r.p = V(p_##name)(a.p, b.p, &high->p);
 #define DVTI_DO_STORE4(p, at, name) V(p_##name)(to + 4 * at * DVTI_PART_F, a.p, b.p, c.p, d.p);
 
 #define DVTI_LIFT1(R, name, A)                                                                     \
@@ -124,6 +123,7 @@ typedef struct V(n) {
 DVTI_LIFT_SET(f, set, float)
 DVTI_LIFT_LOAD(f, load, float, DVTI_PART_F)
 DVTI_LIFT_STORE(f, store, float, DVTI_PART_F)
+DVTI_LIFT_STORE(f, stream, float, DVTI_PART_F)
 DVTI_LIFT_LOAD_N(f, load_n, float, DVTI_PART_F)
 DVTI_LIFT_STORE_N(f, store_n, float, DVTI_PART_F)
 DVTI_LIFT2(f, add, f, f)
@@ -186,12 +186,6 @@ DVTI_LIFT1(m, mnot, m)
 DVTI_LIFT_BITS(mbits, m, DVTI_PART_F)
 DVTI_LIFT_STORE(m, mstore, uint8_t, DVTI_PART_F)
 
-DVTI_INLINE V(i) V(umul)(V(i) a, V(i) b, V(i) * high) {
-    V(i) r;
-    DVTI_EACH_PART(DVTI_DO_UMUL, umul)
-    return r;
-}
-
 /* Four words for each of 16 groups, group after group: lane i has group V(group_of_lane)(i). */
 DVTI_INLINE void V(store4)(int32_t *to, V(i) a, V(i) b, V(i) c, V(i) d) {
     DVTI_EACH_PART(DVTI_DO_STORE4, store4)
@@ -233,10 +227,14 @@ DVTI_LIFT3(d, dselect, n, d, d)
 DVTI_LIFT1(l, as_l, d)
 DVTI_LIFT1(d, as_d, l)
 DVTI_LIFT_SET(l, lset, int64_t)
+DVTI_LIFT_LOAD(l, lload, int64_t, DVTI_PART_D)
 DVTI_LIFT2(l, ladd, l, l)
 DVTI_LIFT2(l, lsub, l, l)
 DVTI_LIFT2(l, land, l, l)
 DVTI_LIFT2(l, lor, l, l)
+DVTI_LIFT2(l, lxor, l, l)
+DVTI_LIFT2(l, lmul, l, l)
+DVTI_LIFT1(i, l_as_i, l)
 DVTI_LIFT_SHIFT(l, lshl)
 DVTI_LIFT_SHIFT(l, lshr)
 DVTI_LIFT2(n, nand, n, n)
@@ -466,7 +464,6 @@ DVTI_DFOLD(dfold_max, DVTI_MAX)
 #undef DVTI_DO_LOAD_N
 #undef DVTI_DO_STORE_N
 #undef DVTI_DO_BITS
-#undef DVTI_DO_UMUL
 #undef DVTI_DO_LOOKUP
 #undef DVTI_DO_STORE4
 #undef DVTI_LIFT1

@@ -1,0 +1,82 @@
+/* Results that are written around the caches: what a loop writes in pieces, to the last bit and in every place; not where an operand is
+   written over, nor where a result does not begin with a vector. */
+#include "tiers.h"
+
+enum { LARGE = (32 << 20) / (int)sizeof(float) + 21, PIECE = 1000 };
+
+static void check_pieces(const dvti_simd *tier, dvti_op op, const float *a, const float *b,
+                         int step, const float *got) {
+    static float want[PIECE];
+    dvti_loop loop;
+    int64_t at;
+    memset(&loop, 0, sizeof loop);
+    loop.op = op;
+    loop.step[0] = 1;
+    loop.step[1] = step;
+    loop.out = want;
+    for (at = 0; at < LARGE; at += PIECE) {
+        loop.in[0] = a + at;
+        loop.in[1] = b ? b + at * step : NULL;
+        loop.n = DVTI_MIN(LARGE - at, PIECE);
+        tier->loop_f32(op)(&loop);
+        if (memcmp(want, got + at, (size_t)loop.n * sizeof(float)) != 0) {
+            dvt_test_check(false, __FILE__, __LINE__, "%s, operation %d, from element %d on",
+                           tier->name, (int)op, (int)at);
+            return;
+        }
+    }
+}
+
+static float *values(dvt_array *array) {
+    float *at = (float *)dvt_data(array);
+    CHECK(at != NULL);
+    return at;
+}
+
+static void check_tier(const dvti_simd *tier, dvt_array *x, dvt_array *y) {
+    const float half = 0.5f, *a = values(x), *b = values(y);
+    dvt_array *z;
+    CHECK(dvt_set_cpu_isa(tier->name) == DVT_OK);
+    DVT_SCOPE {
+        check_pieces(tier, DVTI_OP_exp, a, NULL, 0, values(dvt_exp(x)));
+        check_pieces(tier, DVTI_OP_sub, a, b, 1, values(dvt_sub(x, y)));
+        check_pieces(tier, DVTI_OP_mul, a, &half, 0, values(dvt_mul_scalar(x, half)));
+        z = dvt_copy(x);
+        CHECK(dvt_mul_(z, y) != NULL);
+        check_pieces(tier, DVTI_OP_mul, a, b, 1, values(z));
+    }
+}
+
+/* A result one element behind a vector's place, between elements that stay. */
+static void check_unaligned(const dvti_simd *tier, dvt_array *x) {
+    dvt_array *room = dvt_full(DVT_SHAPE(LARGE + 2), 7, DVT_F32, dvt_cpu());
+    float *to = values(room) + 1;
+    dvti_launch launch;
+    memset(&launch, 0, sizeof launch);
+    launch.op = DVTI_OP_neg;
+    launch.compute = DVTI_F32;
+    launch.n_in = 1;
+    launch.in[0].data = values(x);
+    launch.in[0].dtype = DVT_F32;
+    launch.in[0].ndim = 1;
+    launch.in[0].dim[0] = LARGE;
+    launch.in[0].stride[0] = 1;
+    launch.out[0] = launch.in[0];
+    launch.out[0].data = to;
+    CHECK(dvti_fast_elementwise(&launch, tier));
+    check_pieces(tier, DVTI_OP_neg, values(x), NULL, 0, to);
+    CHECK(to[-1] == 7 && to[LARGE] == 7);
+}
+
+DVT_TEST(large_results_go_around_the_caches) {
+    dvt_array *x = dvt_uniform(-4, 4, DVT_SHAPE(LARGE), DVT_F32, dvt_cpu());
+    dvt_array *y = dvt_uniform(-1, 1, DVT_SHAPE(LARGE), DVT_F32, dvt_cpu());
+    CHECK(x && y);
+    FOR_EACH_TIER({
+        check_tier(tier, x, y);
+        DVT_SCOPE {
+            check_unaligned(tier, x);
+        }
+    });
+    CHECK(dvt_set_cpu_isa(NULL) == DVT_OK);
+}
