@@ -10162,8 +10162,10 @@ DVTI_FN void dvti_follow_whole(const dvti_launch *of) {
 
 /* Terms of a step: a panel of B (128 KB) and the rows of A that meet it (192 KB) stay in the second-level cache. */
 #define DVTI_MM_DEPTH 512
-/* Fewer rows, or fewer terms, do not pay for packing: measured on a Zen 4 with leading dimensions up to 4096. */
+/* Fewer rows, or fewer terms, do not pay for packing: measured on a Zen 4 with leading dimensions up to 4096. Of a B of so few bytes, which
+   stays in a second-level cache, twice as many rows do not either. */
 #define DVTI_MM_FEW_ROWS 256
+#define DVTI_MM_NEAR_BYTES (1 << 20)
 #define DVTI_MM_FEW_TERMS 64
 /* Terms of a product that is not worth planning, and of one that is not where one thread computes. */
 #define DVTI_MM_ONE_CALL 131072
@@ -10314,11 +10316,13 @@ static void dvti_mm_layout(dvti_mm *p) {
 
 /* Of a shape. */
 static void dvti_mm_plan(dvti_mm *p, int threads) {
+    const bool near_b = p->k * p->m * p->size <= DVTI_MM_NEAR_BYTES;
     double each;
     p->kind = dvti_mm_choose(p);
     if (p->kind == DVTI_MM_TILES) {
         p->pack_b = p->half || p->b_col != 1 ||
-                    (p->n > DVTI_MM_FEW_ROWS && (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
+                    (p->n > (near_b ? 2 : 1) * DVTI_MM_FEW_ROWS &&
+                     (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
         p->pack_a = p->half || (p->a_k != 1 && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
         dvti_mm_cut_tiles(p, threads);
         dvti_mm_layout(p);

@@ -120,11 +120,13 @@ static void dvti_mm_layout(dvti_mm *p) {
 
 /* Of a shape. */
 static void dvti_mm_plan(dvti_mm *p, int threads) {
+    const bool near_b = p->k * p->m * p->size <= DVTI_MM_NEAR_BYTES;
     double each;
     p->kind = dvti_mm_choose(p);
     if (p->kind == DVTI_MM_TILES) {
         p->pack_b = p->half || p->b_col != 1 ||
-                    (p->n > DVTI_MM_FEW_ROWS && (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
+                    (p->n > (near_b ? 2 : 1) * DVTI_MM_FEW_ROWS &&
+                     (p->k > DVTI_MM_FEW_TERMS || p->n > 512));
         p->pack_a = p->half || (p->a_k != 1 && p->m > 128 && p->k > DVTI_MM_FEW_TERMS);
         dvti_mm_cut_tiles(p, threads);
         dvti_mm_layout(p);
