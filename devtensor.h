@@ -6295,13 +6295,11 @@ DVT_API const char *dvt_gpu_reason(void) {
 }
 
 /* Counted with the lock held that closing takes: a device with users stays open. cpu() is never closed, so nobody counts its users. */
-DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
+static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function, dvt_ctx ctx) {
     dvti_device *device = NULL;
     dvti_registry *r;
     dvt_status status = DVT_OK;
     int n;
-    if (ctx.type == DVT_DEVICE_CPU && ctx.id >= 0 && dvti_atomic_load(&dvti_cpu_ready))
-        return &dvti_the_registry.cpu;
     dvti_mutex_lock(&dvti_registry_lock);
     r = dvti_registry_ready();
     n = ctx.type == DVT_DEVICE_GPU ? dvti_registry_gpus(r) : 0;
@@ -6341,6 +6339,12 @@ DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
                       function, (int)ctx.type, ctx.id);
     }
     return device;
+}
+
+DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
+    if (ctx.type == DVT_DEVICE_CPU && ctx.id >= 0 && dvti_atomic_load(&dvti_cpu_ready))
+        return &dvti_the_registry.cpu;
+    return dvti_device_begin_locked(function, ctx);
 }
 
 DVTI_FN void dvti_device_end(dvti_device *device) {
@@ -7249,12 +7253,14 @@ static bool dvti_scope_unmarked(void) {
     return dvti_scopes.marked < dvti_scopes.depth;
 }
 
-static bool dvti_scope_room(void) {
-    if (dvti_scopes.count < dvti_scopes.capacity)
-        return true;
+static DVTI_RARE bool dvti_scope_grow(void) {
     dvti_scopes_at_end();
     return dvti_grow((void **)&dvti_scopes.items, &dvti_scopes.capacity, dvti_scopes.count + 1,
                      sizeof *dvti_scopes.items);
+}
+
+static bool dvti_scope_room(void) {
+    return dvti_scopes.count < dvti_scopes.capacity || dvti_scope_grow();
 }
 
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *)) {

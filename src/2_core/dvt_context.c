@@ -267,13 +267,11 @@ DVT_API const char *dvt_gpu_reason(void) {
 }
 
 /* Counted with the lock held that closing takes: a device with users stays open. cpu() is never closed, so nobody counts its users. */
-DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
+static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function, dvt_ctx ctx) {
     dvti_device *device = NULL;
     dvti_registry *r;
     dvt_status status = DVT_OK;
     int n;
-    if (ctx.type == DVT_DEVICE_CPU && ctx.id >= 0 && dvti_atomic_load(&dvti_cpu_ready))
-        return &dvti_the_registry.cpu;
     dvti_mutex_lock(&dvti_registry_lock);
     r = dvti_registry_ready();
     n = ctx.type == DVT_DEVICE_GPU ? dvti_registry_gpus(r) : 0;
@@ -313,6 +311,12 @@ DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
                       function, (int)ctx.type, ctx.id);
     }
     return device;
+}
+
+DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
+    if (ctx.type == DVT_DEVICE_CPU && ctx.id >= 0 && dvti_atomic_load(&dvti_cpu_ready))
+        return &dvti_the_registry.cpu;
+    return dvti_device_begin_locked(function, ctx);
 }
 
 DVTI_FN void dvti_device_end(dvti_device *device) {

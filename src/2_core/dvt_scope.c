@@ -65,12 +65,14 @@ static bool dvti_scope_unmarked(void) {
     return dvti_scopes.marked < dvti_scopes.depth;
 }
 
-static bool dvti_scope_room(void) {
-    if (dvti_scopes.count < dvti_scopes.capacity)
-        return true;
+static DVTI_RARE bool dvti_scope_grow(void) {
     dvti_scopes_at_end();
     return dvti_grow((void **)&dvti_scopes.items, &dvti_scopes.capacity, dvti_scopes.count + 1,
                      sizeof *dvti_scopes.items);
+}
+
+static bool dvti_scope_room(void) {
+    return dvti_scopes.count < dvti_scopes.capacity || dvti_scope_grow();
 }
 
 DVTI_FN void dvti_object_begin_unowned(void *object, void (*destroy)(void *)) {
