@@ -8,6 +8,7 @@
 #define DVTI_FOLD_CHUNK 32768       /* reduced positions per chunk of one result */
 #define DVTI_FOLD_COLUMN_CHUNK 1024 /* the same for neighbouring results */
 #define DVTI_FOLD_RUN 32            /* shorter runs in memory are gathered into blocks */
+#define DVTI_FOLD_SHORT 16          /* rows that are chains */
 #define DVTI_FOLD_LONG 256          /* 16-bit floats that are read in place */
 #define DVTI_FOLD_BYTES 16384       /* of a block of columns: 8 or 4 rows */
 #define DVTI_FOLD_ITEM 8192         /* elements of a work item of short rows */
@@ -108,8 +109,50 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t 
 }
 
 /* ---- chunks ---- */
+/* Short rows are plain chains, four taking turns: folding the lanes of vectors takes longer. */
+#define DVTI_FOLD_CHAINS(name, X, none, join)                                                      \
+    static void name(const dvti_folding *run) {                                                    \
+        const X *x = (const X *)run->x;                                                            \
+        const int64_t step = run->step, n = run->n;                                                \
+        int64_t left, some, k;                                                                     \
+        double *value = run->value;                                                                \
+        for (left = run->rows; left > 0; left -= some, x += some * step, value += some) {          \
+            double a = none, b = none, c = none, d = none;                                         \
+            some = left >= 4 ? 4 : 1;                                                              \
+            for (k = 0; k < n && some == 4; k++) {                                                 \
+                a = a join(double) x[k];                                                           \
+                b = b join(double) x[step + k];                                                    \
+                c = c join(double) x[2 * step + k];                                                \
+                d = d join(double) x[3 * step + k];                                                \
+            }                                                                                      \
+            for (k = 0; k < n && some == 1; k++)                                                   \
+                a = a join(double) x[k];                                                           \
+            value[0] = a;                                                                          \
+            if (some == 4) {                                                                       \
+                value[1] = b;                                                                      \
+                value[2] = c;                                                                      \
+                value[3] = d;                                                                      \
+            }                                                                                      \
+        }                                                                                          \
+    }
+DVTI_FOLD_CHAINS(dvti_fold_chains, double, 0, +)
+DVTI_FOLD_CHAINS(dvti_fold_products, double, 1, *)
+DVTI_FOLD_CHAINS(dvti_fold_products32, float, 1, *)
+#undef DVTI_FOLD_CHAINS
+
+/* NULL: the tier's loop is faster, or the only one. */
+static dvti_fold_fn dvti_fold_short(dvti_op op, bool narrow) {
+    if (op == DVTI_OP_prod)
+        return narrow ? dvti_fold_products32 : dvti_fold_products;
+    return !narrow && (op == DVTI_OP_sum || op == DVTI_OP_mean) ? dvti_fold_chains : NULL;
+}
+
 static void dvti_fold_rows(const dvti_fold_plan *plan, const dvti_folding *run) {
-    if (plan->fold.rows)
+    const dvti_fold_fn few =
+        run->n <= DVTI_FOLD_SHORT ? dvti_fold_short(run->op, plan->compute == DVTI_F32) : NULL;
+    if (few)
+        few(run);
+    else if (plan->fold.rows)
         plan->fold.rows(run);
     else
         dvti_logsumexp64(plan->simd, run);
@@ -426,6 +469,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_CHUNK
 #undef DVTI_FOLD_COLUMN_CHUNK
 #undef DVTI_FOLD_RUN
+#undef DVTI_FOLD_SHORT
 #undef DVTI_FOLD_LONG
 #undef DVTI_FOLD_BYTES
 #undef DVTI_FOLD_ITEM

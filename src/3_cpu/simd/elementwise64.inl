@@ -282,11 +282,8 @@ static bool V(load_row64)(const void *src, dvt_dtype dtype, int64_t n, double *t
             p = (const float *)(const void *)from;
         else
             V(load_row)(from, dtype, count, some);
-        for (k = 0; k + 16 <= count; k += 16) {
-            const V(f) a = V(load)(p + k);
-            V(dstore)(to + k, V(widen_low)(a));
-            V(dstore)(to + k + 8, V(widen_high)(a));
-        }
+        for (k = 0; k + 8 <= count; k += 8)
+            V(dstore)(to + k, V(load_wide)(p + k));
         for (; k < count; k++)
             to[k] = (double)p[k];
     }

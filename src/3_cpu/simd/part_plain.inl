@@ -12,7 +12,7 @@
      p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane,
      p_mstore one byte per lane, 1 or 0
      p_as_i, p_as_f the same bits;   p_to_i nearest integer (what it likes when that does not fit);   p_to_f its float
-     p_widen_low, p_widen_high half of a part as doubles, p_narrow(low, high) back
+     p_load_wide(p) floats in memory as doubles;   p_widen_low, p_widen_high half of a part as such, p_narrow(low, high) back
      p_zip_low(a, b) = a[0], b[0], a[1], b[1] ..: the lower halves; p_zip_high the upper ones
      p_load_f16, p_store_f16 float16 in memory;   p_load_u16, p_store_u16 the low 16 bits of every lane
      p_lookup(table, i) the floats table[i & 7]
@@ -304,6 +304,11 @@ DVTI_PART1(pl, p_as_l, pd, (V(pl))a)
 DVTI_PART1(pd, p_as_d, pl, (V(pd))a)
 DVTI_PLAIN_SET(pd, p_dset, double)
 DVTI_PLAIN_LOAD(pd, p_dload, double)
+DVTI_INLINE V(pd) V(p_load_wide)(const float *p) {
+    V(pd) r = {(double)p[0], (double)p[1]};
+    return r;
+}
+
 DVTI_PLAIN_STORE(pd, p_dstore, double)
 DVTI_PLAIN_LOAD_N(pd, p_dload_n, double, 2)
 DVTI_PLAIN_STORE_N(pd, p_dstore_n, double, 2)

@@ -145,11 +145,10 @@ static void V(fold_product)(const dvti_folding *folding) {
     for (r = 0; r < p.rows; r++, x += p.step) {
         V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
         for (k = 0; k + 32 <= n; k += 32) {
-            V(f) s = V(load)(x + k), t = V(load)(x + k + 16);
-            low = V(dmul)(low, V(widen_low)(s));
-            high = V(dmul)(high, V(widen_high)(s));
-            low2 = V(dmul)(low2, V(widen_low)(t));
-            high2 = V(dmul)(high2, V(widen_high)(t));
+            low = V(dmul)(low, V(load_wide)(x + k));
+            high = V(dmul)(high, V(load_wide)(x + k + 8));
+            low2 = V(dmul)(low2, V(load_wide)(x + k + 16));
+            high2 = V(dmul)(high2, V(load_wide)(x + k + 24));
         }
         for (; k < n; k += 16) {
             V(f) s = V(load_or)(x + k, n - k, 1);
@@ -291,9 +290,15 @@ static void V(fold_wide_columns)(const dvti_folding *folding) {
         for (j = 0; j < p.n; j += 16) {
             V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8), a, b;
             for (k = 0; k < some; k++) {
-                V(f) v = V(load_upto)(x + k * p.step + j, p.n - j);
-                a = V(widen_low)(v);
-                b = V(widen_high)(v);
+                const float *row = x + k * p.step + j;
+                if (p.n - j >= 16) {
+                    a = V(load_wide)(row);
+                    b = V(load_wide)(row + 8);
+                } else {
+                    const V(f) v = V(load_n)(row, p.n - j);
+                    a = V(widen_low)(v);
+                    b = V(widen_high)(v);
+                }
                 if (p.op == DVTI_OP_prod) {
                     low = V(dmul)(a, low);
                     high = V(dmul)(b, high);

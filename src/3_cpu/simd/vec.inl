@@ -199,6 +199,7 @@ DVTI_INLINE int V(group_of_lane)(int i) {
 /* double */
 DVTI_LIFT_SET(d, dset, double)
 DVTI_LIFT_LOAD(d, dload, double, DVTI_PART_D)
+DVTI_LIFT_LOAD(d, load_wide, float, DVTI_PART_D)
 DVTI_LIFT_STORE(d, dstore, double, DVTI_PART_D)
 DVTI_LIFT_LOAD_N(d, dload_n, double, DVTI_PART_D)
 DVTI_LIFT_STORE_N(d, dstore_n, double, DVTI_PART_D)
