@@ -10881,6 +10881,7 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 #define DVTI_FOLD_CHUNK 32768       /* reduced positions per chunk of one result */
 #define DVTI_FOLD_COLUMN_CHUNK 1024 /* the same for neighbouring results */
 #define DVTI_FOLD_RUN 32            /* shorter runs in memory are gathered into blocks */
+#define DVTI_FOLD_SHORT 16          /* rows that are chains */
 #define DVTI_FOLD_LONG 256          /* 16-bit floats that are read in place */
 #define DVTI_FOLD_BYTES 16384       /* of a block of columns: 8 or 4 rows */
 #define DVTI_FOLD_ITEM 8192         /* elements of a work item of short rows */
@@ -10981,8 +10982,50 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t 
 }
 
 /* ---- chunks ---- */
+/* Short rows are plain chains, four taking turns: folding the lanes of vectors takes longer. */
+#define DVTI_FOLD_CHAINS(name, X, none, join)                                                      \
+    static void name(const dvti_folding *run) {                                                    \
+        const X *x = (const X *)run->x;                                                            \
+        const int64_t step = run->step, n = run->n;                                                \
+        int64_t left, some, k;                                                                     \
+        double *value = run->value;                                                                \
+        for (left = run->rows; left > 0; left -= some, x += some * step, value += some) {          \
+            double a = none, b = none, c = none, d = none;                                         \
+            some = left >= 4 ? 4 : 1;                                                              \
+            for (k = 0; k < n && some == 4; k++) {                                                 \
+                a = a join(double) x[k];                                                           \
+                b = b join(double) x[step + k];                                                    \
+                c = c join(double) x[2 * step + k];                                                \
+                d = d join(double) x[3 * step + k];                                                \
+            }                                                                                      \
+            for (k = 0; k < n && some == 1; k++)                                                   \
+                a = a join(double) x[k];                                                           \
+            value[0] = a;                                                                          \
+            if (some == 4) {                                                                       \
+                value[1] = b;                                                                      \
+                value[2] = c;                                                                      \
+                value[3] = d;                                                                      \
+            }                                                                                      \
+        }                                                                                          \
+    }
+DVTI_FOLD_CHAINS(dvti_fold_chains, double, 0, +)
+DVTI_FOLD_CHAINS(dvti_fold_products, double, 1, *)
+DVTI_FOLD_CHAINS(dvti_fold_products32, float, 1, *)
+#undef DVTI_FOLD_CHAINS
+
+/* NULL: the tier's loop is faster, or the only one. */
+static dvti_fold_fn dvti_fold_short(dvti_op op, bool narrow) {
+    if (op == DVTI_OP_prod)
+        return narrow ? dvti_fold_products32 : dvti_fold_products;
+    return !narrow && (op == DVTI_OP_sum || op == DVTI_OP_mean) ? dvti_fold_chains : NULL;
+}
+
 static void dvti_fold_rows(const dvti_fold_plan *plan, const dvti_folding *run) {
-    if (plan->fold.rows)
+    const dvti_fold_fn few =
+        run->n <= DVTI_FOLD_SHORT ? dvti_fold_short(run->op, plan->compute == DVTI_F32) : NULL;
+    if (few)
+        few(run);
+    else if (plan->fold.rows)
         plan->fold.rows(run);
     else
         dvti_logsumexp64(plan->simd, run);
@@ -11299,6 +11342,7 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #undef DVTI_FOLD_CHUNK
 #undef DVTI_FOLD_COLUMN_CHUNK
 #undef DVTI_FOLD_RUN
+#undef DVTI_FOLD_SHORT
 #undef DVTI_FOLD_LONG
 #undef DVTI_FOLD_BYTES
 #undef DVTI_FOLD_ITEM
@@ -11317,9 +11361,8 @@ DVTI_FN bool dvti_fast_reduce(const dvti_launch *launch, const dvti_simd *simd) 
 #endif
 
 #define DVTI_SCAN_CHUNK 1024
-#define DVTI_SCAN_SIDE 4 /* chains that take turns */
-#define DVTI_SCAN_ROW                                                                              \
-    (DVTI_SCAN_CHUNK + 24) /* of a block: 4096 bytes apart they would look the same */
+#define DVTI_SCAN_SIDE 4                     /* chains that take turns */
+#define DVTI_SCAN_ROW (DVTI_SCAN_CHUNK + 24) /* of a block, not 4096 bytes apart */
 #define DVTI_SCAN_WORK (DVTI_SCAN_SIDE * DVTI_SCAN_ROW)
 #define DVTI_SCAN_ITEM 16384 /* elements of a work item of short lines */
 
@@ -11715,16 +11758,14 @@ static void dvti_scan_strip(const dvti_scan *scan, int64_t item, int64_t chunk, 
     }
 }
 
+/* Strips, or each chunk of a strip. */
 static void dvti_scan_strip_items(void *user, int64_t begin, int64_t end) {
     const dvti_scan *scan = (const dvti_scan *)user;
     for (; begin < end; begin++)
-        dvti_scan_strip(scan, begin, 0, scan->chunks);
-}
-
-static void dvti_scan_strip_chunk_items(void *user, int64_t begin, int64_t end) {
-    const dvti_scan *scan = (const dvti_scan *)user;
-    for (; begin < end; begin++)
-        dvti_scan_strip(scan, begin / scan->chunks, begin % scan->chunks, 1);
+        if (scan->before)
+            dvti_scan_strip(scan, begin / scan->chunks, begin % scan->chunks, 1);
+        else
+            dvti_scan_strip(scan, begin, 0, scan->chunks);
 }
 
 /* ---- the launch ---- */
@@ -11756,8 +11797,7 @@ static int64_t dvti_scan_chunks(int64_t n) {
 }
 
 DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch) {
-    const int64_t *dim = launch->out[0].dim;
-    int64_t chunks = dvti_scan_chunks(dim[1]);
+    const int64_t *dim = launch->out[0].dim, chunks = dvti_scan_chunks(dim[1]);
     return chunks > 1 ? dim[0] * chunks * dim[2] * 8 : 0;
 }
 
@@ -11768,15 +11808,13 @@ static void dvti_scan_pass(dvti_scan *scan) {
     if (scan->before && scan->b == 1)
         dvti_parallel_for(scan->a * ((scan->chunks - 1) / DVTI_SCAN_SIDE + 1),
                           DVTI_SCAN_SIDE * chunk, dvti_scan_chunk_items, scan);
-    else if (scan->before)
-        dvti_parallel_for(scan->a * scan->strips * scan->chunks, chunk, dvti_scan_strip_chunk_items,
-                          scan);
     else if (scan->b == 1)
         dvti_parallel_for((scan->a - 1) / scan->lines + 1,
                           (double)(scan->lines * scan->chunks) * chunk, dvti_scan_line_items, scan);
     else
-        dvti_parallel_for(scan->a * scan->strips, (double)scan->chunks * chunk,
-                          dvti_scan_strip_items, scan);
+        dvti_parallel_for(scan->a * scan->strips * (scan->before ? scan->chunks : 1),
+                          (double)(scan->before ? 1 : scan->chunks) * chunk, dvti_scan_strip_items,
+                          scan);
 }
 
 DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
@@ -18568,6 +18606,7 @@ DVTI_INLINE void V(p_mstore)(uint8_t *p, V(pm) a) {
 /* double */
 DVTI_PART_SET(pd, p_dset, double, _mm256_set1_pd(x))
 DVTI_PART_LOAD(pd, p_dload, double, _mm256_loadu_pd(p))
+DVTI_PART_LOAD(pd, p_load_wide, float, _mm256_cvtps_pd(_mm_loadu_ps(p)))
 DVTI_PART_STORE(pd, p_dstore, double, _mm256_storeu_pd(p, a))
 DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm256_maskload_pd(p, V(p_wide_lanes)(n)))
 DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm256_maskstore_pd(p, V(p_wide_lanes)(n), a))
@@ -18851,6 +18890,7 @@ DVTI_INLINE int V(group_of_lane)(int i) {
 /* double */
 DVTI_LIFT_SET(d, dset, double)
 DVTI_LIFT_LOAD(d, dload, double, DVTI_PART_D)
+DVTI_LIFT_LOAD(d, load_wide, float, DVTI_PART_D)
 DVTI_LIFT_STORE(d, dstore, double, DVTI_PART_D)
 DVTI_LIFT_LOAD_N(d, dload_n, double, DVTI_PART_D)
 DVTI_LIFT_STORE_N(d, dstore_n, double, DVTI_PART_D)
@@ -21246,11 +21286,8 @@ static bool V(load_row64)(const void *src, dvt_dtype dtype, int64_t n, double *t
             p = (const float *)(const void *)from;
         else
             V(load_row)(from, dtype, count, some);
-        for (k = 0; k + 16 <= count; k += 16) {
-            const V(f) a = V(load)(p + k);
-            V(dstore)(to + k, V(widen_low)(a));
-            V(dstore)(to + k + 8, V(widen_high)(a));
-        }
+        for (k = 0; k + 8 <= count; k += 8)
+            V(dstore)(to + k, V(load_wide)(p + k));
         for (; k < count; k++)
             to[k] = (double)p[k];
     }
@@ -23223,11 +23260,10 @@ static void V(fold_product)(const dvti_folding *folding) {
     for (r = 0; r < p.rows; r++, x += p.step) {
         V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
         for (k = 0; k + 32 <= n; k += 32) {
-            V(f) s = V(load)(x + k), t = V(load)(x + k + 16);
-            low = V(dmul)(low, V(widen_low)(s));
-            high = V(dmul)(high, V(widen_high)(s));
-            low2 = V(dmul)(low2, V(widen_low)(t));
-            high2 = V(dmul)(high2, V(widen_high)(t));
+            low = V(dmul)(low, V(load_wide)(x + k));
+            high = V(dmul)(high, V(load_wide)(x + k + 8));
+            low2 = V(dmul)(low2, V(load_wide)(x + k + 16));
+            high2 = V(dmul)(high2, V(load_wide)(x + k + 24));
         }
         for (; k < n; k += 16) {
             V(f) s = V(load_or)(x + k, n - k, 1);
@@ -23369,9 +23405,15 @@ static void V(fold_wide_columns)(const dvti_folding *folding) {
         for (j = 0; j < p.n; j += 16) {
             V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8), a, b;
             for (k = 0; k < some; k++) {
-                V(f) v = V(load_upto)(x + k * p.step + j, p.n - j);
-                a = V(widen_low)(v);
-                b = V(widen_high)(v);
+                const float *row = x + k * p.step + j;
+                if (p.n - j >= 16) {
+                    a = V(load_wide)(row);
+                    b = V(load_wide)(row + 8);
+                } else {
+                    const V(f) v = V(load_n)(row, p.n - j);
+                    a = V(widen_low)(v);
+                    b = V(widen_high)(v);
+                }
                 if (p.op == DVTI_OP_prod) {
                     low = V(dmul)(a, low);
                     high = V(dmul)(b, high);
@@ -24537,6 +24579,10 @@ DVTI_PART_STORE(pm, p_mstore, uint8_t,
 /* double */
 DVTI_PART_SET(pd, p_dset, double, _mm512_set1_pd(x))
 DVTI_PART_LOAD(pd, p_dload, double, _mm512_loadu_pd(p))
+/* Zen 4 converts halves faster. */
+DVTI_PART_LOAD(pd, p_load_wide, float,
+               _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_cvtps_pd(_mm_loadu_ps(p))),
+                                  _mm256_cvtps_pd(_mm_loadu_ps(p + 4)), 1))
 DVTI_PART_STORE(pd, p_dstore, double, _mm512_storeu_pd(p, a))
 DVTI_PART_LOAD_N(pd, p_dload_n, double, _mm512_maskz_loadu_pd(DVTI_MASK8(n), p))
 DVTI_PART_STORE_N(pd, p_dstore_n, double, _mm512_mask_storeu_pd(p, DVTI_MASK8(n), a))
@@ -24833,6 +24879,7 @@ DVTI_INLINE int V(group_of_lane)(int i) {
 /* double */
 DVTI_LIFT_SET(d, dset, double)
 DVTI_LIFT_LOAD(d, dload, double, DVTI_PART_D)
+DVTI_LIFT_LOAD(d, load_wide, float, DVTI_PART_D)
 DVTI_LIFT_STORE(d, dstore, double, DVTI_PART_D)
 DVTI_LIFT_LOAD_N(d, dload_n, double, DVTI_PART_D)
 DVTI_LIFT_STORE_N(d, dstore_n, double, DVTI_PART_D)
@@ -27228,11 +27275,8 @@ static bool V(load_row64)(const void *src, dvt_dtype dtype, int64_t n, double *t
             p = (const float *)(const void *)from;
         else
             V(load_row)(from, dtype, count, some);
-        for (k = 0; k + 16 <= count; k += 16) {
-            const V(f) a = V(load)(p + k);
-            V(dstore)(to + k, V(widen_low)(a));
-            V(dstore)(to + k + 8, V(widen_high)(a));
-        }
+        for (k = 0; k + 8 <= count; k += 8)
+            V(dstore)(to + k, V(load_wide)(p + k));
         for (; k < count; k++)
             to[k] = (double)p[k];
     }
@@ -29205,11 +29249,10 @@ static void V(fold_product)(const dvti_folding *folding) {
     for (r = 0; r < p.rows; r++, x += p.step) {
         V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
         for (k = 0; k + 32 <= n; k += 32) {
-            V(f) s = V(load)(x + k), t = V(load)(x + k + 16);
-            low = V(dmul)(low, V(widen_low)(s));
-            high = V(dmul)(high, V(widen_high)(s));
-            low2 = V(dmul)(low2, V(widen_low)(t));
-            high2 = V(dmul)(high2, V(widen_high)(t));
+            low = V(dmul)(low, V(load_wide)(x + k));
+            high = V(dmul)(high, V(load_wide)(x + k + 8));
+            low2 = V(dmul)(low2, V(load_wide)(x + k + 16));
+            high2 = V(dmul)(high2, V(load_wide)(x + k + 24));
         }
         for (; k < n; k += 16) {
             V(f) s = V(load_or)(x + k, n - k, 1);
@@ -29351,9 +29394,15 @@ static void V(fold_wide_columns)(const dvti_folding *folding) {
         for (j = 0; j < p.n; j += 16) {
             V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8), a, b;
             for (k = 0; k < some; k++) {
-                V(f) v = V(load_upto)(x + k * p.step + j, p.n - j);
-                a = V(widen_low)(v);
-                b = V(widen_high)(v);
+                const float *row = x + k * p.step + j;
+                if (p.n - j >= 16) {
+                    a = V(load_wide)(row);
+                    b = V(load_wide)(row + 8);
+                } else {
+                    const V(f) v = V(load_n)(row, p.n - j);
+                    a = V(widen_low)(v);
+                    b = V(widen_high)(v);
+                }
                 if (p.op == DVTI_OP_prod) {
                     low = V(dmul)(a, low);
                     high = V(dmul)(b, high);
@@ -30377,7 +30426,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
      p_lt, p_le, p_eq false for NaN;   p_unord either is NaN;   p_select(m, a, b) = m ? a : b;   p_mbits one bit per lane,
      p_mstore one byte per lane, 1 or 0
      p_as_i, p_as_f the same bits;   p_to_i nearest integer (what it likes when that does not fit);   p_to_f its float
-     p_widen_low, p_widen_high half of a part as doubles, p_narrow(low, high) back
+     p_load_wide(p) floats in memory as doubles;   p_widen_low, p_widen_high half of a part as such, p_narrow(low, high) back
      p_zip_low(a, b) = a[0], b[0], a[1], b[1] ..: the lower halves; p_zip_high the upper ones
      p_load_f16, p_store_f16 float16 in memory;   p_load_u16, p_store_u16 the low 16 bits of every lane
      p_lookup(table, i) the floats table[i & 7]
@@ -30672,6 +30721,11 @@ DVTI_PART1(pl, p_as_l, pd, (V(pl))a)
 DVTI_PART1(pd, p_as_d, pl, (V(pd))a)
 DVTI_PLAIN_SET(pd, p_dset, double)
 DVTI_PLAIN_LOAD(pd, p_dload, double)
+DVTI_INLINE V(pd) V(p_load_wide)(const float *p) {
+    V(pd) r = {(double)p[0], (double)p[1]};
+    return r;
+}
+
 DVTI_PLAIN_STORE(pd, p_dstore, double)
 DVTI_PLAIN_LOAD_N(pd, p_dload_n, double, 2)
 DVTI_PLAIN_STORE_N(pd, p_dstore_n, double, 2)
@@ -30972,6 +31026,7 @@ DVTI_INLINE int V(group_of_lane)(int i) {
 /* double */
 DVTI_LIFT_SET(d, dset, double)
 DVTI_LIFT_LOAD(d, dload, double, DVTI_PART_D)
+DVTI_LIFT_LOAD(d, load_wide, float, DVTI_PART_D)
 DVTI_LIFT_STORE(d, dstore, double, DVTI_PART_D)
 DVTI_LIFT_LOAD_N(d, dload_n, double, DVTI_PART_D)
 DVTI_LIFT_STORE_N(d, dstore_n, double, DVTI_PART_D)
@@ -33367,11 +33422,8 @@ static bool V(load_row64)(const void *src, dvt_dtype dtype, int64_t n, double *t
             p = (const float *)(const void *)from;
         else
             V(load_row)(from, dtype, count, some);
-        for (k = 0; k + 16 <= count; k += 16) {
-            const V(f) a = V(load)(p + k);
-            V(dstore)(to + k, V(widen_low)(a));
-            V(dstore)(to + k + 8, V(widen_high)(a));
-        }
+        for (k = 0; k + 8 <= count; k += 8)
+            V(dstore)(to + k, V(load_wide)(p + k));
         for (; k < count; k++)
             to[k] = (double)p[k];
     }
@@ -35344,11 +35396,10 @@ static void V(fold_product)(const dvti_folding *folding) {
     for (r = 0; r < p.rows; r++, x += p.step) {
         V(d) low = V(dset)(1), high = low, low2 = low, high2 = low;
         for (k = 0; k + 32 <= n; k += 32) {
-            V(f) s = V(load)(x + k), t = V(load)(x + k + 16);
-            low = V(dmul)(low, V(widen_low)(s));
-            high = V(dmul)(high, V(widen_high)(s));
-            low2 = V(dmul)(low2, V(widen_low)(t));
-            high2 = V(dmul)(high2, V(widen_high)(t));
+            low = V(dmul)(low, V(load_wide)(x + k));
+            high = V(dmul)(high, V(load_wide)(x + k + 8));
+            low2 = V(dmul)(low2, V(load_wide)(x + k + 16));
+            high2 = V(dmul)(high2, V(load_wide)(x + k + 24));
         }
         for (; k < n; k += 16) {
             V(f) s = V(load_or)(x + k, n - k, 1);
@@ -35490,9 +35541,15 @@ static void V(fold_wide_columns)(const dvti_folding *folding) {
         for (j = 0; j < p.n; j += 16) {
             V(d) low = V(dload)(p.value + j), high = V(dload)(p.value + j + 8), a, b;
             for (k = 0; k < some; k++) {
-                V(f) v = V(load_upto)(x + k * p.step + j, p.n - j);
-                a = V(widen_low)(v);
-                b = V(widen_high)(v);
+                const float *row = x + k * p.step + j;
+                if (p.n - j >= 16) {
+                    a = V(load_wide)(row);
+                    b = V(load_wide)(row + 8);
+                } else {
+                    const V(f) v = V(load_n)(row, p.n - j);
+                    a = V(widen_low)(v);
+                    b = V(widen_high)(v);
+                }
                 if (p.op == DVTI_OP_prod) {
                     low = V(dmul)(a, low);
                     high = V(dmul)(b, high);

@@ -5,9 +5,8 @@
 #include "3_cpu/simd/dvt_simd.h"
 
 #define DVTI_SCAN_CHUNK 1024
-#define DVTI_SCAN_SIDE 4 /* chains that take turns */
-#define DVTI_SCAN_ROW                                                                              \
-    (DVTI_SCAN_CHUNK + 24) /* of a block: 4096 bytes apart they would look the same */
+#define DVTI_SCAN_SIDE 4                     /* chains that take turns */
+#define DVTI_SCAN_ROW (DVTI_SCAN_CHUNK + 24) /* of a block, not 4096 bytes apart */
 #define DVTI_SCAN_WORK (DVTI_SCAN_SIDE * DVTI_SCAN_ROW)
 #define DVTI_SCAN_ITEM 16384 /* elements of a work item of short lines */
 
@@ -403,16 +402,14 @@ static void dvti_scan_strip(const dvti_scan *scan, int64_t item, int64_t chunk, 
     }
 }
 
+/* Strips, or each chunk of a strip. */
 static void dvti_scan_strip_items(void *user, int64_t begin, int64_t end) {
     const dvti_scan *scan = (const dvti_scan *)user;
     for (; begin < end; begin++)
-        dvti_scan_strip(scan, begin, 0, scan->chunks);
-}
-
-static void dvti_scan_strip_chunk_items(void *user, int64_t begin, int64_t end) {
-    const dvti_scan *scan = (const dvti_scan *)user;
-    for (; begin < end; begin++)
-        dvti_scan_strip(scan, begin / scan->chunks, begin % scan->chunks, 1);
+        if (scan->before)
+            dvti_scan_strip(scan, begin / scan->chunks, begin % scan->chunks, 1);
+        else
+            dvti_scan_strip(scan, begin, 0, scan->chunks);
 }
 
 /* ---- the launch ---- */
@@ -444,8 +441,7 @@ static int64_t dvti_scan_chunks(int64_t n) {
 }
 
 DVTI_FN int64_t dvti_scan_workspace(const dvti_launch *launch) {
-    const int64_t *dim = launch->out[0].dim;
-    int64_t chunks = dvti_scan_chunks(dim[1]);
+    const int64_t *dim = launch->out[0].dim, chunks = dvti_scan_chunks(dim[1]);
     return chunks > 1 ? dim[0] * chunks * dim[2] * 8 : 0;
 }
 
@@ -456,15 +452,13 @@ static void dvti_scan_pass(dvti_scan *scan) {
     if (scan->before && scan->b == 1)
         dvti_parallel_for(scan->a * ((scan->chunks - 1) / DVTI_SCAN_SIDE + 1),
                           DVTI_SCAN_SIDE * chunk, dvti_scan_chunk_items, scan);
-    else if (scan->before)
-        dvti_parallel_for(scan->a * scan->strips * scan->chunks, chunk, dvti_scan_strip_chunk_items,
-                          scan);
     else if (scan->b == 1)
         dvti_parallel_for((scan->a - 1) / scan->lines + 1,
                           (double)(scan->lines * scan->chunks) * chunk, dvti_scan_line_items, scan);
     else
-        dvti_parallel_for(scan->a * scan->strips, (double)scan->chunks * chunk,
-                          dvti_scan_strip_items, scan);
+        dvti_parallel_for(scan->a * scan->strips * (scan->before ? scan->chunks : 1),
+                          (double)(scan->before ? 1 : scan->chunks) * chunk, dvti_scan_strip_items,
+                          scan);
 }
 
 DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
