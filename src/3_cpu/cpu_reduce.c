@@ -8,7 +8,7 @@
 #define DVTI_FOLD_CHUNK 32768       /* reduced positions per chunk of one result */
 #define DVTI_FOLD_COLUMN_CHUNK 1024 /* the same for neighbouring results */
 #define DVTI_FOLD_RUN 32            /* shorter runs in memory are gathered into blocks */
-#define DVTI_FOLD_SHORT 16          /* rows that are chains */
+#define DVTI_FOLD_SHORT 16          /* rows whose products are chains */
 #define DVTI_FOLD_LONG 256          /* 16-bit floats that are read in place */
 #define DVTI_FOLD_BYTES 16384       /* of a block of columns: 8 or 4 rows */
 #define DVTI_FOLD_ITEM 8192         /* elements of a work item of short rows */
@@ -109,24 +109,25 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t 
 }
 
 /* ---- chunks ---- */
-/* Short rows are plain chains, four taking turns: folding the lanes of vectors takes longer. */
-#define DVTI_FOLD_CHAINS(name, X, none, join)                                                      \
+/* Products of short rows are plain chains, four taking turns: folding the lanes of vectors takes longer. Sums are not: the sum of squares that a
+   variance is recorded as must have the bits of op square. */
+#define DVTI_FOLD_PRODUCTS(name, X)                                                                \
     static void name(const dvti_folding *run) {                                                    \
         const X *x = (const X *)run->x;                                                            \
         const int64_t step = run->step, n = run->n;                                                \
         int64_t left, some, k;                                                                     \
         double *value = run->value;                                                                \
         for (left = run->rows; left > 0; left -= some, x += some * step, value += some) {          \
-            double a = none, b = none, c = none, d = none;                                         \
+            double a = 1, b = 1, c = 1, d = 1;                                                     \
             some = left >= 4 ? 4 : 1;                                                              \
             for (k = 0; k < n && some == 4; k++) {                                                 \
-                a = a join(double) x[k];                                                           \
-                b = b join(double) x[step + k];                                                    \
-                c = c join(double) x[2 * step + k];                                                \
-                d = d join(double) x[3 * step + k];                                                \
+                a = a * (double)x[k];                                                              \
+                b = b * (double)x[step + k];                                                       \
+                c = c * (double)x[2 * step + k];                                                   \
+                d = d * (double)x[3 * step + k];                                                   \
             }                                                                                      \
             for (k = 0; k < n && some == 1; k++)                                                   \
-                a = a join(double) x[k];                                                           \
+                a = a * (double)x[k];                                                              \
             value[0] = a;                                                                          \
             if (some == 4) {                                                                       \
                 value[1] = b;                                                                      \
@@ -135,23 +136,13 @@ static void dvti_fold_finish(const dvti_fold_plan *plan, int64_t first, int64_t 
             }                                                                                      \
         }                                                                                          \
     }
-DVTI_FOLD_CHAINS(dvti_fold_chains, double, 0, +)
-DVTI_FOLD_CHAINS(dvti_fold_products, double, 1, *)
-DVTI_FOLD_CHAINS(dvti_fold_products32, float, 1, *)
-#undef DVTI_FOLD_CHAINS
-
-/* NULL: the tier's loop is faster, or the only one. */
-static dvti_fold_fn dvti_fold_short(dvti_op op, bool narrow) {
-    if (op == DVTI_OP_prod)
-        return narrow ? dvti_fold_products32 : dvti_fold_products;
-    return !narrow && (op == DVTI_OP_sum || op == DVTI_OP_mean) ? dvti_fold_chains : NULL;
-}
+DVTI_FOLD_PRODUCTS(dvti_fold_products, double)
+DVTI_FOLD_PRODUCTS(dvti_fold_products32, float)
+#undef DVTI_FOLD_PRODUCTS
 
 static void dvti_fold_rows(const dvti_fold_plan *plan, const dvti_folding *run) {
-    const dvti_fold_fn few =
-        run->n <= DVTI_FOLD_SHORT ? dvti_fold_short(run->op, plan->compute == DVTI_F32) : NULL;
-    if (few)
-        few(run);
+    if (run->op == DVTI_OP_prod && run->n <= DVTI_FOLD_SHORT)
+        (plan->compute == DVTI_F32 ? dvti_fold_products32 : dvti_fold_products)(run);
     else if (plan->fold.rows)
         plan->fold.rows(run);
     else
