@@ -22637,40 +22637,46 @@ DVTI_INLINE void V(half_adagrad)(const dvti_update *step, V(step_half) * e) {
     e->w = V(dsub)(e->w, V(dmul)(V(dset)(step->rate), change));
 }
 
-#define DVTI_STEP(name)                                                                            \
-    static void V(step_##name)(const dvti_update *step) {                                          \
+/* Of a copy, which no store can change: so its constants stay in registers. */
+#define DVTI_STEP(name, formula, states)                                                           \
+    static void V(step_##name)(const dvti_update *given) {                                         \
+        dvti_update step = *given;                                                                 \
         int64_t at;                                                                                \
-        for (at = 0; at < step->n; at += 16) {                                                     \
-            const int64_t n = step->n - at;                                                        \
-            V(f) g = V(load_upto)(step->g + at, n), w = V(load_upto)(step->w + at, n);             \
+        int k;                                                                                     \
+        for (k = states; k < 2; k++)                                                               \
+            step.s[k] = NULL;                                                                      \
+        for (at = 0; at < step.n; at += 16) {                                                      \
+            const int64_t n = step.n - at;                                                         \
+            V(f) g = V(load_upto)(step.g + at, n), w = V(load_upto)(step.w + at, n);               \
             V(step_half) low, high;                                                                \
-            int k;                                                                                 \
-            low.g = V(step_gradient)(step, V(widen_low)(g));                                       \
-            high.g = V(step_gradient)(step, V(widen_high)(g));                                     \
+            low.g = V(step_gradient)(&step, V(widen_low)(g));                                      \
+            high.g = V(step_gradient)(&step, V(widen_high)(g));                                    \
             low.w = V(widen_low)(w);                                                               \
             high.w = V(widen_high)(w);                                                             \
-            for (k = 0; k < 2; k++) {                                                              \
-                V(f) s = step->s[k] ? V(load_upto)(step->s[k] + at, n) : V(zero)();                \
+            DVTI_UNROLL                                                                            \
+            for (k = 0; k < states; k++) {                                                         \
+                V(f) s = V(load_upto)(step.s[k] + at, n);                                          \
                 low.s[k] = V(widen_low)(s);                                                        \
                 high.s[k] = V(widen_high)(s);                                                      \
             }                                                                                      \
-            V(half_##name)(step, &low);                                                            \
-            V(half_##name)(step, &high);                                                           \
-            V(store_upto)(step->w + at, n, V(narrow)(low.w, high.w));                              \
-            for (k = 0; k < 2; k++)                                                                \
-                if (step->s[k])                                                                    \
-                    V(store_upto)(step->s[k] + at, n, V(narrow)(low.s[k], high.s[k]));             \
+            V(half_##formula)(&step, &low);                                                        \
+            V(half_##formula)(&step, &high);                                                       \
+            V(store_upto)(step.w + at, n, V(narrow)(low.w, high.w));                               \
+            DVTI_UNROLL                                                                            \
+            for (k = 0; k < states; k++)                                                           \
+                V(store_upto)(step.s[k] + at, n, V(narrow)(low.s[k], high.s[k]));                  \
         }                                                                                          \
     }
-DVTI_STEP(sgd)
-DVTI_STEP(adam)
-DVTI_STEP(rmsprop)
-DVTI_STEP(adagrad)
+DVTI_STEP(sgd, sgd, 0)
+DVTI_STEP(momentum, sgd, 1)
+DVTI_STEP(adam, adam, 2)
+DVTI_STEP(rmsprop, rmsprop, 1)
+DVTI_STEP(adagrad, adagrad, 1)
 
 static dvti_update_fn V(step)(dvti_op op, int states) {
     switch ((int)op) {
     case DVTI_OP_sgd:
-        return V(step_sgd);
+        return states ? V(step_momentum) : V(step_sgd);
     case DVTI_OP_adam:
     case DVTI_OP_adamw:
         return V(step_adam);
@@ -28626,40 +28632,46 @@ DVTI_INLINE void V(half_adagrad)(const dvti_update *step, V(step_half) * e) {
     e->w = V(dsub)(e->w, V(dmul)(V(dset)(step->rate), change));
 }
 
-#define DVTI_STEP(name)                                                                            \
-    static void V(step_##name)(const dvti_update *step) {                                          \
+/* Of a copy, which no store can change: so its constants stay in registers. */
+#define DVTI_STEP(name, formula, states)                                                           \
+    static void V(step_##name)(const dvti_update *given) {                                         \
+        dvti_update step = *given;                                                                 \
         int64_t at;                                                                                \
-        for (at = 0; at < step->n; at += 16) {                                                     \
-            const int64_t n = step->n - at;                                                        \
-            V(f) g = V(load_upto)(step->g + at, n), w = V(load_upto)(step->w + at, n);             \
+        int k;                                                                                     \
+        for (k = states; k < 2; k++)                                                               \
+            step.s[k] = NULL;                                                                      \
+        for (at = 0; at < step.n; at += 16) {                                                      \
+            const int64_t n = step.n - at;                                                         \
+            V(f) g = V(load_upto)(step.g + at, n), w = V(load_upto)(step.w + at, n);               \
             V(step_half) low, high;                                                                \
-            int k;                                                                                 \
-            low.g = V(step_gradient)(step, V(widen_low)(g));                                       \
-            high.g = V(step_gradient)(step, V(widen_high)(g));                                     \
+            low.g = V(step_gradient)(&step, V(widen_low)(g));                                      \
+            high.g = V(step_gradient)(&step, V(widen_high)(g));                                    \
             low.w = V(widen_low)(w);                                                               \
             high.w = V(widen_high)(w);                                                             \
-            for (k = 0; k < 2; k++) {                                                              \
-                V(f) s = step->s[k] ? V(load_upto)(step->s[k] + at, n) : V(zero)();                \
+            DVTI_UNROLL                                                                            \
+            for (k = 0; k < states; k++) {                                                         \
+                V(f) s = V(load_upto)(step.s[k] + at, n);                                          \
                 low.s[k] = V(widen_low)(s);                                                        \
                 high.s[k] = V(widen_high)(s);                                                      \
             }                                                                                      \
-            V(half_##name)(step, &low);                                                            \
-            V(half_##name)(step, &high);                                                           \
-            V(store_upto)(step->w + at, n, V(narrow)(low.w, high.w));                              \
-            for (k = 0; k < 2; k++)                                                                \
-                if (step->s[k])                                                                    \
-                    V(store_upto)(step->s[k] + at, n, V(narrow)(low.s[k], high.s[k]));             \
+            V(half_##formula)(&step, &low);                                                        \
+            V(half_##formula)(&step, &high);                                                       \
+            V(store_upto)(step.w + at, n, V(narrow)(low.w, high.w));                               \
+            DVTI_UNROLL                                                                            \
+            for (k = 0; k < states; k++)                                                           \
+                V(store_upto)(step.s[k] + at, n, V(narrow)(low.s[k], high.s[k]));                  \
         }                                                                                          \
     }
-DVTI_STEP(sgd)
-DVTI_STEP(adam)
-DVTI_STEP(rmsprop)
-DVTI_STEP(adagrad)
+DVTI_STEP(sgd, sgd, 0)
+DVTI_STEP(momentum, sgd, 1)
+DVTI_STEP(adam, adam, 2)
+DVTI_STEP(rmsprop, rmsprop, 1)
+DVTI_STEP(adagrad, adagrad, 1)
 
 static dvti_update_fn V(step)(dvti_op op, int states) {
     switch ((int)op) {
     case DVTI_OP_sgd:
-        return V(step_sgd);
+        return states ? V(step_momentum) : V(step_sgd);
     case DVTI_OP_adam:
     case DVTI_OP_adamw:
         return V(step_adam);
@@ -34773,40 +34785,46 @@ DVTI_INLINE void V(half_adagrad)(const dvti_update *step, V(step_half) * e) {
     e->w = V(dsub)(e->w, V(dmul)(V(dset)(step->rate), change));
 }
 
-#define DVTI_STEP(name)                                                                            \
-    static void V(step_##name)(const dvti_update *step) {                                          \
+/* Of a copy, which no store can change: so its constants stay in registers. */
+#define DVTI_STEP(name, formula, states)                                                           \
+    static void V(step_##name)(const dvti_update *given) {                                         \
+        dvti_update step = *given;                                                                 \
         int64_t at;                                                                                \
-        for (at = 0; at < step->n; at += 16) {                                                     \
-            const int64_t n = step->n - at;                                                        \
-            V(f) g = V(load_upto)(step->g + at, n), w = V(load_upto)(step->w + at, n);             \
+        int k;                                                                                     \
+        for (k = states; k < 2; k++)                                                               \
+            step.s[k] = NULL;                                                                      \
+        for (at = 0; at < step.n; at += 16) {                                                      \
+            const int64_t n = step.n - at;                                                         \
+            V(f) g = V(load_upto)(step.g + at, n), w = V(load_upto)(step.w + at, n);               \
             V(step_half) low, high;                                                                \
-            int k;                                                                                 \
-            low.g = V(step_gradient)(step, V(widen_low)(g));                                       \
-            high.g = V(step_gradient)(step, V(widen_high)(g));                                     \
+            low.g = V(step_gradient)(&step, V(widen_low)(g));                                      \
+            high.g = V(step_gradient)(&step, V(widen_high)(g));                                    \
             low.w = V(widen_low)(w);                                                               \
             high.w = V(widen_high)(w);                                                             \
-            for (k = 0; k < 2; k++) {                                                              \
-                V(f) s = step->s[k] ? V(load_upto)(step->s[k] + at, n) : V(zero)();                \
+            DVTI_UNROLL                                                                            \
+            for (k = 0; k < states; k++) {                                                         \
+                V(f) s = V(load_upto)(step.s[k] + at, n);                                          \
                 low.s[k] = V(widen_low)(s);                                                        \
                 high.s[k] = V(widen_high)(s);                                                      \
             }                                                                                      \
-            V(half_##name)(step, &low);                                                            \
-            V(half_##name)(step, &high);                                                           \
-            V(store_upto)(step->w + at, n, V(narrow)(low.w, high.w));                              \
-            for (k = 0; k < 2; k++)                                                                \
-                if (step->s[k])                                                                    \
-                    V(store_upto)(step->s[k] + at, n, V(narrow)(low.s[k], high.s[k]));             \
+            V(half_##formula)(&step, &low);                                                        \
+            V(half_##formula)(&step, &high);                                                       \
+            V(store_upto)(step.w + at, n, V(narrow)(low.w, high.w));                               \
+            DVTI_UNROLL                                                                            \
+            for (k = 0; k < states; k++)                                                           \
+                V(store_upto)(step.s[k] + at, n, V(narrow)(low.s[k], high.s[k]));                  \
         }                                                                                          \
     }
-DVTI_STEP(sgd)
-DVTI_STEP(adam)
-DVTI_STEP(rmsprop)
-DVTI_STEP(adagrad)
+DVTI_STEP(sgd, sgd, 0)
+DVTI_STEP(momentum, sgd, 1)
+DVTI_STEP(adam, adam, 2)
+DVTI_STEP(rmsprop, rmsprop, 1)
+DVTI_STEP(adagrad, adagrad, 1)
 
 static dvti_update_fn V(step)(dvti_op op, int states) {
     switch ((int)op) {
     case DVTI_OP_sgd:
-        return V(step_sgd);
+        return states ? V(step_momentum) : V(step_sgd);
     case DVTI_OP_adam:
     case DVTI_OP_adamw:
         return V(step_adam);
