@@ -119,20 +119,38 @@ static void dvti_cpu_count_peak(dvti_device *device, int64_t used) {
     dvti_mutex_unlock(&lock);
 }
 
+/* Adds bytes to those in use, unless that is more than the limit: several threads may want the last of them. */
+static bool dvti_cpu_use(dvti_device *device, int64_t bytes, int64_t *used) {
+    int64_t limit = dvti_atomic_load(&device->limit);
+    if (!limit) {
+        *used = dvti_atomic_add(&device->used, bytes);
+        return true;
+    }
+    do {
+        *used = dvti_atomic_load(&device->used);
+        if (bytes > limit - *used)
+            return false;
+    } while (!dvti_atomic_swap(&device->used, *used, *used + bytes));
+    *used += bytes;
+    return true;
+}
+
 static dvt_status dvti_cpu_acquire(dvti_device *device, const char *function, int64_t bytes,
                                    void **out) {
-    int64_t limit = dvti_atomic_load(&device->limit);
+    int64_t used;
     void *block;
-    if (limit && bytes > limit - dvti_atomic_load(&device->used))
+    if (!dvti_cpu_use(device, bytes, &used))
         return dvti_fail(DVT_ERR_HOST_MEMORY,
                          "%s: %lld bytes wanted on cpu(), where %lld of %lld are in use; free "
                          "arrays, or raise the limit with dvt_set_memory_limit",
-                         function, (long long)bytes, (long long)dvti_atomic_load(&device->used),
-                         (long long)limit);
+                         function, (long long)bytes, (long long)used,
+                         (long long)dvti_atomic_load(&device->limit));
     block = dvti_heap_take(&dvti_cpu_heap, bytes);
-    if (!block)
+    if (!block) {
+        dvti_atomic_add(&device->used, -bytes);
         return dvti_fail_memory(function, bytes);
-    dvti_cpu_count_peak(device, dvti_atomic_add(&device->used, bytes));
+    }
+    dvti_cpu_count_peak(device, used);
     *out = block;
     return DVT_OK;
 }

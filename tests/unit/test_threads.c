@@ -428,6 +428,41 @@ DVT_TEST(threads_replace_gpus_in_an_allocation) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
+/* All want the last of the memory that is left, again and again: together they never hold more than the limit. */
+static int64_t held_at_most;
+
+static void *want_the_last(void *user) {
+    worker *w = (worker *)user;
+    dvt_memory_stats now;
+    int i;
+    for (i = 0; i < 400; i++)
+        DVT_SCOPE {
+            w->sum += dvt_empty(DVT_SHAPE(100000), DVT_U8, dvt_cpu()) != NULL;
+            if (dvt_error_code() != DVT_OK && dvt_error_code() != DVT_ERR_HOST_MEMORY)
+                w->status = dvt_error_code();
+            dvt_clear_error();
+            if (dvt_memory_query(dvt_cpu(), &now) != DVT_OK || now.used > held_at_most)
+                w->status = DVT_ERR_INTERNAL;
+        }
+    return NULL;
+}
+
+DVT_TEST(threads_share_a_memory_limit) {
+    worker workers[THREADS];
+    dvt_memory_stats before;
+    int i;
+    memset(workers, 0, sizeof workers);
+    CHECK_INT(dvt_memory_query(dvt_cpu(), &before), DVT_OK);
+    held_at_most = before.used + 250000;
+    CHECK_INT(dvt_set_memory_limit(dvt_cpu(), held_at_most), DVT_OK);
+    in_threads(want_the_last, workers);
+    CHECK_INT(dvt_set_memory_limit(dvt_cpu(), 0), DVT_OK);
+    for (i = 0; i < THREADS; i++) {
+        CHECK(workers[i].sum > 0);
+        CHECK_INT(workers[i].status, DVT_OK);
+    }
+}
+
 /* One thread replaces them again and again; it may be refused. The others always find a GPU that works. */
 static void *use_replaced(void *user) {
     worker *w = (worker *)user;
