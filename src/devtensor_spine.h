@@ -46,6 +46,8 @@
 #include "3_cpu/cpu_pool.c"
 #include "3_cpu/cpu_reduce.c"
 #include "3_cpu/cpu_scan.c"
+#include "3_cpu/cpu_scan_columns.c"
+#include "3_cpu/cpu_scan_lines.c"
 #include "3_cpu/cpu_softmax64.c"
 #include "3_cpu/cpu_softmax.c"
 #include "3_cpu/cpu_sort.c"
