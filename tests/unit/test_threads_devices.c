@@ -1,0 +1,140 @@
+/* Several threads that want a device: the last of its memory, or GPUs that others replace meanwhile. */
+#include "in_threads.h"
+
+#if !defined(DEVTENSOR_NO_THREADS)
+/* All want the last of the memory that is left, again and again: together they never hold more than the limit. */
+static int64_t held_at_most;
+
+static void *want_the_last(void *user) {
+    worker *w = (worker *)user;
+    dvt_memory_stats now;
+    int i;
+    for (i = 0; i < 400; i++)
+        DVT_SCOPE {
+            w->sum += dvt_empty(DVT_SHAPE(100000), DVT_U8, dvt_cpu()) != NULL;
+            if (dvt_error_code() != DVT_OK && dvt_error_code() != DVT_ERR_HOST_MEMORY)
+                w->status = dvt_error_code();
+            dvt_clear_error();
+            if (dvt_memory_query(dvt_cpu(), &now) != DVT_OK || now.used > held_at_most)
+                w->status = DVT_ERR_INTERNAL;
+        }
+    return NULL;
+}
+
+DVT_TEST(threads_share_a_memory_limit) {
+    worker workers[THREADS];
+    dvt_memory_stats before;
+    int i;
+    memset(workers, 0, sizeof workers);
+    CHECK_INT(dvt_memory_query(dvt_cpu(), &before), DVT_OK);
+    held_at_most = before.used + 250000;
+    CHECK_INT(dvt_set_memory_limit(dvt_cpu(), held_at_most), DVT_OK);
+    in_threads(want_the_last, workers);
+    CHECK_INT(dvt_set_memory_limit(dvt_cpu(), 0), DVT_OK);
+    for (i = 0; i < THREADS; i++) {
+        CHECK(workers[i].sum > 0);
+        CHECK_INT(workers[i].status, DVT_OK);
+    }
+}
+
+/* ---- virtual GPUs are replaced while others use them ---- */
+static void *replace_gpus(void *user) {
+    *(dvt_status *)user = dvt_set_virtual_gpus(1, 0);
+    dvt_clear_error();
+    return NULL;
+}
+
+/* The first allocation waits for another thread that wants to replace the GPUs. */
+typedef struct interruption {
+    int armed;
+    dvt_status status;
+} interruption;
+
+static void *interrupted_alloc(void *user, size_t bytes) {
+    interruption *i = (interruption *)user;
+    pthread_t thread;
+    if (i->armed) {
+        i->armed = 0;
+        if (CHECK(pthread_create(&thread, NULL, replace_gpus, &i->status) == 0))
+            pthread_join(thread, NULL);
+    }
+    return malloc(bytes);
+}
+
+static void *plain_resize(void *user, void *block, size_t bytes) {
+    (void)user;
+    return realloc(block, bytes);
+}
+
+static void plain_release(void *user, void *block) {
+    (void)user;
+    free(block);
+}
+
+/* Between looking the device up and having memory on it. */
+DVT_TEST(threads_replace_gpus_in_an_allocation) {
+    interruption i = {0, DVT_OK};
+    dvt_allocator allocator = {interrupted_alloc, plain_resize, plain_release, NULL};
+    allocator.user = &i;
+    CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
+    DVT_SCOPE { /* opens the device */
+        CHECK(dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_gpu(0)) != NULL);
+    }
+    CHECK_INT(dvt_wait_all(), DVT_OK); /* the queue's thread frees with the allocator, too */
+    dvt_set_allocator(&allocator);
+    i.armed = 1;
+    DVT_SCOPE {
+        CHECK_VALUES(dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_gpu(0)), 0, 1, 1);
+    }
+    CHECK_INT(i.armed, 0);
+    CHECK_INT(i.status, DVT_ERR_VALUE);
+    CHECK_INT(dvt_wait_all(), DVT_OK);
+    dvt_set_allocator(NULL);
+    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
+}
+
+/* One thread replaces them again and again; it may be refused. The others always find a GPU that works. */
+static void *use_replaced(void *user) {
+    worker *w = (worker *)user;
+    dvt_device_info info;
+    int i;
+    dvt_status status = DVT_OK;
+    for (i = 0; i < 60 && w->status == DVT_OK; i++)
+        DVT_SCOPE {
+            if (w->number == 0) {
+                replace_gpus(&status);
+                continue;
+            }
+            if (w->number == 1)
+                w->status = dvt_wait_all();
+            else if (w->number == 2)
+                w->status = dvt_device_query(dvt_gpu(0), &info);
+            else
+                w->sum +=
+                    dvt_item(dvt_sum(dvt_ones(DVT_SHAPE(7), DVT_F32, dvt_gpu(0)), DVT_ALL, false));
+        }
+    if (w->status == DVT_OK)
+        w->status = dvt_error_code();
+    return NULL;
+}
+
+DVT_TEST(threads_replace_gpus_in_use) {
+    worker workers[THREADS];
+    int i;
+    memset(workers, 0, sizeof workers);
+    CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
+    in_threads(use_replaced, workers);
+    for (i = 0; i < THREADS; i++) {
+        CHECK_INT(workers[i].status, DVT_OK);
+        CHECK_CLOSE(workers[i].sum, i < 3 ? 0 : 60 * 7, 0);
+    }
+    CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
+}
+
+#else
+
+DVT_TEST(threads_of_devices_left_out) {
+    SKIP("DEVTENSOR_NO_THREADS");
+}
+
+#endif
