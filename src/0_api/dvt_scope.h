@@ -47,9 +47,11 @@ DVT_API void dvt_scope_end(dvt_scope_guard *guard);
 DVT_API void *dvt_keep(void *object);
 /* One more owner; returns the object. Pair with dvt_release. Any thread may do either. */
 DVT_API void *dvt_retain(void *object);
-/* One owner fewer; the last one frees the object. When only a scope of this thread owns it, that
-   gives it up: it is freed now, and not at the scope's end. NULL is fine. VALUE (nothing changes):
-   only a scope of another thread owns it. */
+/* One owner fewer; the last one frees the object. Without a dvt_retain to undo, it is the share of
+   this thread's scope that is given up: the object is freed now, and not at the scope's end. Only
+   while nobody else owns it; what a trainer, a loader, a dataset or a block was given, or what was
+   retained for another thread, is left to its scope. NULL is fine. VALUE (nothing changes): only a
+   scope of another thread owns it. */
 DVT_API void dvt_release(void *object);
 /* Releases everything this thread's scopes own, in particular what a program without any DVT_SCOPE
    made. A thread that ends, and the process at exit, do this by themselves. */

@@ -173,11 +173,12 @@ DVTI_FN bool dvti_retain_owned(void *object) {
     return true;
 }
 
-/* Whether one owner may be counted off. Where only a scope is left, the caller means what that owns: it is taken out there. */
+/* Whether one owner may be counted off. Where only a scope is left, the caller means what that owns: it is taken out there. The count is
+   read first: another thread's scope that ends forgets its place, and then counts itself off. */
 static bool dvti_may_release(dvti_object *object) {
     size_t at;
-    if (dvti_atomic_load(&object->owned_at) == 0 ||
-        dvti_owners(dvti_atomic_load(&object->references)) != 1)
+    if (dvti_owners(dvti_atomic_load(&object->references)) != 1 ||
+        dvti_atomic_load(&object->owned_at) == 0)
         return true;
     at = dvti_scope_find(object, 0);
     if (at == dvti_scopes.count) {
@@ -229,9 +230,10 @@ DVT_API void *dvt_keep(void *object) {
     return object;
 }
 
-/* Newest first. Destroying may release others, but never opens a scope or makes an object. */
-static void dvti_scope_drop(size_t floor) {
-    while (dvti_scopes.count > floor) {
+/* The scope at that depth and those inside it, newest first; -1: everything. Destroying never opens a scope or makes an object, but it may
+   release what an outer scope owns, which moves the mark. */
+static void dvti_scope_drop(int depth) {
+    while (dvti_scopes.count > (depth < 0 ? 0 : dvti_scopes.marks[depth])) {
         dvti_object *object = dvti_scopes.items[--dvti_scopes.count];
         dvti_atomic_publish(&object->owned_at, 0);
         dvt_release(object);
@@ -263,7 +265,7 @@ DVT_API void dvt_scope_end(dvt_scope_guard *guard) {
     if (guard->depth < 0 || (size_t)guard->depth >= dvti_scopes.depth)
         return;
     if ((size_t)guard->depth < dvti_scopes.marked) {
-        dvti_scope_drop(dvti_scopes.marks[guard->depth]);
+        dvti_scope_drop(guard->depth);
         dvti_scopes.marked = (size_t)guard->depth;
     }
     dvti_scopes.depth = (size_t)guard->depth;
@@ -272,7 +274,7 @@ DVT_API void dvt_scope_end(dvt_scope_guard *guard) {
 
 DVT_API void dvt_release_all(void) {
     dvti_scopes.depth = dvti_scopes.marked = 0;
-    dvti_scope_drop(0);
+    dvti_scope_drop(-1);
 }
 
 #undef dvti_scopes

@@ -11,6 +11,8 @@
 typedef struct worker {
     int number;
     dvt_array *shared;
+    dvt_array **many;
+    int count;
     dvt_array *result;
     double sum;
     dvt_ctx ctx;

@@ -205,6 +205,37 @@ DVT_TEST(scopes_release_without_a_scope) {
     CHECK_INT(alive(), before);
 }
 
+static dvt_array *as_it_is(void *user, dvt_block *block, dvt_array *x) {
+    (void)user;
+    (void)block;
+    return x;
+}
+
+/* What is destroyed at a scope's end may release what an outer scope owns; each scope still ends with all that is its own. */
+DVT_TEST(scopes_end_while_others_give_up) {
+    int64_t before = alive();
+    int i;
+    DVT_SCOPE {
+        dvt_array *kept = one();
+        for (i = 0; i < 5; i++) {
+            dvt_block_desc mine;
+            memset(&mine, 0, sizeof mine);
+            mine.kind = "mine";
+            mine.forward = as_it_is;
+            mine.release = dvt_release;
+            mine.user = one();
+            DVT_SCOPE {
+                one();
+                CHECK(dvt_block_new(&mine) != NULL);
+                one();
+            }
+            CHECK_INT(alive() - before, 1);
+        }
+        CHECK_VALUES(kept, 0, 1, 1);
+    }
+    CHECK_INT(alive(), before);
+}
+
 /* An owner more than the scope: the scope's end does not free it. */
 DVT_TEST(scopes_retained_stays_kept_leaves) {
     int64_t before = alive();

@@ -49,6 +49,43 @@ DVT_TEST(threads_release_only_what_is_theirs) {
     CHECK_VALUES(x, 0, 1, 1);
 }
 
+/* A scope ends while others release what was retained for them. */
+static void *release_retained(void *user) {
+    worker *w = (worker *)user;
+    int i;
+    for (i = 0; i < w->count; i++) {
+        dvt_release(w->many[i]);
+        if (dvt_error_code())
+            w->status = dvt_error_code();
+    }
+    return NULL;
+}
+
+DVT_TEST(threads_release_while_a_scope_ends) {
+    enum { MANY = 2000 };
+
+    static dvt_array *made[MANY];
+    int64_t before = dvt_get_stats().arrays;
+    worker mine;
+    pthread_t thread;
+    int turn, i, started;
+    memset(&mine, 0, sizeof mine);
+    mine.many = made;
+    mine.count = MANY;
+    for (turn = 0; turn < 20; turn++) {
+        DVT_SCOPE {
+            for (i = 0; i < MANY; i++)
+                made[MANY - 1 - i] = dvt_retain(dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu()));
+            started = pthread_create(&thread, NULL, release_retained, &mine) == 0;
+            CHECK(started);
+        }
+        if (started)
+            pthread_join(thread, NULL);
+    }
+    CHECK_INT(mine.status, DVT_OK);
+    CHECK_INT(dvt_get_stats().arrays, before);
+}
+
 /* Calls that give the array itself back to all of them. */
 static void *same_array(void *user) {
     worker *w = (worker *)user;
