@@ -119,4 +119,4 @@ def the_rest():
     yield Row("inference of one image", "lenet_infer", 1e-3, "thousand images/s", (*nets, "onnxruntime"), threads=(1,), batch=1, short=True)
 
 
-ROWS = [*products(), *elementwise(), *reductions(), *ordering(), *convolutions(), *the_rest()]
+ROWS = [*products(), *reductions(), *ordering(), *convolutions(), *the_rest(), *elementwise()]

@@ -19,7 +19,7 @@ from participants import Participants
 from report import Line, against_each, machine, plural, summary, summary_chart, table, versions
 from rows import ROWS
 
-PATIENCE = 10.0  # seconds of samples of one row, after which three must do
+PATIENCE = 6.0  # seconds of samples of one row, after which three must do
 
 
 def prepared(row, name, threads, everybody, wanted, folder, wrong):
@@ -73,29 +73,53 @@ def measure(row, threads, everybody, samples, seconds, folder):
     return result, wrong
 
 
-def compare(rows, everybody, samples, seconds, widths):
-    """Sections of text, lines of the summary, charts, and how many results of ours were wrong."""
-    text, lines, charts, all_off = [], [], {}, 0
+class Findings:
+    """What the document has: sections, lines of the summary, charts, and how many results of ours were wrong."""
+
+    def __init__(self):
+        self.text, self.lines, self.charts, self.off = [], [], {}, 0
+        self.last = [], []  # text and lines of what stands at the end
+
+    def group(self, title, threads, measured):
+        part, over = table(measured, threads)
+        self.text.append(part)
+        if over:
+            each = against_each(measured)
+            self.text.append("Over each: " + ", ".join(f"{n} {v:.2f}" for n, v in each.items()) + ".\n")
+            self.lines.append(Line(title, threads, len(over), statistics.geometric_mean(over), min(over), each.get("torch")))
+            self.charts[f"{title}, {plural(threads)}"] = ratios(measured)
+
+    def section(self, found):
+        for kept, more in zip(self.last, found):
+            kept.extend(more)
+
+    def write(self, stem, head, tail):
+        """Returns the document; writes it and the charts when there is a stem. Done after each group: a long run may be stopped before its end."""
+        lines = self.lines + self.last[1]
+        document = "\n".join([*head, f"## Summary\n\n{summary(lines)}\n", *self.text, *self.last[0], *tail])
+        if stem:
+            with open(stem + ".md", "w", encoding="utf-8") as file:
+                file.write(document)
+            bars(stem + ".svg", self.charts)
+            bars(stem + "-summary.svg", summary_chart(lines))
+        return document
+
+
+def compare(rows, everybody, samples, seconds, widths, findings):
+    """Adds a group of rows to the findings at each turn."""
     with tempfile.TemporaryDirectory() as folder:
         for group in dict.fromkeys(r.group for r in rows):
-            text.append(f"## {group}\n")
+            findings.text.append(f"## {group}\n")
             for threads in widths:
                 measured = []
                 for row in (r for r in rows if r.group == group and threads in r.threads):
                     result, wrong = measure(row, threads, everybody, samples, seconds, folder)
                     measured.append((row, result, wrong))
-                    all_off += sum(w.startswith("devtensor: result") for w in wrong)
+                    findings.off += sum(w.startswith("devtensor: result") for w in wrong)
                     print(f"{threads}T {row.title}: " + "  ".join(f"{n} {v[0]:.3g}" for n, v in result.items()), *wrong, flush=True)
-                if not measured:
-                    continue
-                part, over = table(measured, threads)
-                text.append(part)
-                if over:
-                    each = against_each(measured)
-                    text.append("Over each: " + ", ".join(f"{n} {v:.2f}" for n, v in each.items()) + ".\n")
-                    lines.append(Line(group, threads, len(over), statistics.geometric_mean(over), min(over), each.get("torch")))
-                    charts[f"{group}, {plural(threads)}"] = ratios(measured)
-    return text, lines, charts, all_off
+                if measured:
+                    findings.group(group, threads, measured)
+            yield
 
 
 def main():
@@ -111,29 +135,23 @@ def main():
     def chosen(group, title):
         return a.row.lower() in f"{group}: {title}".lower()
     rows = [r for r in ROWS if chosen(r.group, r.title) and (r.short or not a.short)]
-    samples, seconds = (5, 0.02) if a.short else (11, 0.05)
+    samples, seconds = 5, 0.02 if a.short else 0.05
     widths = [t for t in (1, 2) if t <= len(os.sched_getaffinity(0)) and a.threads in (0, t)]
-    everybody = Participants(a.build, a.python)
-    text, lines, charts, all_off = compare(rows, everybody, samples, seconds, widths)
-    everybody.end()
-    for section in (whole.sections(a.build, a.python, widths, chosen, a.short), beside.section(a.build, a.python, widths, chosen, a.short)):
-        text += section[0]
-        lines += section[1]
     command = "make bench-cpu" + (" SHORT=1" if a.short else "") + (f' ROW="{a.row}"' if a.row else "") + (f" THREADS={a.threads}" if a.threads else "")
     head = [f"# cpu() beside other libraries, {datetime.date.today()}\n",
             f"Machine: {machine()}. Command: `{command}`. Peers: {versions(a.python)}. Medians of {samples} samples taken in turn (three where they last long); "
-            "every result was compared with float64 in the same run. Larger is better; the column in bold is devtensor over the best peer.\n",
-            f"## Summary\n\n{summary(lines)}\n"]
-    document = "\n".join(head + text + [f"{name} {why}.\n" for name, why in everybody.missing.items()])
-    print(document)
-    if a.out:
-        stem = os.path.join(a.out, f"{datetime.date.today()}-cpu")
-        with open(stem + ".md", "w", encoding="utf-8") as file:
-            file.write(document)
-        bars(stem + ".svg", charts)
-        bars(stem + "-summary.svg", summary_chart(lines))
+            "every result was compared with float64 in the same run. Larger is better; the column in bold is devtensor over the best peer.\n"]
+    stem = os.path.join(a.out, f"{datetime.date.today()}-cpu") if a.out else ""
+    everybody, findings = Participants(a.build, a.python), Findings()
+    findings.section(whole.sections(a.build, a.python, widths, chosen, a.short))
+    findings.section(beside.section(a.build, a.python, widths, chosen, a.short))
+    for _ in compare(rows, everybody, samples, seconds, widths, findings):
+        findings.write(stem, head, [])
+    everybody.end()
+    print(findings.write(stem, head, [f"{name} {why}.\n" for name, why in everybody.missing.items()]))
+    if stem:
         print(f"wrote {stem}.md, {stem}.svg and {stem}-summary.svg")
-    return 1 if all_off else 0
+    return 1 if findings.off else 0
 
 
 if __name__ == "__main__":

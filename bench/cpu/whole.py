@@ -92,12 +92,10 @@ def sections(build, python, widths, chosen, short):
         print(*part[0], flush=True)
     if chosen("whole programs", START):
         add(START, None, lines(START, "ms", start(build, python, 3 if short else 11), "two arrays added and summed, printed"))
-    for threads in widths:
-        if chosen("whole programs", MEMORY) and not (short and threads > 1):
-            epochs = data_folder() is not None and not short
-            what = "LeNet, batch 256, " + ("epochs of Fashion-MNIST" if epochs else "steps for two seconds")
-            found = memory(build, python, threads, epochs)
-            add(MEMORY, threads, lines(f"{MEMORY}, {threads} threads" if threads > 1 else MEMORY, "MB", found, what))
+    if chosen("whole programs", MEMORY) and 1 in widths:
+        epochs = data_folder() is not None and not short
+        what = "LeNet, batch 256, " + ("epochs of Fashion-MNIST" if epochs else "steps for two seconds")
+        add(MEMORY, 1, lines(MEMORY, "MB", memory(build, python, 1, epochs), what))
     if chosen("whole programs", SIZE):
         add(SIZE, None, lines(SIZE, "MB", sizes(build, python), "the program, stripped; the packages alone"))
     return text, summary
