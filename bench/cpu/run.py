@@ -6,6 +6,7 @@ participant's result is compared with float64. Writes a table in Markdown and ch
 import argparse
 import datetime
 import os
+import re
 import statistics
 import sys
 import tempfile
@@ -141,7 +142,8 @@ def main():
     head = [f"# cpu() beside other libraries, {datetime.date.today()}\n",
             f"Machine: {machine()}. Command: `{command}`. Peers: {versions(a.python)}. Medians of {samples} samples taken in turn (three where they last long); "
             "every result was compared with float64 in the same run. Larger is better; the column in bold is devtensor over the best peer.\n"]
-    stem = os.path.join(a.out, f"{datetime.date.today()}-cpu") if a.out else ""
+    part = "".join(f"-{word}" for word in re.findall(r"\w+", a.row.lower()))  # a part does not replace the whole table
+    stem = os.path.join(a.out, f"{datetime.date.today()}-cpu{part}") if a.out else ""
     everybody, findings = Participants(a.build, a.python), Findings()
     findings.section(whole.sections(a.build, a.python, widths, chosen, a.short))
     findings.section(beside.section(a.build, a.python, widths, chosen, a.short))
