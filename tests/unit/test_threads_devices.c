@@ -93,6 +93,48 @@ DVT_TEST(threads_replace_gpus_in_an_allocation) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
+/* While one thread's block is being made, another one wants what would be left without that. */
+#define MUCH (4 << 20)
+
+static void *want_as_much(void *user) {
+    DVT_SCOPE {
+        *(dvt_status *)user =
+            dvt_empty(DVT_SHAPE(MUCH), DVT_U8, dvt_cpu()) ? DVT_OK : dvt_error_code();
+    }
+    dvt_clear_error();
+    return NULL;
+}
+
+static void *interrupted_large_alloc(void *user, size_t bytes) {
+    interruption *i = (interruption *)user;
+    pthread_t thread;
+    if (i->armed && bytes >= MUCH) {
+        i->armed = 0;
+        if (CHECK(pthread_create(&thread, NULL, want_as_much, &i->status) == 0))
+            pthread_join(thread, NULL);
+    }
+    return malloc(bytes);
+}
+
+DVT_TEST(threads_want_the_same_memory) {
+    interruption i = {1, DVT_OK};
+    dvt_allocator allocator = {interrupted_large_alloc, plain_resize, plain_release, NULL};
+    dvt_memory_stats before;
+    allocator.user = &i;
+    dvt_trim_memory(dvt_cpu());
+    CHECK_INT(dvt_memory_query(dvt_cpu(), &before), DVT_OK);
+    CHECK_INT(dvt_set_memory_limit(dvt_cpu(), before.used + MUCH + MUCH / 2), DVT_OK);
+    dvt_set_allocator(&allocator);
+    DVT_SCOPE {
+        CHECK(dvt_empty(DVT_SHAPE(MUCH), DVT_U8, dvt_cpu()) != NULL);
+    }
+    dvt_trim_memory(dvt_cpu());
+    dvt_set_allocator(NULL);
+    CHECK_INT(dvt_set_memory_limit(dvt_cpu(), 0), DVT_OK);
+    CHECK_INT(i.armed, 0);
+    CHECK_INT(i.status, DVT_ERR_HOST_MEMORY);
+}
+
 /* One thread replaces them again and again; it may be refused. The others always find a GPU that works. */
 static void *use_replaced(void *user) {
     worker *w = (worker *)user;
