@@ -205,7 +205,7 @@ DVT_TEST(scopes_release_without_a_scope) {
     CHECK_INT(alive(), before);
 }
 
-static dvt_array *as_it_is(void *user, dvt_block *block, dvt_array *x) {
+static dvt_array *as_it_is(dvt_block *block, void *user, dvt_array *x) {
     (void)user;
     (void)block;
     return x;
