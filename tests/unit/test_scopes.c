@@ -173,7 +173,7 @@ DVT_TEST(scopes_release_what_they_own) {
             for (i = SCOPES - 1; i >= 0; i--) {
                 for (left = 0; left < (i + 1) * EACH; left++)
                     if (all[left])
-                        CHECK_VALUES(all[left], 0, left);
+                        CHECK_VALUES(all[left], 0, (double)left);
                 dvt_scope_end(&guards[i]);
             }
             CHECK_INT(alive(), before);
