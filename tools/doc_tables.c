@@ -1,9 +1,11 @@
 /* Prints the tables of the documents: what each status means, and what every operation of the op table does with every
-   dtype on every kind of context. The second is not written down anywhere: each operation is asked, by calling it.
-   usage: doc_tables errors | operations | summary */
+   dtype on every kind of context. The second is not written down anywhere: each operation is asked, by calling it. And how exact functions
+   are: the bounds that the tests hold them to.
+   usage: doc_tables errors | operations | summary | accuracy */
 #define DEVTENSOR_NO_CALL_SITES /* so that the names below are those of the functions */
 #include "devtensor.h"
 #include "2_core/dvt_op_table.h"
+#include "tests/tiers/math_rows.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -292,6 +294,30 @@ static void print_errors(void) {
 #undef PRINT_STATUS
 }
 
+/* What tests allow for the error of their own exact value, a thousandth, is left out. */
+static void print_accuracy(void) {
+    static const struct {
+        const char *name;
+        double float32, float64;
+    } functions[] = {
+
+#define BOUND(name, exact, bound) {#name, bound, 0},
+#define BOUND64(name, exact, bound) {#name, 0, bound},
+        MATH_TABLE(BOUND) MATH2_TABLE(BOUND) MATH64_TABLE(BOUND64) MATH64_2_TABLE(BOUND64)
+#undef BOUND
+#undef BOUND64
+    };
+
+    int n = (int)(sizeof functions / sizeof functions[0]), i, k;
+    puts("| function | float32 | float64 |\n|---|---|---|");
+    for (i = 0; i < n / 2; i++)
+        for (k = n / 2; k < n; k++)
+            if (strcmp(functions[i].name, functions[k].name) == 0)
+                printf("| `%s` | %.3g | %.3g |\n", functions[i].name,
+                       floor(functions[i].float32 * 100) / 100,
+                       floor(functions[k].float64 * 100) / 100);
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     dvt_set_log_level(DVT_LOG_OFF);
@@ -302,6 +328,8 @@ int main(int argc, char **argv) {
         print_operations();
     else if (strcmp(what, "summary") == 0)
         print_summary();
+    else if (strcmp(what, "accuracy") == 0)
+        print_accuracy();
     else
         return 2;
     return 0;

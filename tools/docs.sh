@@ -25,5 +25,6 @@ table() { # what doc_tables prints, the document
 check=$1
 table summary README.md
 table operations docs/OPERATIONS.md
+table accuracy docs/OPERATIONS.md
 table errors docs/ERRORS.md
 exit $status

@@ -133,12 +133,12 @@ static void check_batch2(const dvti_simd *tier, const math_row2 *row, const floa
 
 /* Nobody can try all pairs. */
 DVT_TEST(functions_of_two_are_near_the_exact_ones) {
-    static const math_row2 rows[] = {{"pow", DVTI_OP_pow, pow, 0.51},
-                                     {"hypot", DVTI_OP_hypot, hypot, 0.51},
-                                     {"atan2", DVTI_OP_atan2, atan2, 2}};
+#define ROW(name, exact, bound) {#name, DVTI_OP_##name, exact, bound},
+    static const math_row2 rows[] = {MATH2_TABLE(ROW)};
+#undef ROW
     static float a[BATCH], b[BATCH];
     int r, i, round;
-    for (r = 0; r < 3; r++)
+    for (r = 0; r < (int)(sizeof rows / sizeof rows[0]); r++)
         for (round = 0; round < 100; round++) {
             double range = round % 4 * 30 + 1;
             for (i = 0; i < BATCH; i++) {
