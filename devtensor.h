@@ -8161,6 +8161,13 @@ static inline int dvti_count_bits(uint32_t bits) {
 #define DVTI_PREFETCH(p) ((void)(p))
 #endif
 
+/* Addresses behind this line are formed anew: those from before it would wait on the stack. */
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_AGAIN(pointer) __asm__("" : "+r"(pointer))
+#else
+#define DVTI_AGAIN(pointer) ((void)(pointer))
+#endif
+
 /* Pooling of contiguous planes x to y. Two of each: height, width. */
 typedef struct dvti_pooling {
     const float *x, *g; /* g: only of gradients, for which y is x's */
@@ -21385,24 +21392,28 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #line 1 "src/3_cpu/simd/gemm.inl"
 #endif
 #if DVTI_PARTS == 1
-/* 32 registers, and masked loads cost nothing. */
+/* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles of one part or two. */
 #define DVTI_MASKED 1
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
+#define DVTI_TALL 12
 #elif DVTI_PARTS == 2
 /* 16 registers */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 2
 #define DVTI_TILE_ROWS 6
+#define DVTI_TALL 6
 #elif defined(DVTI_NEON)
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
+#define DVTI_TALL 12
 #else
 /* Who knows: 16 would do. */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 2
+#define DVTI_TALL 2
 #endif
 
 /* The vector at src + at, of which n lanes exist. */
@@ -21446,10 +21457,13 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
 #define DVTI_STRIP 64
 #define DVTI_DOTS 4
-#define DVTI_SLIM 12
+/* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
+#define DVTI_SLIM 8
+#define DVTI_SLIM_BEHIND 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
-   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
+   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
+   all rows at once would be spilled, which took a third of the time of a small product. */
 DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
                          int64_t tail) {
@@ -21457,7 +21471,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
     const P(first_type) first = P(first)(tail);
-    DVTI_PART sum[6][4], row[4], factor;
+    DVTI_PART sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
     if (start) {
@@ -21469,17 +21483,19 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
                 sum[i][j] = factor;
         }
     } else {
+        const DVTI_E *from = c;
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
-            const DVTI_E *from = c + (i < most - 1 ? i : last) * c_row;
             DVTI_UNROLL
             for (j = 0; j < end; j++)
                 sum[i][j] = P(load)(from + j * DVTI_LANES);
             sum[i][end] = P(load_first)(from + end * DVTI_LANES, first);
+            from += i < most - 2 || rows == most ? c_row : 0;
         }
+        DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        const DVTI_E *at = b + b_k[k];
+        const DVTI_E *at = b + b_k[k], *from = a;
         DVTI_UNROLL
         for (j = 0; j < end; j++)
             row[j] = P(load)(at + j * DVTI_LANES);
@@ -21487,7 +21503,9 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
-            factor = P(set)(a[i < most - 1 ? i * a_row : a_last]);
+            if (i % 4 == 0)
+                from = a + i * a_row;
+            factor = P(set)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
             DVTI_UNROLL
             for (j = 0; j < parts; j++)
                 sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
@@ -21495,13 +21513,15 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         a += a_k;
     }
     DVTI_UNROLL
-    for (i = 0; i < most; i++)
-        if (i < most - 1 || rows == most) {
-            DVTI_UNROLL
-            for (j = 0; j < end; j++)
-                P(store)(c + i * c_row + j * DVTI_LANES, sum[i][j]);
-            P(store_first)(c + i * c_row + end * DVTI_LANES, first, sum[i][end]);
-        }
+    for (i = 0; i < most; i++) {
+        if (i == most - 1 && rows < most)
+            return;
+        DVTI_UNROLL
+        for (j = 0; j < end; j++)
+            P(store)(c + j * DVTI_LANES, sum[i][j]);
+        P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
+        c += c_row;
+    }
 }
 
 typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
@@ -21525,6 +21545,10 @@ DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(8, 1)
+DVTI_TILE(12, 1)
+DVTI_TILE(8, 2)
+DVTI_TILE(12, 2)
 DVTI_TILE(4, 3)
 DVTI_TILE(6, 3)
 DVTI_TILE(4, 4)
@@ -21533,24 +21557,43 @@ DVTI_TILE(6, 4)
 #endif
 #undef DVTI_TILE
 
-/* The kernel for 2 * pairs rows. */
-static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
-#if DVTI_TILE_PARTS == 4
-#define DVTI_TILE(most)                                                                            \
-    (parts == 1   ? G(tile_##most##_1)                                                             \
-     : parts == 2 ? G(tile_##most##_2)                                                             \
-     : parts == 3 ? G(tile_##most##_3)                                                             \
-                  : G(tile_##most##_4))
-#else
-#define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
-#endif
 #if DVTI_TILE_ROWS == 6
-    return pairs == 1 ? DVTI_TILE(2) : pairs == 2 ? DVTI_TILE(4) : DVTI_TILE(6);
+#define DVTI_TILES(parts)                                                                          \
+    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), NULL, NULL, NULL }
+#define DVTI_TALL_TILES(parts)                                                                     \
+    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), G(tile_8_##parts), NULL,            \
+      G(tile_12_##parts) }
 #else
-    (void)pairs;
-    return DVTI_TILE(2);
+#define DVTI_TILES(parts)                                                                          \
+    { G(tile_2_##parts), NULL, NULL, NULL, NULL, NULL }
 #endif
-#undef DVTI_TILE
+/* By parts and pairs of rows, from 1 on. */
+static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
+#if DVTI_TALL == 12
+    DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#elif DVTI_TILE_PARTS == 4
+    DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#else
+    DVTI_TILES(1), DVTI_TILES(2)
+#endif
+};
+#undef DVTI_TILES
+#undef DVTI_TALL_TILES
+
+/* How many pairs of rows the next tile takes where so many are left: no thin one shall be the last, and where the parts are few,
+   many rows at once keep the multipliers busy. */
+static int64_t G(pairs_of)(int64_t left, int64_t parts) {
+#if DVTI_TILE_ROWS == 6
+    static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
+    static const signed char low[] = {0, 1, 2, 3, 2, 3};
+    if (DVTI_TALL == 12 && parts <= 2)
+        return left < DVTI_LENGTH(tall) ? tall[left] : 6;
+    return left < DVTI_LENGTH(low) ? low[left] : 3;
+#else
+    (void)left;
+    (void)parts;
+    return 1;
+#endif
 }
 
 /* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
@@ -21564,23 +21607,20 @@ static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, 
     }
 }
 
-/* All rows of some columns: in nearly equal groups, so that no thin one is left. */
+/* All rows of some columns. */
 static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
-    const int64_t groups = (pairs + most - 1) / most, thin = pairs / groups;
-    const int64_t thick = pairs - thin * groups;
-    int64_t group, i = 0;
-    for (group = 0; group < groups; group++) {
-        int64_t mine = thin + (group < thick);
-        int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+    int64_t left = p->rows;
+    while (left > 0) {
+        const int64_t pairs = G(pairs_of)((left + 1) / 2, parts), rows = DVTI_MIN(2 * pairs, left);
         if (p->depth >= 128)
-            G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
-        G(tile_of)
-        (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
-                      start ? start + i * p->start_row : NULL, rows, tail);
-        i += rows;
+            G(foresee)(p, a, c, rows, parts * DVTI_LANES);
+        G(tiles)[parts - 1][pairs - 1](p, a, b, c, start, rows, tail);
+        a += rows * p->a_row;
+        c += rows * p->c_row;
+        start = start ? start + rows * p->start_row : NULL;
+        left -= rows;
     }
 }
 
@@ -21605,52 +21645,91 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 #endif
 
 #if DVTI_MASKED
-/* Half a part of columns, or less, of DVTI_SLIM rows: at that width two instructions take the time of one. */
-static void G(slim)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
-                    const DVTI_E *start, int64_t cols) {
+/* Half a part of columns, or less, behind a whole part or alone: at half the width two instructions take the time of one. */
+DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p, const DVTI_E *a,
+                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t cols) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t *b_k = p->b_k;
+    const int at = whole * DVTI_LANES;
     const P(half_first_type) first = P(half_first)(cols);
-    DVTI_HALF sum[DVTI_SLIM], row;
+    DVTI_PART sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
+    DVTI_HALF half[DVTI_SLIM_BEHIND], beside;
     int64_t k;
     int i, j;
     if (start) {
         DVTI_UNROLL
-        for (i = 0; i < DVTI_SLIM; i++)
-            sum[i] = P(half_set)(start[i * p->start_row]);
+        for (i = 0; i < rows; i++) {
+            sum[i] = P(set)(*start);
+            half[i] = P(half_of)(sum[i]);
+            start += p->start_row;
+        }
     } else {
+        const DVTI_E *from = c;
         DVTI_UNROLL
-        for (i = 0; i < DVTI_SLIM; i++)
-            sum[i] = P(half_load_first)(c + i * c_row, first);
+        for (i = 0; i < rows; i++) {
+            sum[i] = whole ? P(load)(from) : row;
+            half[i] = P(half_load_first)(from + at, first);
+            from += c_row;
+        }
+        DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        row = P(half_load_first)(b + b_k[k], first);
+        if (whole)
+            row = P(load)(b + b_k[k]);
+        beside = P(half_load_first)(b + b_k[k] + at, first);
         DVTI_UNROLL
-        for (j = 0; j < DVTI_SLIM; j += 4) {
-            const DVTI_E *at = a + j * a_row;
+        for (j = 0; j < rows; j += 4) {
+            const DVTI_E *from = a + j * a_row;
             DVTI_UNROLL
-            for (i = 0; i < 4; i++)
-                sum[i + j] = P(half_fma)(P(half_set)(at[i * a_row]), row, sum[i + j]);
+            for (i = 0; i < 4; i++) {
+                if (whole) {
+                    factor = P(set)(from[i * a_row]);
+                    sum[i + j] = P(fma)(factor, row, sum[i + j]);
+                    half[i + j] = P(half_fma)(P(half_of)(factor), beside, half[i + j]);
+                } else
+                    half[i + j] = P(half_fma)(P(half_set)(from[i * a_row]), beside, half[i + j]);
+            }
         }
         a += a_k;
     }
     DVTI_UNROLL
-    for (i = 0; i < DVTI_SLIM; i++)
-        P(half_store_first)(c + i * c_row, first, sum[i]);
+    for (i = 0; i < rows; i++) {
+        if (whole)
+            P(store)(c, sum[i]);
+        P(half_store_first)(c + at, first, half[i]);
+        c += c_row;
+    }
 }
 
-static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+static void G(slim_alone)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                          const DVTI_E *start, int64_t cols) {
+    G(slim)(DVTI_SLIM, 0, p, a, b, c, start, cols);
+}
+
+static void G(slim_behind)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                           const DVTI_E *start, int64_t cols) {
+    G(slim)(DVTI_SLIM_BEHIND, 1, p, a, b, c, start, cols);
+}
+
+static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t whole,
+                           int64_t cols) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    dvti_product rest = *p;
-    int64_t i;
-    for (i = 0; i + DVTI_SLIM <= p->rows; i += DVTI_SLIM)
-        G(slim)
-    (p, a + i * p->a_row, b, c + i * p->c_row, start ? start + i * p->start_row : NULL, cols);
-    rest.rows -= i;
-    rest.a = a + i * p->a_row;
-    rest.start = start ? start + i * p->start_row : NULL;
-    if (rest.rows)
-        G(column)(&rest, b, c + i * p->c_row, 1, cols);
+    const int64_t rows = whole ? DVTI_SLIM_BEHIND : DVTI_SLIM;
+    dvti_product rest;
+    int64_t left;
+    for (left = p->rows; left >= rows; left -= rows) {
+        (whole ? G(slim_behind) : G(slim_alone))(p, a, b, c, start, cols);
+        a += rows * p->a_row;
+        c += rows * p->c_row;
+        start = start ? start + rows * p->start_row : NULL;
+    }
+    if (!left)
+        return;
+    rest = *p;
+    rest.rows = left;
+    rest.a = a;
+    rest.start = start;
+    G(column)(&rest, b, c, whole + 1, cols);
 }
 #endif
 
@@ -21667,9 +21746,11 @@ static void G(multiply)(const dvti_product *p) {
         tail = cols - (parts - 1) * DVTI_LANES;
 #if DVTI_MASKED
         if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
-            if (--parts)
-                G(column)(p, b, c, parts, DVTI_LANES);
-            G(slim_column)(p, b + parts * DVTI_LANES, c + parts * DVTI_LANES, tail);
+            const int64_t apart = parts > 2 ? parts - 1 : 0;
+            if (apart)
+                G(column)(p, b, c, apart, DVTI_LANES);
+            G(slim_column)
+            (p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, parts - apart - 1, tail);
             continue;
         }
 #else
@@ -21856,9 +21937,10 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_STRIP
 #undef DVTI_DOTS
 #undef DVTI_SLIM
+#undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/3_cpu/simd/gemm.inl"
+#line 55 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -21892,10 +21974,13 @@ static const dvti_simd_gemm G(kernels) = {
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
 #define DVTI_STRIP 64
 #define DVTI_DOTS 4
-#define DVTI_SLIM 12
+/* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
+#define DVTI_SLIM 8
+#define DVTI_SLIM_BEHIND 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
-   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
+   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
+   all rows at once would be spilled, which took a third of the time of a small product. */
 DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
                          int64_t tail) {
@@ -21903,7 +21988,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
     const P(first_type) first = P(first)(tail);
-    DVTI_PART sum[6][4], row[4], factor;
+    DVTI_PART sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
     if (start) {
@@ -21915,17 +22000,19 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
                 sum[i][j] = factor;
         }
     } else {
+        const DVTI_E *from = c;
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
-            const DVTI_E *from = c + (i < most - 1 ? i : last) * c_row;
             DVTI_UNROLL
             for (j = 0; j < end; j++)
                 sum[i][j] = P(load)(from + j * DVTI_LANES);
             sum[i][end] = P(load_first)(from + end * DVTI_LANES, first);
+            from += i < most - 2 || rows == most ? c_row : 0;
         }
+        DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        const DVTI_E *at = b + b_k[k];
+        const DVTI_E *at = b + b_k[k], *from = a;
         DVTI_UNROLL
         for (j = 0; j < end; j++)
             row[j] = P(load)(at + j * DVTI_LANES);
@@ -21933,7 +22020,9 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
-            factor = P(set)(a[i < most - 1 ? i * a_row : a_last]);
+            if (i % 4 == 0)
+                from = a + i * a_row;
+            factor = P(set)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
             DVTI_UNROLL
             for (j = 0; j < parts; j++)
                 sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
@@ -21941,13 +22030,15 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         a += a_k;
     }
     DVTI_UNROLL
-    for (i = 0; i < most; i++)
-        if (i < most - 1 || rows == most) {
-            DVTI_UNROLL
-            for (j = 0; j < end; j++)
-                P(store)(c + i * c_row + j * DVTI_LANES, sum[i][j]);
-            P(store_first)(c + i * c_row + end * DVTI_LANES, first, sum[i][end]);
-        }
+    for (i = 0; i < most; i++) {
+        if (i == most - 1 && rows < most)
+            return;
+        DVTI_UNROLL
+        for (j = 0; j < end; j++)
+            P(store)(c + j * DVTI_LANES, sum[i][j]);
+        P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
+        c += c_row;
+    }
 }
 
 typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
@@ -21971,6 +22062,10 @@ DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(8, 1)
+DVTI_TILE(12, 1)
+DVTI_TILE(8, 2)
+DVTI_TILE(12, 2)
 DVTI_TILE(4, 3)
 DVTI_TILE(6, 3)
 DVTI_TILE(4, 4)
@@ -21979,24 +22074,43 @@ DVTI_TILE(6, 4)
 #endif
 #undef DVTI_TILE
 
-/* The kernel for 2 * pairs rows. */
-static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
-#if DVTI_TILE_PARTS == 4
-#define DVTI_TILE(most)                                                                            \
-    (parts == 1   ? G(tile_##most##_1)                                                             \
-     : parts == 2 ? G(tile_##most##_2)                                                             \
-     : parts == 3 ? G(tile_##most##_3)                                                             \
-                  : G(tile_##most##_4))
-#else
-#define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
-#endif
 #if DVTI_TILE_ROWS == 6
-    return pairs == 1 ? DVTI_TILE(2) : pairs == 2 ? DVTI_TILE(4) : DVTI_TILE(6);
+#define DVTI_TILES(parts)                                                                          \
+    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), NULL, NULL, NULL }
+#define DVTI_TALL_TILES(parts)                                                                     \
+    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), G(tile_8_##parts), NULL,            \
+      G(tile_12_##parts) }
 #else
-    (void)pairs;
-    return DVTI_TILE(2);
+#define DVTI_TILES(parts)                                                                          \
+    { G(tile_2_##parts), NULL, NULL, NULL, NULL, NULL }
 #endif
-#undef DVTI_TILE
+/* By parts and pairs of rows, from 1 on. */
+static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
+#if DVTI_TALL == 12
+    DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#elif DVTI_TILE_PARTS == 4
+    DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#else
+    DVTI_TILES(1), DVTI_TILES(2)
+#endif
+};
+#undef DVTI_TILES
+#undef DVTI_TALL_TILES
+
+/* How many pairs of rows the next tile takes where so many are left: no thin one shall be the last, and where the parts are few,
+   many rows at once keep the multipliers busy. */
+static int64_t G(pairs_of)(int64_t left, int64_t parts) {
+#if DVTI_TILE_ROWS == 6
+    static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
+    static const signed char low[] = {0, 1, 2, 3, 2, 3};
+    if (DVTI_TALL == 12 && parts <= 2)
+        return left < DVTI_LENGTH(tall) ? tall[left] : 6;
+    return left < DVTI_LENGTH(low) ? low[left] : 3;
+#else
+    (void)left;
+    (void)parts;
+    return 1;
+#endif
 }
 
 /* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
@@ -22010,23 +22124,20 @@ static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, 
     }
 }
 
-/* All rows of some columns: in nearly equal groups, so that no thin one is left. */
+/* All rows of some columns. */
 static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
-    const int64_t groups = (pairs + most - 1) / most, thin = pairs / groups;
-    const int64_t thick = pairs - thin * groups;
-    int64_t group, i = 0;
-    for (group = 0; group < groups; group++) {
-        int64_t mine = thin + (group < thick);
-        int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+    int64_t left = p->rows;
+    while (left > 0) {
+        const int64_t pairs = G(pairs_of)((left + 1) / 2, parts), rows = DVTI_MIN(2 * pairs, left);
         if (p->depth >= 128)
-            G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
-        G(tile_of)
-        (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
-                      start ? start + i * p->start_row : NULL, rows, tail);
-        i += rows;
+            G(foresee)(p, a, c, rows, parts * DVTI_LANES);
+        G(tiles)[parts - 1][pairs - 1](p, a, b, c, start, rows, tail);
+        a += rows * p->a_row;
+        c += rows * p->c_row;
+        start = start ? start + rows * p->start_row : NULL;
+        left -= rows;
     }
 }
 
@@ -22051,52 +22162,91 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 #endif
 
 #if DVTI_MASKED
-/* Half a part of columns, or less, of DVTI_SLIM rows: at that width two instructions take the time of one. */
-static void G(slim)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
-                    const DVTI_E *start, int64_t cols) {
+/* Half a part of columns, or less, behind a whole part or alone: at half the width two instructions take the time of one. */
+DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p, const DVTI_E *a,
+                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t cols) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t *b_k = p->b_k;
+    const int at = whole * DVTI_LANES;
     const P(half_first_type) first = P(half_first)(cols);
-    DVTI_HALF sum[DVTI_SLIM], row;
+    DVTI_PART sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
+    DVTI_HALF half[DVTI_SLIM_BEHIND], beside;
     int64_t k;
     int i, j;
     if (start) {
         DVTI_UNROLL
-        for (i = 0; i < DVTI_SLIM; i++)
-            sum[i] = P(half_set)(start[i * p->start_row]);
+        for (i = 0; i < rows; i++) {
+            sum[i] = P(set)(*start);
+            half[i] = P(half_of)(sum[i]);
+            start += p->start_row;
+        }
     } else {
+        const DVTI_E *from = c;
         DVTI_UNROLL
-        for (i = 0; i < DVTI_SLIM; i++)
-            sum[i] = P(half_load_first)(c + i * c_row, first);
+        for (i = 0; i < rows; i++) {
+            sum[i] = whole ? P(load)(from) : row;
+            half[i] = P(half_load_first)(from + at, first);
+            from += c_row;
+        }
+        DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        row = P(half_load_first)(b + b_k[k], first);
+        if (whole)
+            row = P(load)(b + b_k[k]);
+        beside = P(half_load_first)(b + b_k[k] + at, first);
         DVTI_UNROLL
-        for (j = 0; j < DVTI_SLIM; j += 4) {
-            const DVTI_E *at = a + j * a_row;
+        for (j = 0; j < rows; j += 4) {
+            const DVTI_E *from = a + j * a_row;
             DVTI_UNROLL
-            for (i = 0; i < 4; i++)
-                sum[i + j] = P(half_fma)(P(half_set)(at[i * a_row]), row, sum[i + j]);
+            for (i = 0; i < 4; i++) {
+                if (whole) {
+                    factor = P(set)(from[i * a_row]);
+                    sum[i + j] = P(fma)(factor, row, sum[i + j]);
+                    half[i + j] = P(half_fma)(P(half_of)(factor), beside, half[i + j]);
+                } else
+                    half[i + j] = P(half_fma)(P(half_set)(from[i * a_row]), beside, half[i + j]);
+            }
         }
         a += a_k;
     }
     DVTI_UNROLL
-    for (i = 0; i < DVTI_SLIM; i++)
-        P(half_store_first)(c + i * c_row, first, sum[i]);
+    for (i = 0; i < rows; i++) {
+        if (whole)
+            P(store)(c, sum[i]);
+        P(half_store_first)(c + at, first, half[i]);
+        c += c_row;
+    }
 }
 
-static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+static void G(slim_alone)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                          const DVTI_E *start, int64_t cols) {
+    G(slim)(DVTI_SLIM, 0, p, a, b, c, start, cols);
+}
+
+static void G(slim_behind)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                           const DVTI_E *start, int64_t cols) {
+    G(slim)(DVTI_SLIM_BEHIND, 1, p, a, b, c, start, cols);
+}
+
+static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t whole,
+                           int64_t cols) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    dvti_product rest = *p;
-    int64_t i;
-    for (i = 0; i + DVTI_SLIM <= p->rows; i += DVTI_SLIM)
-        G(slim)
-    (p, a + i * p->a_row, b, c + i * p->c_row, start ? start + i * p->start_row : NULL, cols);
-    rest.rows -= i;
-    rest.a = a + i * p->a_row;
-    rest.start = start ? start + i * p->start_row : NULL;
-    if (rest.rows)
-        G(column)(&rest, b, c + i * p->c_row, 1, cols);
+    const int64_t rows = whole ? DVTI_SLIM_BEHIND : DVTI_SLIM;
+    dvti_product rest;
+    int64_t left;
+    for (left = p->rows; left >= rows; left -= rows) {
+        (whole ? G(slim_behind) : G(slim_alone))(p, a, b, c, start, cols);
+        a += rows * p->a_row;
+        c += rows * p->c_row;
+        start = start ? start + rows * p->start_row : NULL;
+    }
+    if (!left)
+        return;
+    rest = *p;
+    rest.rows = left;
+    rest.a = a;
+    rest.start = start;
+    G(column)(&rest, b, c, whole + 1, cols);
 }
 #endif
 
@@ -22113,9 +22263,11 @@ static void G(multiply)(const dvti_product *p) {
         tail = cols - (parts - 1) * DVTI_LANES;
 #if DVTI_MASKED
         if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
-            if (--parts)
-                G(column)(p, b, c, parts, DVTI_LANES);
-            G(slim_column)(p, b + parts * DVTI_LANES, c + parts * DVTI_LANES, tail);
+            const int64_t apart = parts > 2 ? parts - 1 : 0;
+            if (apart)
+                G(column)(p, b, c, apart, DVTI_LANES);
+            G(slim_column)
+            (p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, parts - apart - 1, tail);
             continue;
         }
 #else
@@ -22302,9 +22454,10 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_STRIP
 #undef DVTI_DOTS
 #undef DVTI_SLIM
+#undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/3_cpu/simd/gemm.inl"
+#line 75 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -22319,6 +22472,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_MASKED
 #undef DVTI_TILE_PARTS
 #undef DVTI_TILE_ROWS
+#undef DVTI_TALL
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 21 "src/3_cpu/simd/tier.inl"
@@ -24524,6 +24678,7 @@ DVTI_INLINE void V(p_store_first)(float *p, V(p_first_type) first, V(pf) a) {
 typedef __m256 V(phf);
 typedef __mmask8 V(p_half_first_type);
 DVTI_PART_SET(phf, p_half_set, float, _mm256_set1_ps(x))
+DVTI_PART1(phf, p_half_of, pf, _mm512_castps512_ps256(a))
 DVTI_PART3(phf, p_half_fma, phf, phf, phf, _mm256_fmadd_ps(a, b, c))
 DVTI_INLINE V(p_half_first_type) V(p_half_first)(int64_t n) {
     return DVTI_MASK8(n);
@@ -24658,6 +24813,7 @@ DVTI_INLINE void V(p_dstore_first)(double *p, V(p_dfirst_type) first, V(pd) a) {
 typedef __m256d V(phd);
 typedef __mmask8 V(p_dhalf_first_type);
 DVTI_PART_SET(phd, p_dhalf_set, double, _mm256_set1_pd(x))
+DVTI_PART1(phd, p_dhalf_of, pd, _mm512_castpd512_pd256(a))
 DVTI_PART3(phd, p_dhalf_fma, phd, phd, phd, _mm256_fmadd_pd(a, b, c))
 DVTI_INLINE V(p_dhalf_first_type) V(p_dhalf_first)(int64_t n) {
     return DVTI_MASK8(n);
@@ -27380,24 +27536,28 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #line 1 "src/3_cpu/simd/gemm.inl"
 #endif
 #if DVTI_PARTS == 1
-/* 32 registers, and masked loads cost nothing. */
+/* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles of one part or two. */
 #define DVTI_MASKED 1
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
+#define DVTI_TALL 12
 #elif DVTI_PARTS == 2
 /* 16 registers */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 2
 #define DVTI_TILE_ROWS 6
+#define DVTI_TALL 6
 #elif defined(DVTI_NEON)
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
+#define DVTI_TALL 12
 #else
 /* Who knows: 16 would do. */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 2
+#define DVTI_TALL 2
 #endif
 
 /* The vector at src + at, of which n lanes exist. */
@@ -27441,10 +27601,13 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
 #define DVTI_STRIP 64
 #define DVTI_DOTS 4
-#define DVTI_SLIM 12
+/* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
+#define DVTI_SLIM 8
+#define DVTI_SLIM_BEHIND 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
-   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
+   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
+   all rows at once would be spilled, which took a third of the time of a small product. */
 DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
                          int64_t tail) {
@@ -27452,7 +27615,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
     const P(first_type) first = P(first)(tail);
-    DVTI_PART sum[6][4], row[4], factor;
+    DVTI_PART sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
     if (start) {
@@ -27464,17 +27627,19 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
                 sum[i][j] = factor;
         }
     } else {
+        const DVTI_E *from = c;
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
-            const DVTI_E *from = c + (i < most - 1 ? i : last) * c_row;
             DVTI_UNROLL
             for (j = 0; j < end; j++)
                 sum[i][j] = P(load)(from + j * DVTI_LANES);
             sum[i][end] = P(load_first)(from + end * DVTI_LANES, first);
+            from += i < most - 2 || rows == most ? c_row : 0;
         }
+        DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        const DVTI_E *at = b + b_k[k];
+        const DVTI_E *at = b + b_k[k], *from = a;
         DVTI_UNROLL
         for (j = 0; j < end; j++)
             row[j] = P(load)(at + j * DVTI_LANES);
@@ -27482,7 +27647,9 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
-            factor = P(set)(a[i < most - 1 ? i * a_row : a_last]);
+            if (i % 4 == 0)
+                from = a + i * a_row;
+            factor = P(set)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
             DVTI_UNROLL
             for (j = 0; j < parts; j++)
                 sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
@@ -27490,13 +27657,15 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         a += a_k;
     }
     DVTI_UNROLL
-    for (i = 0; i < most; i++)
-        if (i < most - 1 || rows == most) {
-            DVTI_UNROLL
-            for (j = 0; j < end; j++)
-                P(store)(c + i * c_row + j * DVTI_LANES, sum[i][j]);
-            P(store_first)(c + i * c_row + end * DVTI_LANES, first, sum[i][end]);
-        }
+    for (i = 0; i < most; i++) {
+        if (i == most - 1 && rows < most)
+            return;
+        DVTI_UNROLL
+        for (j = 0; j < end; j++)
+            P(store)(c + j * DVTI_LANES, sum[i][j]);
+        P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
+        c += c_row;
+    }
 }
 
 typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
@@ -27520,6 +27689,10 @@ DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(8, 1)
+DVTI_TILE(12, 1)
+DVTI_TILE(8, 2)
+DVTI_TILE(12, 2)
 DVTI_TILE(4, 3)
 DVTI_TILE(6, 3)
 DVTI_TILE(4, 4)
@@ -27528,24 +27701,43 @@ DVTI_TILE(6, 4)
 #endif
 #undef DVTI_TILE
 
-/* The kernel for 2 * pairs rows. */
-static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
-#if DVTI_TILE_PARTS == 4
-#define DVTI_TILE(most)                                                                            \
-    (parts == 1   ? G(tile_##most##_1)                                                             \
-     : parts == 2 ? G(tile_##most##_2)                                                             \
-     : parts == 3 ? G(tile_##most##_3)                                                             \
-                  : G(tile_##most##_4))
-#else
-#define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
-#endif
 #if DVTI_TILE_ROWS == 6
-    return pairs == 1 ? DVTI_TILE(2) : pairs == 2 ? DVTI_TILE(4) : DVTI_TILE(6);
+#define DVTI_TILES(parts)                                                                          \
+    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), NULL, NULL, NULL }
+#define DVTI_TALL_TILES(parts)                                                                     \
+    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), G(tile_8_##parts), NULL,            \
+      G(tile_12_##parts) }
 #else
-    (void)pairs;
-    return DVTI_TILE(2);
+#define DVTI_TILES(parts)                                                                          \
+    { G(tile_2_##parts), NULL, NULL, NULL, NULL, NULL }
 #endif
-#undef DVTI_TILE
+/* By parts and pairs of rows, from 1 on. */
+static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
+#if DVTI_TALL == 12
+    DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#elif DVTI_TILE_PARTS == 4
+    DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#else
+    DVTI_TILES(1), DVTI_TILES(2)
+#endif
+};
+#undef DVTI_TILES
+#undef DVTI_TALL_TILES
+
+/* How many pairs of rows the next tile takes where so many are left: no thin one shall be the last, and where the parts are few,
+   many rows at once keep the multipliers busy. */
+static int64_t G(pairs_of)(int64_t left, int64_t parts) {
+#if DVTI_TILE_ROWS == 6
+    static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
+    static const signed char low[] = {0, 1, 2, 3, 2, 3};
+    if (DVTI_TALL == 12 && parts <= 2)
+        return left < DVTI_LENGTH(tall) ? tall[left] : 6;
+    return left < DVTI_LENGTH(low) ? low[left] : 3;
+#else
+    (void)left;
+    (void)parts;
+    return 1;
+#endif
 }
 
 /* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
@@ -27559,23 +27751,20 @@ static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, 
     }
 }
 
-/* All rows of some columns: in nearly equal groups, so that no thin one is left. */
+/* All rows of some columns. */
 static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
-    const int64_t groups = (pairs + most - 1) / most, thin = pairs / groups;
-    const int64_t thick = pairs - thin * groups;
-    int64_t group, i = 0;
-    for (group = 0; group < groups; group++) {
-        int64_t mine = thin + (group < thick);
-        int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+    int64_t left = p->rows;
+    while (left > 0) {
+        const int64_t pairs = G(pairs_of)((left + 1) / 2, parts), rows = DVTI_MIN(2 * pairs, left);
         if (p->depth >= 128)
-            G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
-        G(tile_of)
-        (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
-                      start ? start + i * p->start_row : NULL, rows, tail);
-        i += rows;
+            G(foresee)(p, a, c, rows, parts * DVTI_LANES);
+        G(tiles)[parts - 1][pairs - 1](p, a, b, c, start, rows, tail);
+        a += rows * p->a_row;
+        c += rows * p->c_row;
+        start = start ? start + rows * p->start_row : NULL;
+        left -= rows;
     }
 }
 
@@ -27600,52 +27789,91 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 #endif
 
 #if DVTI_MASKED
-/* Half a part of columns, or less, of DVTI_SLIM rows: at that width two instructions take the time of one. */
-static void G(slim)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
-                    const DVTI_E *start, int64_t cols) {
+/* Half a part of columns, or less, behind a whole part or alone: at half the width two instructions take the time of one. */
+DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p, const DVTI_E *a,
+                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t cols) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t *b_k = p->b_k;
+    const int at = whole * DVTI_LANES;
     const P(half_first_type) first = P(half_first)(cols);
-    DVTI_HALF sum[DVTI_SLIM], row;
+    DVTI_PART sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
+    DVTI_HALF half[DVTI_SLIM_BEHIND], beside;
     int64_t k;
     int i, j;
     if (start) {
         DVTI_UNROLL
-        for (i = 0; i < DVTI_SLIM; i++)
-            sum[i] = P(half_set)(start[i * p->start_row]);
+        for (i = 0; i < rows; i++) {
+            sum[i] = P(set)(*start);
+            half[i] = P(half_of)(sum[i]);
+            start += p->start_row;
+        }
     } else {
+        const DVTI_E *from = c;
         DVTI_UNROLL
-        for (i = 0; i < DVTI_SLIM; i++)
-            sum[i] = P(half_load_first)(c + i * c_row, first);
+        for (i = 0; i < rows; i++) {
+            sum[i] = whole ? P(load)(from) : row;
+            half[i] = P(half_load_first)(from + at, first);
+            from += c_row;
+        }
+        DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        row = P(half_load_first)(b + b_k[k], first);
+        if (whole)
+            row = P(load)(b + b_k[k]);
+        beside = P(half_load_first)(b + b_k[k] + at, first);
         DVTI_UNROLL
-        for (j = 0; j < DVTI_SLIM; j += 4) {
-            const DVTI_E *at = a + j * a_row;
+        for (j = 0; j < rows; j += 4) {
+            const DVTI_E *from = a + j * a_row;
             DVTI_UNROLL
-            for (i = 0; i < 4; i++)
-                sum[i + j] = P(half_fma)(P(half_set)(at[i * a_row]), row, sum[i + j]);
+            for (i = 0; i < 4; i++) {
+                if (whole) {
+                    factor = P(set)(from[i * a_row]);
+                    sum[i + j] = P(fma)(factor, row, sum[i + j]);
+                    half[i + j] = P(half_fma)(P(half_of)(factor), beside, half[i + j]);
+                } else
+                    half[i + j] = P(half_fma)(P(half_set)(from[i * a_row]), beside, half[i + j]);
+            }
         }
         a += a_k;
     }
     DVTI_UNROLL
-    for (i = 0; i < DVTI_SLIM; i++)
-        P(half_store_first)(c + i * c_row, first, sum[i]);
+    for (i = 0; i < rows; i++) {
+        if (whole)
+            P(store)(c, sum[i]);
+        P(half_store_first)(c + at, first, half[i]);
+        c += c_row;
+    }
 }
 
-static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+static void G(slim_alone)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                          const DVTI_E *start, int64_t cols) {
+    G(slim)(DVTI_SLIM, 0, p, a, b, c, start, cols);
+}
+
+static void G(slim_behind)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                           const DVTI_E *start, int64_t cols) {
+    G(slim)(DVTI_SLIM_BEHIND, 1, p, a, b, c, start, cols);
+}
+
+static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t whole,
+                           int64_t cols) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    dvti_product rest = *p;
-    int64_t i;
-    for (i = 0; i + DVTI_SLIM <= p->rows; i += DVTI_SLIM)
-        G(slim)
-    (p, a + i * p->a_row, b, c + i * p->c_row, start ? start + i * p->start_row : NULL, cols);
-    rest.rows -= i;
-    rest.a = a + i * p->a_row;
-    rest.start = start ? start + i * p->start_row : NULL;
-    if (rest.rows)
-        G(column)(&rest, b, c + i * p->c_row, 1, cols);
+    const int64_t rows = whole ? DVTI_SLIM_BEHIND : DVTI_SLIM;
+    dvti_product rest;
+    int64_t left;
+    for (left = p->rows; left >= rows; left -= rows) {
+        (whole ? G(slim_behind) : G(slim_alone))(p, a, b, c, start, cols);
+        a += rows * p->a_row;
+        c += rows * p->c_row;
+        start = start ? start + rows * p->start_row : NULL;
+    }
+    if (!left)
+        return;
+    rest = *p;
+    rest.rows = left;
+    rest.a = a;
+    rest.start = start;
+    G(column)(&rest, b, c, whole + 1, cols);
 }
 #endif
 
@@ -27662,9 +27890,11 @@ static void G(multiply)(const dvti_product *p) {
         tail = cols - (parts - 1) * DVTI_LANES;
 #if DVTI_MASKED
         if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
-            if (--parts)
-                G(column)(p, b, c, parts, DVTI_LANES);
-            G(slim_column)(p, b + parts * DVTI_LANES, c + parts * DVTI_LANES, tail);
+            const int64_t apart = parts > 2 ? parts - 1 : 0;
+            if (apart)
+                G(column)(p, b, c, apart, DVTI_LANES);
+            G(slim_column)
+            (p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, parts - apart - 1, tail);
             continue;
         }
 #else
@@ -27851,9 +28081,10 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_STRIP
 #undef DVTI_DOTS
 #undef DVTI_SLIM
+#undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/3_cpu/simd/gemm.inl"
+#line 55 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -27887,10 +28118,13 @@ static const dvti_simd_gemm G(kernels) = {
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
 #define DVTI_STRIP 64
 #define DVTI_DOTS 4
-#define DVTI_SLIM 12
+/* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
+#define DVTI_SLIM 8
+#define DVTI_SLIM_BEHIND 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
-   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
+   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
+   all rows at once would be spilled, which took a third of the time of a small product. */
 DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
                          int64_t tail) {
@@ -27898,7 +28132,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
     const P(first_type) first = P(first)(tail);
-    DVTI_PART sum[6][4], row[4], factor;
+    DVTI_PART sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
     if (start) {
@@ -27910,17 +28144,19 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
                 sum[i][j] = factor;
         }
     } else {
+        const DVTI_E *from = c;
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
-            const DVTI_E *from = c + (i < most - 1 ? i : last) * c_row;
             DVTI_UNROLL
             for (j = 0; j < end; j++)
                 sum[i][j] = P(load)(from + j * DVTI_LANES);
             sum[i][end] = P(load_first)(from + end * DVTI_LANES, first);
+            from += i < most - 2 || rows == most ? c_row : 0;
         }
+        DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        const DVTI_E *at = b + b_k[k];
+        const DVTI_E *at = b + b_k[k], *from = a;
         DVTI_UNROLL
         for (j = 0; j < end; j++)
             row[j] = P(load)(at + j * DVTI_LANES);
@@ -27928,7 +28164,9 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
-            factor = P(set)(a[i < most - 1 ? i * a_row : a_last]);
+            if (i % 4 == 0)
+                from = a + i * a_row;
+            factor = P(set)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
             DVTI_UNROLL
             for (j = 0; j < parts; j++)
                 sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
@@ -27936,13 +28174,15 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         a += a_k;
     }
     DVTI_UNROLL
-    for (i = 0; i < most; i++)
-        if (i < most - 1 || rows == most) {
-            DVTI_UNROLL
-            for (j = 0; j < end; j++)
-                P(store)(c + i * c_row + j * DVTI_LANES, sum[i][j]);
-            P(store_first)(c + i * c_row + end * DVTI_LANES, first, sum[i][end]);
-        }
+    for (i = 0; i < most; i++) {
+        if (i == most - 1 && rows < most)
+            return;
+        DVTI_UNROLL
+        for (j = 0; j < end; j++)
+            P(store)(c + j * DVTI_LANES, sum[i][j]);
+        P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
+        c += c_row;
+    }
 }
 
 typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
@@ -27966,6 +28206,10 @@ DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(8, 1)
+DVTI_TILE(12, 1)
+DVTI_TILE(8, 2)
+DVTI_TILE(12, 2)
 DVTI_TILE(4, 3)
 DVTI_TILE(6, 3)
 DVTI_TILE(4, 4)
@@ -27974,24 +28218,43 @@ DVTI_TILE(6, 4)
 #endif
 #undef DVTI_TILE
 
-/* The kernel for 2 * pairs rows. */
-static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
-#if DVTI_TILE_PARTS == 4
-#define DVTI_TILE(most)                                                                            \
-    (parts == 1   ? G(tile_##most##_1)                                                             \
-     : parts == 2 ? G(tile_##most##_2)                                                             \
-     : parts == 3 ? G(tile_##most##_3)                                                             \
-                  : G(tile_##most##_4))
-#else
-#define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
-#endif
 #if DVTI_TILE_ROWS == 6
-    return pairs == 1 ? DVTI_TILE(2) : pairs == 2 ? DVTI_TILE(4) : DVTI_TILE(6);
+#define DVTI_TILES(parts)                                                                          \
+    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), NULL, NULL, NULL }
+#define DVTI_TALL_TILES(parts)                                                                     \
+    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), G(tile_8_##parts), NULL,            \
+      G(tile_12_##parts) }
 #else
-    (void)pairs;
-    return DVTI_TILE(2);
+#define DVTI_TILES(parts)                                                                          \
+    { G(tile_2_##parts), NULL, NULL, NULL, NULL, NULL }
 #endif
-#undef DVTI_TILE
+/* By parts and pairs of rows, from 1 on. */
+static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
+#if DVTI_TALL == 12
+    DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#elif DVTI_TILE_PARTS == 4
+    DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#else
+    DVTI_TILES(1), DVTI_TILES(2)
+#endif
+};
+#undef DVTI_TILES
+#undef DVTI_TALL_TILES
+
+/* How many pairs of rows the next tile takes where so many are left: no thin one shall be the last, and where the parts are few,
+   many rows at once keep the multipliers busy. */
+static int64_t G(pairs_of)(int64_t left, int64_t parts) {
+#if DVTI_TILE_ROWS == 6
+    static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
+    static const signed char low[] = {0, 1, 2, 3, 2, 3};
+    if (DVTI_TALL == 12 && parts <= 2)
+        return left < DVTI_LENGTH(tall) ? tall[left] : 6;
+    return left < DVTI_LENGTH(low) ? low[left] : 3;
+#else
+    (void)left;
+    (void)parts;
+    return 1;
+#endif
 }
 
 /* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
@@ -28005,23 +28268,20 @@ static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, 
     }
 }
 
-/* All rows of some columns: in nearly equal groups, so that no thin one is left. */
+/* All rows of some columns. */
 static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
-    const int64_t groups = (pairs + most - 1) / most, thin = pairs / groups;
-    const int64_t thick = pairs - thin * groups;
-    int64_t group, i = 0;
-    for (group = 0; group < groups; group++) {
-        int64_t mine = thin + (group < thick);
-        int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+    int64_t left = p->rows;
+    while (left > 0) {
+        const int64_t pairs = G(pairs_of)((left + 1) / 2, parts), rows = DVTI_MIN(2 * pairs, left);
         if (p->depth >= 128)
-            G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
-        G(tile_of)
-        (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
-                      start ? start + i * p->start_row : NULL, rows, tail);
-        i += rows;
+            G(foresee)(p, a, c, rows, parts * DVTI_LANES);
+        G(tiles)[parts - 1][pairs - 1](p, a, b, c, start, rows, tail);
+        a += rows * p->a_row;
+        c += rows * p->c_row;
+        start = start ? start + rows * p->start_row : NULL;
+        left -= rows;
     }
 }
 
@@ -28046,52 +28306,91 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 #endif
 
 #if DVTI_MASKED
-/* Half a part of columns, or less, of DVTI_SLIM rows: at that width two instructions take the time of one. */
-static void G(slim)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
-                    const DVTI_E *start, int64_t cols) {
+/* Half a part of columns, or less, behind a whole part or alone: at half the width two instructions take the time of one. */
+DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p, const DVTI_E *a,
+                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t cols) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t *b_k = p->b_k;
+    const int at = whole * DVTI_LANES;
     const P(half_first_type) first = P(half_first)(cols);
-    DVTI_HALF sum[DVTI_SLIM], row;
+    DVTI_PART sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
+    DVTI_HALF half[DVTI_SLIM_BEHIND], beside;
     int64_t k;
     int i, j;
     if (start) {
         DVTI_UNROLL
-        for (i = 0; i < DVTI_SLIM; i++)
-            sum[i] = P(half_set)(start[i * p->start_row]);
+        for (i = 0; i < rows; i++) {
+            sum[i] = P(set)(*start);
+            half[i] = P(half_of)(sum[i]);
+            start += p->start_row;
+        }
     } else {
+        const DVTI_E *from = c;
         DVTI_UNROLL
-        for (i = 0; i < DVTI_SLIM; i++)
-            sum[i] = P(half_load_first)(c + i * c_row, first);
+        for (i = 0; i < rows; i++) {
+            sum[i] = whole ? P(load)(from) : row;
+            half[i] = P(half_load_first)(from + at, first);
+            from += c_row;
+        }
+        DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        row = P(half_load_first)(b + b_k[k], first);
+        if (whole)
+            row = P(load)(b + b_k[k]);
+        beside = P(half_load_first)(b + b_k[k] + at, first);
         DVTI_UNROLL
-        for (j = 0; j < DVTI_SLIM; j += 4) {
-            const DVTI_E *at = a + j * a_row;
+        for (j = 0; j < rows; j += 4) {
+            const DVTI_E *from = a + j * a_row;
             DVTI_UNROLL
-            for (i = 0; i < 4; i++)
-                sum[i + j] = P(half_fma)(P(half_set)(at[i * a_row]), row, sum[i + j]);
+            for (i = 0; i < 4; i++) {
+                if (whole) {
+                    factor = P(set)(from[i * a_row]);
+                    sum[i + j] = P(fma)(factor, row, sum[i + j]);
+                    half[i + j] = P(half_fma)(P(half_of)(factor), beside, half[i + j]);
+                } else
+                    half[i + j] = P(half_fma)(P(half_set)(from[i * a_row]), beside, half[i + j]);
+            }
         }
         a += a_k;
     }
     DVTI_UNROLL
-    for (i = 0; i < DVTI_SLIM; i++)
-        P(half_store_first)(c + i * c_row, first, sum[i]);
+    for (i = 0; i < rows; i++) {
+        if (whole)
+            P(store)(c, sum[i]);
+        P(half_store_first)(c + at, first, half[i]);
+        c += c_row;
+    }
 }
 
-static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+static void G(slim_alone)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                          const DVTI_E *start, int64_t cols) {
+    G(slim)(DVTI_SLIM, 0, p, a, b, c, start, cols);
+}
+
+static void G(slim_behind)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                           const DVTI_E *start, int64_t cols) {
+    G(slim)(DVTI_SLIM_BEHIND, 1, p, a, b, c, start, cols);
+}
+
+static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t whole,
+                           int64_t cols) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    dvti_product rest = *p;
-    int64_t i;
-    for (i = 0; i + DVTI_SLIM <= p->rows; i += DVTI_SLIM)
-        G(slim)
-    (p, a + i * p->a_row, b, c + i * p->c_row, start ? start + i * p->start_row : NULL, cols);
-    rest.rows -= i;
-    rest.a = a + i * p->a_row;
-    rest.start = start ? start + i * p->start_row : NULL;
-    if (rest.rows)
-        G(column)(&rest, b, c + i * p->c_row, 1, cols);
+    const int64_t rows = whole ? DVTI_SLIM_BEHIND : DVTI_SLIM;
+    dvti_product rest;
+    int64_t left;
+    for (left = p->rows; left >= rows; left -= rows) {
+        (whole ? G(slim_behind) : G(slim_alone))(p, a, b, c, start, cols);
+        a += rows * p->a_row;
+        c += rows * p->c_row;
+        start = start ? start + rows * p->start_row : NULL;
+    }
+    if (!left)
+        return;
+    rest = *p;
+    rest.rows = left;
+    rest.a = a;
+    rest.start = start;
+    G(column)(&rest, b, c, whole + 1, cols);
 }
 #endif
 
@@ -28108,9 +28407,11 @@ static void G(multiply)(const dvti_product *p) {
         tail = cols - (parts - 1) * DVTI_LANES;
 #if DVTI_MASKED
         if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
-            if (--parts)
-                G(column)(p, b, c, parts, DVTI_LANES);
-            G(slim_column)(p, b + parts * DVTI_LANES, c + parts * DVTI_LANES, tail);
+            const int64_t apart = parts > 2 ? parts - 1 : 0;
+            if (apart)
+                G(column)(p, b, c, apart, DVTI_LANES);
+            G(slim_column)
+            (p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, parts - apart - 1, tail);
             continue;
         }
 #else
@@ -28297,9 +28598,10 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_STRIP
 #undef DVTI_DOTS
 #undef DVTI_SLIM
+#undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/3_cpu/simd/gemm.inl"
+#line 75 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -28314,6 +28616,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_MASKED
 #undef DVTI_TILE_PARTS
 #undef DVTI_TILE_ROWS
+#undef DVTI_TALL
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 21 "src/3_cpu/simd/tier.inl"
@@ -33533,24 +33836,28 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 #line 1 "src/3_cpu/simd/gemm.inl"
 #endif
 #if DVTI_PARTS == 1
-/* 32 registers, and masked loads cost nothing. */
+/* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles of one part or two. */
 #define DVTI_MASKED 1
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
+#define DVTI_TALL 12
 #elif DVTI_PARTS == 2
 /* 16 registers */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 2
 #define DVTI_TILE_ROWS 6
+#define DVTI_TALL 6
 #elif defined(DVTI_NEON)
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
+#define DVTI_TALL 12
 #else
 /* Who knows: 16 would do. */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 2
+#define DVTI_TALL 2
 #endif
 
 /* The vector at src + at, of which n lanes exist. */
@@ -33594,10 +33901,13 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
 #define DVTI_STRIP 64
 #define DVTI_DOTS 4
-#define DVTI_SLIM 12
+/* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
+#define DVTI_SLIM 8
+#define DVTI_SLIM_BEHIND 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
-   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
+   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
+   all rows at once would be spilled, which took a third of the time of a small product. */
 DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
                          int64_t tail) {
@@ -33605,7 +33915,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
     const P(first_type) first = P(first)(tail);
-    DVTI_PART sum[6][4], row[4], factor;
+    DVTI_PART sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
     if (start) {
@@ -33617,17 +33927,19 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
                 sum[i][j] = factor;
         }
     } else {
+        const DVTI_E *from = c;
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
-            const DVTI_E *from = c + (i < most - 1 ? i : last) * c_row;
             DVTI_UNROLL
             for (j = 0; j < end; j++)
                 sum[i][j] = P(load)(from + j * DVTI_LANES);
             sum[i][end] = P(load_first)(from + end * DVTI_LANES, first);
+            from += i < most - 2 || rows == most ? c_row : 0;
         }
+        DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        const DVTI_E *at = b + b_k[k];
+        const DVTI_E *at = b + b_k[k], *from = a;
         DVTI_UNROLL
         for (j = 0; j < end; j++)
             row[j] = P(load)(at + j * DVTI_LANES);
@@ -33635,7 +33947,9 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
-            factor = P(set)(a[i < most - 1 ? i * a_row : a_last]);
+            if (i % 4 == 0)
+                from = a + i * a_row;
+            factor = P(set)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
             DVTI_UNROLL
             for (j = 0; j < parts; j++)
                 sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
@@ -33643,13 +33957,15 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         a += a_k;
     }
     DVTI_UNROLL
-    for (i = 0; i < most; i++)
-        if (i < most - 1 || rows == most) {
-            DVTI_UNROLL
-            for (j = 0; j < end; j++)
-                P(store)(c + i * c_row + j * DVTI_LANES, sum[i][j]);
-            P(store_first)(c + i * c_row + end * DVTI_LANES, first, sum[i][end]);
-        }
+    for (i = 0; i < most; i++) {
+        if (i == most - 1 && rows < most)
+            return;
+        DVTI_UNROLL
+        for (j = 0; j < end; j++)
+            P(store)(c + j * DVTI_LANES, sum[i][j]);
+        P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
+        c += c_row;
+    }
 }
 
 typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
@@ -33673,6 +33989,10 @@ DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(8, 1)
+DVTI_TILE(12, 1)
+DVTI_TILE(8, 2)
+DVTI_TILE(12, 2)
 DVTI_TILE(4, 3)
 DVTI_TILE(6, 3)
 DVTI_TILE(4, 4)
@@ -33681,24 +34001,43 @@ DVTI_TILE(6, 4)
 #endif
 #undef DVTI_TILE
 
-/* The kernel for 2 * pairs rows. */
-static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
-#if DVTI_TILE_PARTS == 4
-#define DVTI_TILE(most)                                                                            \
-    (parts == 1   ? G(tile_##most##_1)                                                             \
-     : parts == 2 ? G(tile_##most##_2)                                                             \
-     : parts == 3 ? G(tile_##most##_3)                                                             \
-                  : G(tile_##most##_4))
-#else
-#define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
-#endif
 #if DVTI_TILE_ROWS == 6
-    return pairs == 1 ? DVTI_TILE(2) : pairs == 2 ? DVTI_TILE(4) : DVTI_TILE(6);
+#define DVTI_TILES(parts)                                                                          \
+    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), NULL, NULL, NULL }
+#define DVTI_TALL_TILES(parts)                                                                     \
+    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), G(tile_8_##parts), NULL,            \
+      G(tile_12_##parts) }
 #else
-    (void)pairs;
-    return DVTI_TILE(2);
+#define DVTI_TILES(parts)                                                                          \
+    { G(tile_2_##parts), NULL, NULL, NULL, NULL, NULL }
 #endif
-#undef DVTI_TILE
+/* By parts and pairs of rows, from 1 on. */
+static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
+#if DVTI_TALL == 12
+    DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#elif DVTI_TILE_PARTS == 4
+    DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#else
+    DVTI_TILES(1), DVTI_TILES(2)
+#endif
+};
+#undef DVTI_TILES
+#undef DVTI_TALL_TILES
+
+/* How many pairs of rows the next tile takes where so many are left: no thin one shall be the last, and where the parts are few,
+   many rows at once keep the multipliers busy. */
+static int64_t G(pairs_of)(int64_t left, int64_t parts) {
+#if DVTI_TILE_ROWS == 6
+    static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
+    static const signed char low[] = {0, 1, 2, 3, 2, 3};
+    if (DVTI_TALL == 12 && parts <= 2)
+        return left < DVTI_LENGTH(tall) ? tall[left] : 6;
+    return left < DVTI_LENGTH(low) ? low[left] : 3;
+#else
+    (void)left;
+    (void)parts;
+    return 1;
+#endif
 }
 
 /* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
@@ -33712,23 +34051,20 @@ static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, 
     }
 }
 
-/* All rows of some columns: in nearly equal groups, so that no thin one is left. */
+/* All rows of some columns. */
 static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
-    const int64_t groups = (pairs + most - 1) / most, thin = pairs / groups;
-    const int64_t thick = pairs - thin * groups;
-    int64_t group, i = 0;
-    for (group = 0; group < groups; group++) {
-        int64_t mine = thin + (group < thick);
-        int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+    int64_t left = p->rows;
+    while (left > 0) {
+        const int64_t pairs = G(pairs_of)((left + 1) / 2, parts), rows = DVTI_MIN(2 * pairs, left);
         if (p->depth >= 128)
-            G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
-        G(tile_of)
-        (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
-                      start ? start + i * p->start_row : NULL, rows, tail);
-        i += rows;
+            G(foresee)(p, a, c, rows, parts * DVTI_LANES);
+        G(tiles)[parts - 1][pairs - 1](p, a, b, c, start, rows, tail);
+        a += rows * p->a_row;
+        c += rows * p->c_row;
+        start = start ? start + rows * p->start_row : NULL;
+        left -= rows;
     }
 }
 
@@ -33753,52 +34089,91 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 #endif
 
 #if DVTI_MASKED
-/* Half a part of columns, or less, of DVTI_SLIM rows: at that width two instructions take the time of one. */
-static void G(slim)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
-                    const DVTI_E *start, int64_t cols) {
+/* Half a part of columns, or less, behind a whole part or alone: at half the width two instructions take the time of one. */
+DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p, const DVTI_E *a,
+                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t cols) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t *b_k = p->b_k;
+    const int at = whole * DVTI_LANES;
     const P(half_first_type) first = P(half_first)(cols);
-    DVTI_HALF sum[DVTI_SLIM], row;
+    DVTI_PART sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
+    DVTI_HALF half[DVTI_SLIM_BEHIND], beside;
     int64_t k;
     int i, j;
     if (start) {
         DVTI_UNROLL
-        for (i = 0; i < DVTI_SLIM; i++)
-            sum[i] = P(half_set)(start[i * p->start_row]);
+        for (i = 0; i < rows; i++) {
+            sum[i] = P(set)(*start);
+            half[i] = P(half_of)(sum[i]);
+            start += p->start_row;
+        }
     } else {
+        const DVTI_E *from = c;
         DVTI_UNROLL
-        for (i = 0; i < DVTI_SLIM; i++)
-            sum[i] = P(half_load_first)(c + i * c_row, first);
+        for (i = 0; i < rows; i++) {
+            sum[i] = whole ? P(load)(from) : row;
+            half[i] = P(half_load_first)(from + at, first);
+            from += c_row;
+        }
+        DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        row = P(half_load_first)(b + b_k[k], first);
+        if (whole)
+            row = P(load)(b + b_k[k]);
+        beside = P(half_load_first)(b + b_k[k] + at, first);
         DVTI_UNROLL
-        for (j = 0; j < DVTI_SLIM; j += 4) {
-            const DVTI_E *at = a + j * a_row;
+        for (j = 0; j < rows; j += 4) {
+            const DVTI_E *from = a + j * a_row;
             DVTI_UNROLL
-            for (i = 0; i < 4; i++)
-                sum[i + j] = P(half_fma)(P(half_set)(at[i * a_row]), row, sum[i + j]);
+            for (i = 0; i < 4; i++) {
+                if (whole) {
+                    factor = P(set)(from[i * a_row]);
+                    sum[i + j] = P(fma)(factor, row, sum[i + j]);
+                    half[i + j] = P(half_fma)(P(half_of)(factor), beside, half[i + j]);
+                } else
+                    half[i + j] = P(half_fma)(P(half_set)(from[i * a_row]), beside, half[i + j]);
+            }
         }
         a += a_k;
     }
     DVTI_UNROLL
-    for (i = 0; i < DVTI_SLIM; i++)
-        P(half_store_first)(c + i * c_row, first, sum[i]);
+    for (i = 0; i < rows; i++) {
+        if (whole)
+            P(store)(c, sum[i]);
+        P(half_store_first)(c + at, first, half[i]);
+        c += c_row;
+    }
 }
 
-static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+static void G(slim_alone)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                          const DVTI_E *start, int64_t cols) {
+    G(slim)(DVTI_SLIM, 0, p, a, b, c, start, cols);
+}
+
+static void G(slim_behind)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                           const DVTI_E *start, int64_t cols) {
+    G(slim)(DVTI_SLIM_BEHIND, 1, p, a, b, c, start, cols);
+}
+
+static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t whole,
+                           int64_t cols) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    dvti_product rest = *p;
-    int64_t i;
-    for (i = 0; i + DVTI_SLIM <= p->rows; i += DVTI_SLIM)
-        G(slim)
-    (p, a + i * p->a_row, b, c + i * p->c_row, start ? start + i * p->start_row : NULL, cols);
-    rest.rows -= i;
-    rest.a = a + i * p->a_row;
-    rest.start = start ? start + i * p->start_row : NULL;
-    if (rest.rows)
-        G(column)(&rest, b, c + i * p->c_row, 1, cols);
+    const int64_t rows = whole ? DVTI_SLIM_BEHIND : DVTI_SLIM;
+    dvti_product rest;
+    int64_t left;
+    for (left = p->rows; left >= rows; left -= rows) {
+        (whole ? G(slim_behind) : G(slim_alone))(p, a, b, c, start, cols);
+        a += rows * p->a_row;
+        c += rows * p->c_row;
+        start = start ? start + rows * p->start_row : NULL;
+    }
+    if (!left)
+        return;
+    rest = *p;
+    rest.rows = left;
+    rest.a = a;
+    rest.start = start;
+    G(column)(&rest, b, c, whole + 1, cols);
 }
 #endif
 
@@ -33815,9 +34190,11 @@ static void G(multiply)(const dvti_product *p) {
         tail = cols - (parts - 1) * DVTI_LANES;
 #if DVTI_MASKED
         if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
-            if (--parts)
-                G(column)(p, b, c, parts, DVTI_LANES);
-            G(slim_column)(p, b + parts * DVTI_LANES, c + parts * DVTI_LANES, tail);
+            const int64_t apart = parts > 2 ? parts - 1 : 0;
+            if (apart)
+                G(column)(p, b, c, apart, DVTI_LANES);
+            G(slim_column)
+            (p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, parts - apart - 1, tail);
             continue;
         }
 #else
@@ -34004,9 +34381,10 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_STRIP
 #undef DVTI_DOTS
 #undef DVTI_SLIM
+#undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/3_cpu/simd/gemm.inl"
+#line 55 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -34040,10 +34418,13 @@ static const dvti_simd_gemm G(kernels) = {
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
 #define DVTI_STRIP 64
 #define DVTI_DOTS 4
-#define DVTI_SLIM 12
+/* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
+#define DVTI_SLIM 8
+#define DVTI_SLIM_BEHIND 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
-   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
+   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
+   all rows at once would be spilled, which took a third of the time of a small product. */
 DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
                          int64_t tail) {
@@ -34051,7 +34432,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
     const P(first_type) first = P(first)(tail);
-    DVTI_PART sum[6][4], row[4], factor;
+    DVTI_PART sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
     if (start) {
@@ -34063,17 +34444,19 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
                 sum[i][j] = factor;
         }
     } else {
+        const DVTI_E *from = c;
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
-            const DVTI_E *from = c + (i < most - 1 ? i : last) * c_row;
             DVTI_UNROLL
             for (j = 0; j < end; j++)
                 sum[i][j] = P(load)(from + j * DVTI_LANES);
             sum[i][end] = P(load_first)(from + end * DVTI_LANES, first);
+            from += i < most - 2 || rows == most ? c_row : 0;
         }
+        DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        const DVTI_E *at = b + b_k[k];
+        const DVTI_E *at = b + b_k[k], *from = a;
         DVTI_UNROLL
         for (j = 0; j < end; j++)
             row[j] = P(load)(at + j * DVTI_LANES);
@@ -34081,7 +34464,9 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
-            factor = P(set)(a[i < most - 1 ? i * a_row : a_last]);
+            if (i % 4 == 0)
+                from = a + i * a_row;
+            factor = P(set)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
             DVTI_UNROLL
             for (j = 0; j < parts; j++)
                 sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
@@ -34089,13 +34474,15 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         a += a_k;
     }
     DVTI_UNROLL
-    for (i = 0; i < most; i++)
-        if (i < most - 1 || rows == most) {
-            DVTI_UNROLL
-            for (j = 0; j < end; j++)
-                P(store)(c + i * c_row + j * DVTI_LANES, sum[i][j]);
-            P(store_first)(c + i * c_row + end * DVTI_LANES, first, sum[i][end]);
-        }
+    for (i = 0; i < most; i++) {
+        if (i == most - 1 && rows < most)
+            return;
+        DVTI_UNROLL
+        for (j = 0; j < end; j++)
+            P(store)(c + j * DVTI_LANES, sum[i][j]);
+        P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
+        c += c_row;
+    }
 }
 
 typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
@@ -34119,6 +34506,10 @@ DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(8, 1)
+DVTI_TILE(12, 1)
+DVTI_TILE(8, 2)
+DVTI_TILE(12, 2)
 DVTI_TILE(4, 3)
 DVTI_TILE(6, 3)
 DVTI_TILE(4, 4)
@@ -34127,24 +34518,43 @@ DVTI_TILE(6, 4)
 #endif
 #undef DVTI_TILE
 
-/* The kernel for 2 * pairs rows. */
-static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
-#if DVTI_TILE_PARTS == 4
-#define DVTI_TILE(most)                                                                            \
-    (parts == 1   ? G(tile_##most##_1)                                                             \
-     : parts == 2 ? G(tile_##most##_2)                                                             \
-     : parts == 3 ? G(tile_##most##_3)                                                             \
-                  : G(tile_##most##_4))
-#else
-#define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
-#endif
 #if DVTI_TILE_ROWS == 6
-    return pairs == 1 ? DVTI_TILE(2) : pairs == 2 ? DVTI_TILE(4) : DVTI_TILE(6);
+#define DVTI_TILES(parts)                                                                          \
+    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), NULL, NULL, NULL }
+#define DVTI_TALL_TILES(parts)                                                                     \
+    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), G(tile_8_##parts), NULL,            \
+      G(tile_12_##parts) }
 #else
-    (void)pairs;
-    return DVTI_TILE(2);
+#define DVTI_TILES(parts)                                                                          \
+    { G(tile_2_##parts), NULL, NULL, NULL, NULL, NULL }
 #endif
-#undef DVTI_TILE
+/* By parts and pairs of rows, from 1 on. */
+static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
+#if DVTI_TALL == 12
+    DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#elif DVTI_TILE_PARTS == 4
+    DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#else
+    DVTI_TILES(1), DVTI_TILES(2)
+#endif
+};
+#undef DVTI_TILES
+#undef DVTI_TALL_TILES
+
+/* How many pairs of rows the next tile takes where so many are left: no thin one shall be the last, and where the parts are few,
+   many rows at once keep the multipliers busy. */
+static int64_t G(pairs_of)(int64_t left, int64_t parts) {
+#if DVTI_TILE_ROWS == 6
+    static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
+    static const signed char low[] = {0, 1, 2, 3, 2, 3};
+    if (DVTI_TALL == 12 && parts <= 2)
+        return left < DVTI_LENGTH(tall) ? tall[left] : 6;
+    return left < DVTI_LENGTH(low) ? low[left] : 3;
+#else
+    (void)left;
+    (void)parts;
+    return 1;
+#endif
 }
 
 /* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
@@ -34158,23 +34568,20 @@ static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, 
     }
 }
 
-/* All rows of some columns: in nearly equal groups, so that no thin one is left. */
+/* All rows of some columns. */
 static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
-    const int64_t groups = (pairs + most - 1) / most, thin = pairs / groups;
-    const int64_t thick = pairs - thin * groups;
-    int64_t group, i = 0;
-    for (group = 0; group < groups; group++) {
-        int64_t mine = thin + (group < thick);
-        int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+    int64_t left = p->rows;
+    while (left > 0) {
+        const int64_t pairs = G(pairs_of)((left + 1) / 2, parts), rows = DVTI_MIN(2 * pairs, left);
         if (p->depth >= 128)
-            G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
-        G(tile_of)
-        (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
-                      start ? start + i * p->start_row : NULL, rows, tail);
-        i += rows;
+            G(foresee)(p, a, c, rows, parts * DVTI_LANES);
+        G(tiles)[parts - 1][pairs - 1](p, a, b, c, start, rows, tail);
+        a += rows * p->a_row;
+        c += rows * p->c_row;
+        start = start ? start + rows * p->start_row : NULL;
+        left -= rows;
     }
 }
 
@@ -34199,52 +34606,91 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 #endif
 
 #if DVTI_MASKED
-/* Half a part of columns, or less, of DVTI_SLIM rows: at that width two instructions take the time of one. */
-static void G(slim)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
-                    const DVTI_E *start, int64_t cols) {
+/* Half a part of columns, or less, behind a whole part or alone: at half the width two instructions take the time of one. */
+DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p, const DVTI_E *a,
+                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t cols) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t *b_k = p->b_k;
+    const int at = whole * DVTI_LANES;
     const P(half_first_type) first = P(half_first)(cols);
-    DVTI_HALF sum[DVTI_SLIM], row;
+    DVTI_PART sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
+    DVTI_HALF half[DVTI_SLIM_BEHIND], beside;
     int64_t k;
     int i, j;
     if (start) {
         DVTI_UNROLL
-        for (i = 0; i < DVTI_SLIM; i++)
-            sum[i] = P(half_set)(start[i * p->start_row]);
+        for (i = 0; i < rows; i++) {
+            sum[i] = P(set)(*start);
+            half[i] = P(half_of)(sum[i]);
+            start += p->start_row;
+        }
     } else {
+        const DVTI_E *from = c;
         DVTI_UNROLL
-        for (i = 0; i < DVTI_SLIM; i++)
-            sum[i] = P(half_load_first)(c + i * c_row, first);
+        for (i = 0; i < rows; i++) {
+            sum[i] = whole ? P(load)(from) : row;
+            half[i] = P(half_load_first)(from + at, first);
+            from += c_row;
+        }
+        DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        row = P(half_load_first)(b + b_k[k], first);
+        if (whole)
+            row = P(load)(b + b_k[k]);
+        beside = P(half_load_first)(b + b_k[k] + at, first);
         DVTI_UNROLL
-        for (j = 0; j < DVTI_SLIM; j += 4) {
-            const DVTI_E *at = a + j * a_row;
+        for (j = 0; j < rows; j += 4) {
+            const DVTI_E *from = a + j * a_row;
             DVTI_UNROLL
-            for (i = 0; i < 4; i++)
-                sum[i + j] = P(half_fma)(P(half_set)(at[i * a_row]), row, sum[i + j]);
+            for (i = 0; i < 4; i++) {
+                if (whole) {
+                    factor = P(set)(from[i * a_row]);
+                    sum[i + j] = P(fma)(factor, row, sum[i + j]);
+                    half[i + j] = P(half_fma)(P(half_of)(factor), beside, half[i + j]);
+                } else
+                    half[i + j] = P(half_fma)(P(half_set)(from[i * a_row]), beside, half[i + j]);
+            }
         }
         a += a_k;
     }
     DVTI_UNROLL
-    for (i = 0; i < DVTI_SLIM; i++)
-        P(half_store_first)(c + i * c_row, first, sum[i]);
+    for (i = 0; i < rows; i++) {
+        if (whole)
+            P(store)(c, sum[i]);
+        P(half_store_first)(c + at, first, half[i]);
+        c += c_row;
+    }
 }
 
-static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+static void G(slim_alone)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                          const DVTI_E *start, int64_t cols) {
+    G(slim)(DVTI_SLIM, 0, p, a, b, c, start, cols);
+}
+
+static void G(slim_behind)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                           const DVTI_E *start, int64_t cols) {
+    G(slim)(DVTI_SLIM_BEHIND, 1, p, a, b, c, start, cols);
+}
+
+static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t whole,
+                           int64_t cols) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    dvti_product rest = *p;
-    int64_t i;
-    for (i = 0; i + DVTI_SLIM <= p->rows; i += DVTI_SLIM)
-        G(slim)
-    (p, a + i * p->a_row, b, c + i * p->c_row, start ? start + i * p->start_row : NULL, cols);
-    rest.rows -= i;
-    rest.a = a + i * p->a_row;
-    rest.start = start ? start + i * p->start_row : NULL;
-    if (rest.rows)
-        G(column)(&rest, b, c + i * p->c_row, 1, cols);
+    const int64_t rows = whole ? DVTI_SLIM_BEHIND : DVTI_SLIM;
+    dvti_product rest;
+    int64_t left;
+    for (left = p->rows; left >= rows; left -= rows) {
+        (whole ? G(slim_behind) : G(slim_alone))(p, a, b, c, start, cols);
+        a += rows * p->a_row;
+        c += rows * p->c_row;
+        start = start ? start + rows * p->start_row : NULL;
+    }
+    if (!left)
+        return;
+    rest = *p;
+    rest.rows = left;
+    rest.a = a;
+    rest.start = start;
+    G(column)(&rest, b, c, whole + 1, cols);
 }
 #endif
 
@@ -34261,9 +34707,11 @@ static void G(multiply)(const dvti_product *p) {
         tail = cols - (parts - 1) * DVTI_LANES;
 #if DVTI_MASKED
         if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
-            if (--parts)
-                G(column)(p, b, c, parts, DVTI_LANES);
-            G(slim_column)(p, b + parts * DVTI_LANES, c + parts * DVTI_LANES, tail);
+            const int64_t apart = parts > 2 ? parts - 1 : 0;
+            if (apart)
+                G(column)(p, b, c, apart, DVTI_LANES);
+            G(slim_column)
+            (p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, parts - apart - 1, tail);
             continue;
         }
 #else
@@ -34450,9 +34898,10 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_STRIP
 #undef DVTI_DOTS
 #undef DVTI_SLIM
+#undef DVTI_SLIM_BEHIND
 /* ==== end src/3_cpu/simd/gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/3_cpu/simd/gemm.inl"
+#line 75 "src/3_cpu/simd/gemm.inl"
 #endif
 #undef DVTI_E
 #undef DVTI_OWN
@@ -34467,6 +34916,7 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_MASKED
 #undef DVTI_TILE_PARTS
 #undef DVTI_TILE_ROWS
+#undef DVTI_TALL
 /* ==== end src/3_cpu/simd/gemm.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 21 "src/3_cpu/simd/tier.inl"

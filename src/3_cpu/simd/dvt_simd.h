@@ -102,6 +102,13 @@ static inline int dvti_count_bits(uint32_t bits) {
 #define DVTI_PREFETCH(p) ((void)(p))
 #endif
 
+/* Addresses behind this line are formed anew: those from before it would wait on the stack. */
+#if defined(__GNUC__) || defined(__clang__)
+#define DVTI_AGAIN(pointer) __asm__("" : "+r"(pointer))
+#else
+#define DVTI_AGAIN(pointer) ((void)(pointer))
+#endif
+
 /* Pooling of contiguous planes x to y. Two of each: height, width. */
 typedef struct dvti_pooling {
     const float *x, *g; /* g: only of gradients, for which y is x's */

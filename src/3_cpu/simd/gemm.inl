@@ -1,23 +1,27 @@
 /* Matrix products: the kernels that dvt_simd_gemm.h describes, for float32 and float64. */
 #if DVTI_PARTS == 1
-/* 32 registers, and masked loads cost nothing. */
+/* 32 registers, and masked loads cost nothing. DVTI_TALL: rows of tiles of one part or two. */
 #define DVTI_MASKED 1
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
+#define DVTI_TALL 12
 #elif DVTI_PARTS == 2
 /* 16 registers */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 2
 #define DVTI_TILE_ROWS 6
+#define DVTI_TALL 6
 #elif defined(DVTI_NEON)
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 6
+#define DVTI_TALL 12
 #else
 /* Who knows: 16 would do. */
 #define DVTI_MASKED 0
 #define DVTI_TILE_PARTS 4
 #define DVTI_TILE_ROWS 2
+#define DVTI_TALL 2
 #endif
 
 /* The vector at src + at, of which n lanes exist. */
@@ -82,3 +86,4 @@ DVTI_INLINE V(d) V(gemm_dfetch)(const void *src, dvt_dtype dtype, int64_t at, in
 #undef DVTI_MASKED
 #undef DVTI_TILE_PARTS
 #undef DVTI_TILE_ROWS
+#undef DVTI_TALL

@@ -7,10 +7,13 @@
 #define DVTI_EDGE 128 /* terms of a step at the edge, rows of a strip, rows of dots side by side */
 #define DVTI_STRIP 64
 #define DVTI_DOTS 4
-#define DVTI_SLIM 12
+/* Rows of half parts of columns, alone and behind whole parts: chains enough for the multipliers, and registers for them. */
+#define DVTI_SLIM 8
+#define DVTI_SLIM_BEHIND 12
 
 /* Rows times parts of sums stay in registers while k passes by. `rows` is `most` or one less: then the last row is computed twice
-   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. */
+   and stored once, which spares the kernels for odd numbers. `tail`: columns of the last part. Addresses go on from row to row: those of
+   all rows at once would be spilled, which took a third of the time of a small product. */
 DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p, const DVTI_E *a,
                          const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t rows,
                          int64_t tail) {
@@ -18,7 +21,7 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
     const int64_t last = rows - 1, a_last = last * a_row, *b_k = p->b_k;
     const int end = parts - 1;
     const P(first_type) first = P(first)(tail);
-    DVTI_PART sum[6][4], row[4], factor;
+    DVTI_PART sum[DVTI_TALL][4], row[4], factor;
     int64_t k;
     int i, j;
     if (start) {
@@ -30,17 +33,19 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
                 sum[i][j] = factor;
         }
     } else {
+        const DVTI_E *from = c;
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
-            const DVTI_E *from = c + (i < most - 1 ? i : last) * c_row;
             DVTI_UNROLL
             for (j = 0; j < end; j++)
                 sum[i][j] = P(load)(from + j * DVTI_LANES);
             sum[i][end] = P(load_first)(from + end * DVTI_LANES, first);
+            from += i < most - 2 || rows == most ? c_row : 0;
         }
+        DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        const DVTI_E *at = b + b_k[k];
+        const DVTI_E *at = b + b_k[k], *from = a;
         DVTI_UNROLL
         for (j = 0; j < end; j++)
             row[j] = P(load)(at + j * DVTI_LANES);
@@ -48,7 +53,9 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         row[end] = DVTI_MASKED ? P(load_first)(at, first) : P(load)(at);
         DVTI_UNROLL
         for (i = 0; i < most; i++) {
-            factor = P(set)(a[i < most - 1 ? i * a_row : a_last]);
+            if (i % 4 == 0)
+                from = a + i * a_row;
+            factor = P(set)(i < most - 1 ? from[i % 4 * a_row] : a[a_last]);
             DVTI_UNROLL
             for (j = 0; j < parts; j++)
                 sum[i][j] = P(fma)(factor, row[j], sum[i][j]);
@@ -56,13 +63,15 @@ DVTI_INLINE void G(tile)(const int most, const int parts, const dvti_product *p,
         a += a_k;
     }
     DVTI_UNROLL
-    for (i = 0; i < most; i++)
-        if (i < most - 1 || rows == most) {
-            DVTI_UNROLL
-            for (j = 0; j < end; j++)
-                P(store)(c + i * c_row + j * DVTI_LANES, sum[i][j]);
-            P(store_first)(c + i * c_row + end * DVTI_LANES, first, sum[i][end]);
-        }
+    for (i = 0; i < most; i++) {
+        if (i == most - 1 && rows < most)
+            return;
+        DVTI_UNROLL
+        for (j = 0; j < end; j++)
+            P(store)(c + j * DVTI_LANES, sum[i][j]);
+        P(store_first)(c + end * DVTI_LANES, first, sum[i][end]);
+        c += c_row;
+    }
 }
 
 typedef void (*G(tile_fn))(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
@@ -86,6 +95,10 @@ DVTI_TILE(6, 1)
 DVTI_TILE(4, 2)
 DVTI_TILE(6, 2)
 #if DVTI_TILE_PARTS == 4
+DVTI_TILE(8, 1)
+DVTI_TILE(12, 1)
+DVTI_TILE(8, 2)
+DVTI_TILE(12, 2)
 DVTI_TILE(4, 3)
 DVTI_TILE(6, 3)
 DVTI_TILE(4, 4)
@@ -94,24 +107,43 @@ DVTI_TILE(6, 4)
 #endif
 #undef DVTI_TILE
 
-/* The kernel for 2 * pairs rows. */
-static G(tile_fn) G(tile_of)(int64_t pairs, int64_t parts) {
-#if DVTI_TILE_PARTS == 4
-#define DVTI_TILE(most)                                                                            \
-    (parts == 1   ? G(tile_##most##_1)                                                             \
-     : parts == 2 ? G(tile_##most##_2)                                                             \
-     : parts == 3 ? G(tile_##most##_3)                                                             \
-                  : G(tile_##most##_4))
-#else
-#define DVTI_TILE(most) (parts == 1 ? G(tile_##most##_1) : G(tile_##most##_2))
-#endif
 #if DVTI_TILE_ROWS == 6
-    return pairs == 1 ? DVTI_TILE(2) : pairs == 2 ? DVTI_TILE(4) : DVTI_TILE(6);
+#define DVTI_TILES(parts)                                                                          \
+    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), NULL, NULL, NULL }
+#define DVTI_TALL_TILES(parts)                                                                     \
+    { G(tile_2_##parts), G(tile_4_##parts), G(tile_6_##parts), G(tile_8_##parts), NULL,            \
+      G(tile_12_##parts) }
 #else
-    (void)pairs;
-    return DVTI_TILE(2);
+#define DVTI_TILES(parts)                                                                          \
+    { G(tile_2_##parts), NULL, NULL, NULL, NULL, NULL }
 #endif
-#undef DVTI_TILE
+/* By parts and pairs of rows, from 1 on. */
+static const G(tile_fn) G(tiles)[DVTI_TILE_PARTS][6] = {
+#if DVTI_TALL == 12
+    DVTI_TALL_TILES(1), DVTI_TALL_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#elif DVTI_TILE_PARTS == 4
+    DVTI_TILES(1), DVTI_TILES(2), DVTI_TILES(3), DVTI_TILES(4)
+#else
+    DVTI_TILES(1), DVTI_TILES(2)
+#endif
+};
+#undef DVTI_TILES
+#undef DVTI_TALL_TILES
+
+/* How many pairs of rows the next tile takes where so many are left: no thin one shall be the last, and where the parts are few,
+   many rows at once keep the multipliers busy. */
+static int64_t G(pairs_of)(int64_t left, int64_t parts) {
+#if DVTI_TILE_ROWS == 6
+    static const signed char tall[] = {0, 1, 2, 3, 4, 3, 6, 4, 4, 6, 6, 4};
+    static const signed char low[] = {0, 1, 2, 3, 2, 3};
+    if (DVTI_TALL == 12 && parts <= 2)
+        return left < DVTI_LENGTH(tall) ? tall[left] : 6;
+    return left < DVTI_LENGTH(low) ? low[left] : 3;
+#else
+    (void)left;
+    (void)parts;
+    return 1;
+#endif
 }
 
 /* Asks for what a tile will store, and for the beginnings of the rows of A that follow it, while it multiplies. */
@@ -125,23 +157,20 @@ static void G(foresee)(const dvti_product *p, const DVTI_E *a, const DVTI_E *c, 
     }
 }
 
-/* All rows of some columns: in nearly equal groups, so that no thin one is left. */
+/* All rows of some columns. */
 static void G(column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t parts,
                       int64_t tail) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    const int64_t pairs = (p->rows + 1) / 2, most = DVTI_TILE_ROWS / 2;
-    const int64_t groups = (pairs + most - 1) / most, thin = pairs / groups;
-    const int64_t thick = pairs - thin * groups;
-    int64_t group, i = 0;
-    for (group = 0; group < groups; group++) {
-        int64_t mine = thin + (group < thick);
-        int64_t rows = DVTI_MIN(2 * mine, p->rows - i);
+    int64_t left = p->rows;
+    while (left > 0) {
+        const int64_t pairs = G(pairs_of)((left + 1) / 2, parts), rows = DVTI_MIN(2 * pairs, left);
         if (p->depth >= 128)
-            G(foresee)(p, a + i * p->a_row, c + i * p->c_row, rows, parts * DVTI_LANES);
-        G(tile_of)
-        (mine, parts)(p, a + i * p->a_row, b, c + i * p->c_row,
-                      start ? start + i * p->start_row : NULL, rows, tail);
-        i += rows;
+            G(foresee)(p, a, c, rows, parts * DVTI_LANES);
+        G(tiles)[parts - 1][pairs - 1](p, a, b, c, start, rows, tail);
+        a += rows * p->a_row;
+        c += rows * p->c_row;
+        start = start ? start + rows * p->start_row : NULL;
+        left -= rows;
     }
 }
 
@@ -166,52 +195,91 @@ static void G(edge)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t c
 #endif
 
 #if DVTI_MASKED
-/* Half a part of columns, or less, of DVTI_SLIM rows: at that width two instructions take the time of one. */
-static void G(slim)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
-                    const DVTI_E *start, int64_t cols) {
+/* Half a part of columns, or less, behind a whole part or alone: at half the width two instructions take the time of one. */
+DVTI_INLINE void G(slim)(const int rows, const int whole, const dvti_product *p, const DVTI_E *a,
+                         const DVTI_E *b, DVTI_E *c, const DVTI_E *start, int64_t cols) {
     const int64_t a_row = p->a_row, a_k = p->a_k, c_row = p->c_row, depth = p->depth;
     const int64_t *b_k = p->b_k;
+    const int at = whole * DVTI_LANES;
     const P(half_first_type) first = P(half_first)(cols);
-    DVTI_HALF sum[DVTI_SLIM], row;
+    DVTI_PART sum[DVTI_SLIM_BEHIND], row = P(set)(0), factor;
+    DVTI_HALF half[DVTI_SLIM_BEHIND], beside;
     int64_t k;
     int i, j;
     if (start) {
         DVTI_UNROLL
-        for (i = 0; i < DVTI_SLIM; i++)
-            sum[i] = P(half_set)(start[i * p->start_row]);
+        for (i = 0; i < rows; i++) {
+            sum[i] = P(set)(*start);
+            half[i] = P(half_of)(sum[i]);
+            start += p->start_row;
+        }
     } else {
+        const DVTI_E *from = c;
         DVTI_UNROLL
-        for (i = 0; i < DVTI_SLIM; i++)
-            sum[i] = P(half_load_first)(c + i * c_row, first);
+        for (i = 0; i < rows; i++) {
+            sum[i] = whole ? P(load)(from) : row;
+            half[i] = P(half_load_first)(from + at, first);
+            from += c_row;
+        }
+        DVTI_AGAIN(c);
     }
     for (k = 0; k < depth; k++) {
-        row = P(half_load_first)(b + b_k[k], first);
+        if (whole)
+            row = P(load)(b + b_k[k]);
+        beside = P(half_load_first)(b + b_k[k] + at, first);
         DVTI_UNROLL
-        for (j = 0; j < DVTI_SLIM; j += 4) {
-            const DVTI_E *at = a + j * a_row;
+        for (j = 0; j < rows; j += 4) {
+            const DVTI_E *from = a + j * a_row;
             DVTI_UNROLL
-            for (i = 0; i < 4; i++)
-                sum[i + j] = P(half_fma)(P(half_set)(at[i * a_row]), row, sum[i + j]);
+            for (i = 0; i < 4; i++) {
+                if (whole) {
+                    factor = P(set)(from[i * a_row]);
+                    sum[i + j] = P(fma)(factor, row, sum[i + j]);
+                    half[i + j] = P(half_fma)(P(half_of)(factor), beside, half[i + j]);
+                } else
+                    half[i + j] = P(half_fma)(P(half_set)(from[i * a_row]), beside, half[i + j]);
+            }
         }
         a += a_k;
     }
     DVTI_UNROLL
-    for (i = 0; i < DVTI_SLIM; i++)
-        P(half_store_first)(c + i * c_row, first, sum[i]);
+    for (i = 0; i < rows; i++) {
+        if (whole)
+            P(store)(c, sum[i]);
+        P(half_store_first)(c + at, first, half[i]);
+        c += c_row;
+    }
 }
 
-static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t cols) {
+static void G(slim_alone)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                          const DVTI_E *start, int64_t cols) {
+    G(slim)(DVTI_SLIM, 0, p, a, b, c, start, cols);
+}
+
+static void G(slim_behind)(const dvti_product *p, const DVTI_E *a, const DVTI_E *b, DVTI_E *c,
+                           const DVTI_E *start, int64_t cols) {
+    G(slim)(DVTI_SLIM_BEHIND, 1, p, a, b, c, start, cols);
+}
+
+static void G(slim_column)(const dvti_product *p, const DVTI_E *b, DVTI_E *c, int64_t whole,
+                           int64_t cols) {
     const DVTI_E *a = (const DVTI_E *)p->a, *start = (const DVTI_E *)p->start;
-    dvti_product rest = *p;
-    int64_t i;
-    for (i = 0; i + DVTI_SLIM <= p->rows; i += DVTI_SLIM)
-        G(slim)
-    (p, a + i * p->a_row, b, c + i * p->c_row, start ? start + i * p->start_row : NULL, cols);
-    rest.rows -= i;
-    rest.a = a + i * p->a_row;
-    rest.start = start ? start + i * p->start_row : NULL;
-    if (rest.rows)
-        G(column)(&rest, b, c + i * p->c_row, 1, cols);
+    const int64_t rows = whole ? DVTI_SLIM_BEHIND : DVTI_SLIM;
+    dvti_product rest;
+    int64_t left;
+    for (left = p->rows; left >= rows; left -= rows) {
+        (whole ? G(slim_behind) : G(slim_alone))(p, a, b, c, start, cols);
+        a += rows * p->a_row;
+        c += rows * p->c_row;
+        start = start ? start + rows * p->start_row : NULL;
+    }
+    if (!left)
+        return;
+    rest = *p;
+    rest.rows = left;
+    rest.a = a;
+    rest.start = start;
+    G(column)(&rest, b, c, whole + 1, cols);
 }
 #endif
 
@@ -228,9 +296,11 @@ static void G(multiply)(const dvti_product *p) {
         tail = cols - (parts - 1) * DVTI_LANES;
 #if DVTI_MASKED
         if (tail <= DVTI_LANES / 2 && p->rows >= DVTI_SLIM) {
-            if (--parts)
-                G(column)(p, b, c, parts, DVTI_LANES);
-            G(slim_column)(p, b + parts * DVTI_LANES, c + parts * DVTI_LANES, tail);
+            const int64_t apart = parts > 2 ? parts - 1 : 0;
+            if (apart)
+                G(column)(p, b, c, apart, DVTI_LANES);
+            G(slim_column)
+            (p, b + apart * DVTI_LANES, c + apart * DVTI_LANES, parts - apart - 1, tail);
             continue;
         }
 #else
@@ -417,3 +487,4 @@ static const dvti_simd_gemm G(kernels) = {
 #undef DVTI_STRIP
 #undef DVTI_DOTS
 #undef DVTI_SLIM
+#undef DVTI_SLIM_BEHIND

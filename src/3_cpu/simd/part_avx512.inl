@@ -39,6 +39,7 @@ DVTI_INLINE void V(p_store_first)(float *p, V(p_first_type) first, V(pf) a) {
 typedef __m256 V(phf);
 typedef __mmask8 V(p_half_first_type);
 DVTI_PART_SET(phf, p_half_set, float, _mm256_set1_ps(x))
+DVTI_PART1(phf, p_half_of, pf, _mm512_castps512_ps256(a))
 DVTI_PART3(phf, p_half_fma, phf, phf, phf, _mm256_fmadd_ps(a, b, c))
 DVTI_INLINE V(p_half_first_type) V(p_half_first)(int64_t n) {
     return DVTI_MASK8(n);
@@ -173,6 +174,7 @@ DVTI_INLINE void V(p_dstore_first)(double *p, V(p_dfirst_type) first, V(pd) a) {
 typedef __m256d V(phd);
 typedef __mmask8 V(p_dhalf_first_type);
 DVTI_PART_SET(phd, p_dhalf_set, double, _mm256_set1_pd(x))
+DVTI_PART1(phd, p_dhalf_of, pd, _mm512_castpd512_pd256(a))
 DVTI_PART3(phd, p_dhalf_fma, phd, phd, phd, _mm256_fmadd_pd(a, b, c))
 DVTI_INLINE V(p_dhalf_first_type) V(p_dhalf_first)(int64_t n) {
     return DVTI_MASK8(n);
