@@ -64,6 +64,7 @@
 #include "3_cpu/ref/ref_gemm.c"
 #include "3_cpu/ref/ref_index.c"
 #include "3_cpu/ref/ref_matmul.c"
+#include "3_cpu/ref/ref_normal.c"
 #include "3_cpu/ref/ref_optimizer.c"
 #include "3_cpu/ref/ref_pool.c"
 #include "3_cpu/ref/ref_random.c"

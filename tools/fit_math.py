@@ -145,6 +145,18 @@ log_odd = series(lambda k: mpf(2) / (2 * k + 3), 80)
 atan_odd = series(lambda k: mpf(-1) ** (k + 1) / (2 * k + 3), 200)
 
 
+# box_muller.inl: sine and cosine of t turns, |t| <= 1/8, z = t^2: t (6.28318548f + P(z)), 1 + z P(z)
+TURN = mpf(1) / 64
+
+
+def turn_sin(z):
+    return mp.sin(2 * mp.pi * mp.sqrt(z)) / mp.sqrt(z) if z > mpf(10) ** -18 else 2 * mp.pi
+
+
+def turn_cos(z):
+    return (mp.cos(2 * mp.pi * mp.sqrt(z)) - 1) / z if z > mpf(10) ** -18 else -2 * mp.pi ** 2
+
+
 def mills64(t):
     a = 10 / (1 + t) - 5
     return mp.erfc(a / mp.sqrt(2)) / 2 * mp.exp(a * a / 2) * (5 + a)
@@ -176,6 +188,8 @@ FITS = {
     "cos": lambda: fit("cos", 0, QUARTER, cos_tail, lambda z: z * z, 2),
     "asin": lambda: fit("asin", 0, mpf("0.25"), asin_tail, lambda z: z, 4),
     "atan": lambda: fit("atan", 0, 1, atan_tail, lambda z: z, 8),
+    "turn_sin": lambda: fit("turn_sin", 0, TURN, lambda z: turn_sin(z) - rounded(2 * mp.pi, False), lambda z: 1 / turn_sin(z), 3),
+    "turn_cos": lambda: fit("turn_cos", 0, TURN, turn_cos, lambda z: z / mp.cos(2 * mp.pi * mp.sqrt(z)), 3),
     # pow's, in double: log2(1 + f) = f P(f); 2^r
     "log2_wide": lambda: fit("log2_wide", *LOG, lambda f: mp.log(1 + f, 2) / f, lambda f: f / mp.log(1 + f, 2), 13, True),
     "exp2_wide": lambda: fit("exp2_wide", mpf(-1) / 2, mpf(1) / 2, lambda r: 2 ** r, lambda r: 2 ** -r, 7, True),

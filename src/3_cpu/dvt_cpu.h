@@ -28,6 +28,9 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch);
 DVTI_FN void dvti_ref_index(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_index_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_random(const dvti_launch *launch);
+/* Two normal numbers, floats, from two words. */
+DVTI_FN void dvti_ref_normal_pair(uint32_t first, uint32_t second, const dvti_launch *launch,
+                                  double out[2]);
 DVTI_FN int64_t dvti_ref_random_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
 

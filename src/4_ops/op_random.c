@@ -43,13 +43,15 @@ static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low,
 static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean, double deviation,
                               dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     dvti_launch launch;
+    dvt_dtype wide = dtype == DVT_F64 ? DVT_F64 : DVT_F32;
+    double a = dvti_round_as(wide, mean), b = dvti_round_as(wide, deviation);
     dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_normal);
     if (!dvti_random_dtype(name, dtype, dvt_dtype_is_float(dtype), "a floating dtype"))
         return NULL;
-    if (!(deviation >= 0) || deviation - deviation != 0 || mean - mean != 0) {
+    if (!(deviation >= 0) || b - b != 0 || a - a != 0) {
         dvti_fail(DVT_ERR_RANGE,
-                  "%s: mean %g and deviation %g; expected finite numbers, and deviation >= 0", name,
-                  mean, deviation);
+                  "%s: mean %g and deviation %g; expected finite numbers of %s, and deviation >= 0",
+                  name, mean, deviation, dvt_dtype_name(wide));
         return NULL;
     }
     launch.f[0] = mean;

@@ -1,56 +1,40 @@
-/* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
+/* The transform of Box and Muller: two normal numbers from two words of 32 random bits; needs log.inl, see basics.inl. Words are numbers
+   without sign. How far the result may be from the transform of exact numbers stands in tests/tiers/test_normal.c. */
 
-/* log(x) of normal x > 0, to less than a unit in the last place. Source: the method and coefficients of fdlibm's e_log.c: x = 2^k (1 + f),
-   s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). */
-DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {
-    const V(l) one = V(as_l)(V(dset)(1));
-    V(l) bits = V(as_l)(x);
-    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));
-    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),
-                     V(dset)(4503599627370496. + 1023));
-    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));
-    V(d) f, s, z, w, odd, even, half;
-    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);
-    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);
-    f = V(dsub)(m, V(dset)(1));
-    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));
-    z = V(dmul)(s, s);
-    w = V(dmul)(z, z);
-    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));
-    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));
-    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));
-    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));
-    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));
-    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));
-    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),
-                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));
-    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));
+/* sqrt(-2 log u), u = (w + 1) / 2^32. A word has more digits than a float, and where u is next to 1 its last ones are all that the logarithm
+   consists of. So the upper 24 bits and the rest are floats of their own until 1 is taken from them, which is exact for the upper
+   ones. */
+DVTI_INLINE V(f) V(normal_radius)(V(i) w) {
+    V(f) high = V(to_f)(V(ishr)(w, 8)), scale, f;
+    /* (w % 256 + 1) / 256: in 2^15 that is the last bits */
+    V(f) low = V(as_f)(V(ior)(V(iand)(w, V(iset)(0xff)), V(iset)(0x47000000)));
+    V(i) n;
+    low = V(sub)(low, V(set)(32767.99609375f));
+    /* log_split's n, of u = (high + low) / 2^24; scale = 2^(-24 - n) */
+    n = V(isar)(V(isub)(V(as_i)(V(add)(high, low)), V(iset)(0x3f3504f3 + 24 * 0x800000)), 23);
+    scale = V(as_f)(V(isub)(V(iset)(0x3f800000 - 24 * 0x800000), V(ishl)(n, 23)));
+    f = V(fma)(low, scale, V(fma)(high, scale, V(set)(-1)));
+    return V(sqrt)(V(mul)(V(set)(-2), V(log_of)(V(to_f)(n), f)));
 }
 
-/* Sine and cosine of t, |t| <= pi / 4, to less than a unit in the last place. Source: fdlibm's k_sin.c and k_cos.c. */
-DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {
-    V(d) z = V(dmul)(t, t), p, q;
-    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));
-    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));
-    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));
-    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));
-    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));
-    *sine = V(dfma)(V(dmul)(z, p), t, t);
-    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));
-    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));
-    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));
-    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));
-    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));
-    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));
+/* Cosine and sine of 2 pi w / 2^32. Of t, the turn's part within an eighth of the nearest quarter, the float keeps as many digits where the
+   sine is next to 0; 2 pi stands in two parts. */
+DVTI_INLINE void V(normal_turn)(V(i) w, V(f) * cosine, V(f) * sine) {
+    V(i) p = V(iadd)(w, V(iset)(0x20000000)); /* two bits: quarters */
+    V(f) t = V(mul)(V(to_f)(V(ishl)(w, 2)), V(set)(1 / 17179869184.f)), z = V(mul)(t, t), s, c;
+    V(m) swap = V(igt)(V(iset)(0), V(ishl)(p, 1));
+    s = V(mul)(t, DVTI_P3(z, -1.95191788e-07f, -41.3416634f, 81.5926895f, -75.4075546f));
+    s = V(fma)(t, V(set)(6.28318548f), s);
+    c = DVTI_P4(z, 1, -19.7392082f, 64.9391479f, -85.4245224f, 58.6210594f);
+    *cosine = V(bit_xor)(V(select)(swap, s, c),
+                         V(sign_bit)(V(as_f)(V(iadd)(p, V(iset)(0x40000000)))));
+    *sine = V(bit_xor)(V(select)(swap, c, s), V(sign_bit)(V(as_f)(p)));
 }
 
-/* r times the cosine and the sine of 2 pi p / 2^32, p = quarter * 2^30 + rest, |rest| <= 2^29. */
-DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {
-    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));
-    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));
-    V(n) below = V(dge)(quarter, V(dset)(2));
-    V(d) sine, cosine;
-    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);
-    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));
-    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));
+DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, V(f) mean, V(f) deviation, V(f) * even,
+                                V(f) * odd) {
+    V(f) r = V(normal_radius)(first), x, y;
+    V(normal_turn)(second, &x, &y);
+    *even = V(fma)(deviation, V(mul)(r, x), mean);
+    *odd = V(fma)(deviation, V(mul)(r, y), mean);
 }

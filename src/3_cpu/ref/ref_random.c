@@ -34,9 +34,11 @@ static double dvti_random_between(const dvti_launch *launch, double u) {
     return DVTI_MIN(launch->f[0] + scaled, launch->f[2]);
 }
 
-/* Two normal numbers from u of (0, 1] and v of [0, 1). In double for every dtype, so that what is left of the differences between
-   one machine's log, sin and cos and another's almost never reaches a float32. */
-static void dvti_random_box_muller(const dvti_launch *launch, double u, double v, double *out) {
+/* Two normal numbers of float64 from four words: u of (0, 1] and v of [0, 1). */
+static void dvti_random_box_muller(const dvti_launch *launch, const uint32_t *w, double *out) {
+    const double step = 1.0 / 9007199254740992.0;
+    double u = (double)((dvti_random_pair(w) >> 11) + 1) * step;
+    double v = (double)(dvti_random_pair(w + 2) >> 11) * step;
     double r = launch->f[1] * sqrt(-2 * log(u)), angle = 6.28318530717958647693 * v;
     out[0] = launch->f[0] + r * cos(angle);
     out[1] = launch->f[0] + r * sin(angle);
@@ -53,13 +55,10 @@ static void dvti_random_floats(const dvti_launch *launch, const uint32_t *w, dou
         for (k = 0; k < 4; k++)
             out[k] = dvti_random_between(launch, (double)(w[k] >> 8) * (1.0 / 16777216.0));
     } else if (wide) {
-        dvti_random_box_muller(
-            launch, (double)((dvti_random_pair(w) >> 11) + 1) * (1.0 / 9007199254740992.0),
-            (double)(dvti_random_pair(w + 2) >> 11) * (1.0 / 9007199254740992.0), out);
+        dvti_random_box_muller(launch, w, out);
     } else {
         for (k = 0; k < 4; k += 2)
-            dvti_random_box_muller(launch, ((double)w[k] + 1) * (1.0 / 4294967296.0),
-                                   (double)w[k + 1] * (1.0 / 4294967296.0), out + k);
+            dvti_ref_normal_pair(w[k], w[k + 1], launch, out + k);
     }
 }
 
@@ -99,7 +98,20 @@ typedef struct dvti_random_job {
 
 static void dvti_random_fast(void *user, int64_t begin, int64_t end) {
     const dvti_random_job *job = (const dvti_random_job *)user;
-    job->simd->random_f32(job->launch, begin, end);
+    job->simd->random_f32(job->launch, begin, end, (float *)job->launch->out[0].data + 4 * begin);
+}
+
+/* Normal numbers of 16 bits are those of float32, rounded. */
+static void dvti_random_narrow(void *user, int64_t begin, int64_t end) {
+    const dvti_random_job *job = (const dvti_random_job *)user;
+    const dvti_view *out = &job->launch->out[0];
+    int64_t n = job->launch->i[6], groups = 128, g;
+    float few[4 * 128];
+    for (g = begin; g < end; g += groups) {
+        int64_t last = DVTI_MIN(g + groups, end), count = DVTI_MIN(4 * last, n) - 4 * g;
+        job->simd->random_f32(job->launch, g, last, few);
+        job->simd->store_row((uint16_t *)out->data + 4 * g, out->dtype, count, few);
+    }
 }
 
 /* Nanoseconds for a group of four. */
@@ -107,11 +119,14 @@ static void dvti_random_run_philox(const dvti_launch *launch) {
     int per = dvti_random_per_counter(launch);
     int64_t groups = (launch->i[6] + per - 1) / per;
     bool normal = launch->op == DVTI_OP_normal;
+    bool fast = per == 4 && launch->out[0].dtype == DVT_F32;
+    bool narrow = normal && per == 4 && launch->out[0].dtype != DVT_F32;
     dvti_random_job job;
     job.launch = launch;
     job.simd = dvti_simd_now();
-    if (job.simd && per == 4 && launch->out[0].dtype == DVT_F32)
-        dvti_parallel_for(groups, normal ? 6 : 2.5, dvti_random_fast, &job);
+    if (job.simd && (fast || narrow))
+        dvti_parallel_for(groups, normal ? 4 : 2.5, fast ? dvti_random_fast : dvti_random_narrow,
+                          &job);
     else
         dvti_parallel_for(groups, normal ? 60 : 20, dvti_random_philox, (void *)launch);
 }

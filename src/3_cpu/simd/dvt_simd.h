@@ -134,8 +134,8 @@ typedef struct dvti_simd {
     dvti_update_fn (*step)(dvti_op op, int states);
     const dvti_simd_gemm *gemm_f32, *gemm_f64;
     const dvti_simd_conv *conv;
-    /* Groups first..end-1, of four elements each, of uniform, normal or bernoulli from Philox into float32. */
-    void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end);
+    /* Groups first..end-1, of four elements each, of uniform, normal or bernoulli from Philox, as float32. */
+    void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end, float *to);
     /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
     void (*softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                     int64_t n, bool logarithm);

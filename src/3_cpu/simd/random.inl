@@ -1,6 +1,5 @@
-/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
-   place of double's logarithm, sine and cosine, which almost never reaches a float). Lanes hold the counters in the order in which
-   V(store4) puts their words into memory one after the other. */
+/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c. Lanes hold the
+   counters in the order in which V(store4) puts their words into memory one after the other. */
 typedef struct V(words) {
     V(i) w[4];
 } V(words);
@@ -42,41 +41,6 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const uint32_t place[2], const uint3
     return r;
 }
 
-/* Two halves of 8 doubles. */
-typedef struct V(dd) {
-    V(d) low, high;
-} V(dd);
-
-/* Numbers of 32 bits, with sign or without, exactly: they have no float, but their halves do. */
-DVTI_INLINE V(dd) V(wide)(V(i) w, bool with_sign) {
-    const V(d) upper = V(dset)(65536);
-    V(f) a = V(to_f)(with_sign ? V(isar)(w, 16) : V(ishr)(w, 16));
-    V(f) b = V(to_f)(V(iand)(w, V(iset)(0xffff)));
-    V(dd) r;
-    r.low = V(dfma)(V(widen_low)(a), upper, V(widen_low)(b));
-    r.high = V(dfma)(V(widen_high)(a), upper, V(widen_high)(b));
-    return r;
-}
-
-/* The Box-Muller transform: two normal numbers of 16 pairs of words. */
-DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, const dvti_launch *launch, V(i) * even,
-                                V(i) * odd) {
-    const V(d) mean = V(dset)(launch->f[0]), deviation = V(dset)(launch->f[1]);
-    const V(d) scale = V(dset)(1.0 / 4294967296.0), minus_two = V(dset)(-2), one = V(dset)(1);
-    V(i) quarter = V(ishr)(V(iadd)(second, V(iset)(0x20000000)), 30);
-    V(dd) u = V(wide)(first, false), rest = V(wide)(V(isub)(second, V(ishl)(quarter, 30)), true);
-    V(f) q = V(to_f)(quarter);
-    V(d) x[2], y[2], r;
-    r = V(dlog_normal)(V(dmul)(V(dadd)(u.low, one), scale));
-    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
-    V(dpolar)(r, rest.low, V(widen_low)(q), &x[0], &y[0]);
-    r = V(dlog_normal)(V(dmul)(V(dadd)(u.high, one), scale));
-    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
-    V(dpolar)(r, rest.high, V(widen_high)(q), &x[1], &y[1]);
-    *even = V(as_i)(V(narrow)(V(dadd)(mean, x[0]), V(dadd)(mean, x[1])));
-    *odd = V(as_i)(V(narrow)(V(dadd)(mean, y[0]), V(dadd)(mean, y[1])));
-}
-
 /* low + u * (high - low) in double, at most the largest result. */
 DVTI_INLINE V(i) V(uniform)(V(i) w, const dvti_launch *launch) {
     const V(d) low = V(dset)(launch->f[0]), range = V(dset)(launch->f[1] - launch->f[0]);
@@ -115,8 +79,13 @@ DVTI_INLINE void V(random_block)(const dvti_launch *launch, int64_t first, int32
     place[1] = (uint32_t)place_bits;
     r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, place, key);
     if (launch->op == DVTI_OP_normal) {
-        V(normal_pair)(r.w[0], r.w[1], launch, &r.w[0], &r.w[1]);
-        V(normal_pair)(r.w[2], r.w[3], launch, &r.w[2], &r.w[3]);
+        const V(f) mean = V(set)((float)launch->f[0]), deviation = V(set)((float)launch->f[1]);
+        V(f) even, odd;
+        for (k = 0; k < 4; k += 2) {
+            V(normal_pair)(r.w[k], r.w[k + 1], mean, deviation, &even, &odd);
+            r.w[k] = V(as_i)(even);
+            r.w[k + 1] = V(as_i)(odd);
+        }
     } else if (launch->op == DVTI_OP_uniform) {
         for (k = 0; k < 4; k++)
             r.w[k] = V(uniform)(r.w[k], launch);
@@ -127,15 +96,13 @@ DVTI_INLINE void V(random_block)(const dvti_launch *launch, int64_t first, int32
     V(store4)(to, r.w[0], r.w[1], r.w[2], r.w[3]);
 }
 
-/* Elements 4 * first.. of out[0], which is float32; groups of 4, the last one may be cut by the array's end. */
-static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end) {
-    int64_t n = launch->i[6];
+/* Elements 4 * first.. to `to`; groups of 4, the last one may be cut by the array's end. */
+static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end, float *to) {
+    int64_t left = DVTI_MIN(4 * end, launch->i[6]) - 4 * first;
     int32_t last[64];
-    for (; first < end; first += 16) {
-        float *to = (float *)launch->out[0].data + 4 * first;
-        int64_t here = DVTI_MIN(4 * (end - first), n - 4 * first);
-        V(random_block)(launch, first, here >= 64 ? (int32_t *)(void *)to : last);
-        if (here < 64)
-            memcpy(to, last, (size_t)here * sizeof *to);
+    for (; left > 0; first += 16, to += 64, left -= 64) {
+        V(random_block)(launch, first, left >= 64 ? (int32_t *)(void *)to : last);
+        if (left < 64)
+            memcpy(to, last, (size_t)left * sizeof *to);
     }
 }

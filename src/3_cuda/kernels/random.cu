@@ -1,7 +1,7 @@
 /* Random numbers: the words of Philox 4x32-10 and Threefry 2x32-20 as 1_base/dvt_rng.c has them, and what becomes of them as
    3_cpu/ref/ref_random.c has it. Every element is a function of the key and its own position, so the integers, and all that is made of
-   them by exact steps, have the CPU's bits; normal numbers of float come by the CPU's functions, of
-   other dtypes by CUDA's log, sin and cos.
+   them by exact steps, have the CPU's bits; so have normal numbers of Philox but float64, by the CPU's functions (2_core/math). The others
+   come by CUDA's log, sin and cos.
 
    Launch: one thread for each counter (Philox: 4 or 2 elements, stored as one), element (Threefry) or element of a subsequence (cuRAND).
    Compiled without fusing a * b + c; where XLA fuses, so does the text.
@@ -53,53 +53,40 @@ __device__ inline double dvti_between(const dvti_krandom &p, double u) {
     return v < p.f2 ? v : p.f2;
 }
 
-__device__ inline void dvti_box_muller(const dvti_krandom &p, double u, double v, double *out) {
-    const double r = p.f1 * sqrt(-2 * log(u)), angle = 6.28318530717958647693 * v;
-    out[0] = p.f0 + r * cos(angle);
-    out[1] = p.f0 + r * sin(angle);
-}
-
-#if GEN == 0 && DIST == 1 && D == DVT_F32 /* the CPU's functions (2_core/math), so its bits */
-__device__ inline void dvti_normal_pair(const dvti_krandom &p, unsigned first, unsigned second, double *out) {
-    const unsigned quarter = second + 0x20000000u >> 30;
-    const double log = dvti_card_dlog_normal(((double)first + 1) * (1.0 / 4294967296.0)), r = p.f1 * sqrt(-2 * log);
-    dvti_card_dpolar(r, (double)(int)(second - (quarter << 30)), (double)quarter, &out[0], &out[1]);
-    out[0] = p.f0 + out[0];
-    out[1] = p.f0 + out[1];
-}
-#else
-__device__ inline void dvti_normal_pair(const dvti_krandom &p, unsigned first, unsigned second, double *out) {
-    dvti_box_muller(p, ((double)first + 1) * (1.0 / 4294967296.0), (double)second * (1.0 / 4294967296.0), out);
-}
-#endif
-
 #if GEN == 0 && DIST != 4
 #define PER (DIST == RANDINT || (D == DVT_F64 && DIST != BERNOULLI) ? 2 : 4)
 typedef dvti_stored<D>::type dvti_element;
 
+#if DIST == 1 && D == DVT_F64
+__device__ inline void dvti_draw(const dvti_krandom &p, const dvti_words &w, double *e) {
+    const double u = (double)((dvti_both(w, 0) >> 11) + 1) * (1.0 / 9007199254740992.0);
+    const double v = (double)(dvti_both(w, 1) >> 11) * (1.0 / 9007199254740992.0);
+    const double r = p.f1 * sqrt(-2 * log(u)), angle = 6.28318530717958647693 * v;
+    e[0] = p.f0 + r * cos(angle);
+    e[1] = p.f0 + r * sin(angle);
+}
+#elif DIST == 1
 __device__ inline void dvti_draw(const dvti_krandom &p, const dvti_words &w, dvti_element *e) {
-    double v[4];
+    for (int k = 0; k < PER; k += 2) {
+        float even, odd;
+        dvti_card_normal_pair((int)w.w[k], (int)w.w[k + 1], (float)p.f0, (float)p.f1, &even, &odd);
+        e[k] = dvti_narrow<D>(even);
+        e[k + 1] = dvti_narrow<D>(odd);
+    }
+}
+#else
+__device__ inline void dvti_draw(const dvti_krandom &p, const dvti_words &w, dvti_element *e) {
     for (int k = 0; k < PER; k++) {
         if (DIST == RANDINT)
             e[k] = dvti_narrow<D>((int64_t)((uint64_t)p.low + __umul64hi(dvti_both(w, k & 1), (uint64_t)p.span)));
         else if (DIST == BERNOULLI)
             e[k] = dvti_narrow<D>((int64_t)((double)w.w[k] < p.f0 * 4294967296.0));
-        else if (DIST == UNIFORM)
+        else
             e[k] = dvti_narrow<D>(dvti_between(p, PER == 2 ? (double)(dvti_both(w, k & 1) >> 11) * (1.0 / 9007199254740992.0)
                                                           : (double)(w.w[k] >> 8) * (1.0 / 16777216.0)));
     }
-    if (DIST != NORMAL)
-        return;
-    if (PER == 2) {
-        dvti_box_muller(p, (double)((dvti_both(w, 0) >> 11) + 1) * (1.0 / 9007199254740992.0),
-                        (double)(dvti_both(w, 1) >> 11) * (1.0 / 9007199254740992.0), v);
-    } else {
-        for (int k = 0; k < 4; k += 2)
-            dvti_normal_pair(p, w.w[k], w.w[k + 1], v + k);
-    }
-    for (int k = 0; k < PER; k++)
-        e[k] = dvti_narrow<D>(v[k]);
 }
+#endif
 
 extern "C" __global__ void dvti_random(const dvti_krandom p) {
     for (int64_t group = dvti_thread(); group < p.threads; group += dvti_threads()) {

@@ -18,7 +18,6 @@ typedef int V(i);
 typedef bool V(m);
 typedef double V(d);
 typedef int64_t V(l);
-typedef bool V(n);
 
 #define DVTI_WORD1(R, name, A, value) DVTI_INLINE V(R) V(name)(V(A) a) { return value; }
 #define DVTI_WORD2(R, name, A, B, value) DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) { return value; }
@@ -66,7 +65,9 @@ DVTI_WORD1(i, iset, i, a)
 DVTI_WORD2(i, iadd, i, i, (int)((unsigned)a + (unsigned)b))
 DVTI_WORD2(i, isub, i, i, (int)((unsigned)a - (unsigned)b))
 DVTI_WORD2(i, iand, i, i, a & b)
+DVTI_WORD2(i, ior, i, i, a | b)
 DVTI_WORD2(i, ishl, i, i, (int)((unsigned)a << b))
+DVTI_WORD2(i, ishr, i, i, (int)((unsigned)a >> b))
 DVTI_WORD2(i, isar, i, i, a >> b)
 DVTI_WORD2(m, ieq, i, i, a == b)
 DVTI_WORD2(m, igt, i, i, a > b)
@@ -89,19 +90,11 @@ DVTI_WORD1(d, dset, d, a)
 DVTI_WORD2(d, dadd, d, d, __dadd_rn(a, b))
 DVTI_WORD2(d, dsub, d, d, __dsub_rn(a, b))
 DVTI_WORD2(d, dmul, d, d, __dmul_rn(a, b))
-DVTI_WORD2(d, ddiv, d, d, __ddiv_rn(a, b))
 DVTI_WORD2(d, dmin, d, d, a < b ? a : b)
 DVTI_WORD2(d, dmax, d, d, a > b ? a : b)
 DVTI_WORD3(d, dfma, d, d, d, __fma_rn(a, b, c))
-DVTI_WORD3(d, dfnma, d, d, d, __fma_rn(-a, b, c))
-DVTI_WORD1(d, dneg, d, -a)
 DVTI_WORD1(d, dsqrt, d, __dsqrt_rn(a))
 DVTI_WORD1(d, dround, d, rint(a))
-DVTI_WORD2(n, deq, d, d, a == b)
-DVTI_WORD2(n, dgt, d, d, a > b)
-DVTI_WORD2(n, dge, d, d, a >= b)
-DVTI_WORD3(d, dselect, n, d, d, a ? b : c)
-DVTI_WORD2(n, nor, n, n, a || b)
 DVTI_WORD1(l, as_l, d, __double_as_longlong(a))
 DVTI_WORD1(d, as_d, l, __longlong_as_double(a))
 DVTI_WORD1(l, lset, l, a)
@@ -109,7 +102,6 @@ DVTI_WORD2(l, ladd, l, l, (int64_t)((uint64_t)a + (uint64_t)b))
 DVTI_WORD2(l, lsub, l, l, (int64_t)((uint64_t)a - (uint64_t)b))
 DVTI_WORD2(l, land, l, l, a & b)
 DVTI_WORD2(l, lor, l, l, a | b)
-DVTI_WORD2(l, lshl, l, i, (int64_t)((uint64_t)a << b))
 DVTI_WORD2(l, lshr, l, i, (int64_t)((uint64_t)a >> b))
 /* The one float is the lower half of a vector; what a function does with the upper one is never computed. */
 DVTI_WORD1(d, widen_low, f, (double)a)

@@ -18,8 +18,8 @@ enum { DVTI_CUDA_PHILOX, DVTI_CUDA_THREEFRY, DVTI_CUDA_CURAND };
 DVTI_FN void dvti_cuda_describe_random(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define D %d\n#define DIST %d\n#define GEN %d\n", (int)(variant & 15),
                   (int)(variant >> 4 & 15), (int)(variant >> 8 & 15));
-    if (variant == ((uint64_t)DVT_F32 | DVTI_CUDA_NORMAL << 4 | DVTI_CUDA_PHILOX << 8))
-        dvti_cuda_add_functions(text, "box_muller.inl");
+    if ((variant & 15) != DVT_F64 && variant >> 4 == (DVTI_CUDA_NORMAL | DVTI_CUDA_PHILOX << 4))
+        dvti_cuda_add_functions(text, "log.inl box_muller.inl");
 }
 
 static int dvti_cuda_distribution(dvti_op op) {
