@@ -1037,8 +1037,11 @@ DVT_API void dvt_seed_ctx(uint64_t seed, dvt_ctx ctx);
    for float64. Errors: RANGE (low > high, NaN, or high - low too large for the dtype). */
 DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dtype dtype,
                                dvt_ctx ctx);
-/* Normal with that mean and standard deviation. Computed in float64, then rounded; float64 results may differ in their last bits
-   between machines whose log, sin and cos do. Source: Box and Muller, 1958. Errors: RANGE (deviation < 0). */
+/* Normal with that mean and standard deviation. Source: Box and Muller, 1958. Errors: RANGE (deviation < 0, or one of both too large for
+   float32 unless the dtype is float64).
+   float32, float16 and bfloat16: both are rounded to float32; a number of mean 0 and deviation 1 is within 4 units in the last place of
+   the transform of its 32-bit words; times deviation plus mean is rounded once, for 16 bits once more. The same bits on all cards and on
+   processors with AVX2, AVX-512 or NEON. float64: computed in float64; last bits may differ where log, sin and cos do. */
 DVT_API dvt_array *dvt_normal(double mean, double deviation, dvt_shape shape, dvt_dtype dtype,
                               dvt_ctx ctx);
 /* Integers of [low, high). Integer dtypes. Each has the probability 1 / (high - low) to within 2^-64.
@@ -7729,6 +7732,9 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch);
 DVTI_FN void dvti_ref_index(const dvti_launch *launch);
 DVTI_FN int64_t dvti_ref_index_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_random(const dvti_launch *launch);
+/* Two normal numbers, floats, from two words. */
+DVTI_FN void dvti_ref_normal_pair(uint32_t first, uint32_t second, const dvti_launch *launch,
+                                  double out[2]);
 DVTI_FN int64_t dvti_ref_random_workspace(const dvti_launch *launch);
 DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch);
 
@@ -8193,8 +8199,8 @@ typedef struct dvti_simd {
     dvti_update_fn (*step)(dvti_op op, int states);
     const dvti_simd_gemm *gemm_f32, *gemm_f64;
     const dvti_simd_conv *conv;
-    /* Groups first..end-1, of four elements each, of uniform, normal or bernoulli from Philox into float32. */
-    void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end);
+    /* Groups first..end-1, of four elements each, of uniform, normal or bernoulli from Philox, as float32. */
+    void (*random_f32)(const dvti_launch *launch, int64_t first, int64_t end, float *to);
     /* Rows of n > 0 elements, x_step and y_step apart; y may be x. */
     void (*softmax)(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t rows,
                     int64_t n, bool logarithm);
@@ -16741,6 +16747,370 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 #ifdef DEVTENSOR_LINES
 #line 66 "src/devtensor_spine.h"
 #endif
+/* ==== begin src/3_cpu/ref/ref_normal.c ==== */
+/* Normal numbers of float32 for the reference, one pair at a time: the tiers' text (2_core/math/box_muller.inl) with the words of one
+   float, so the tiers' bits. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cpu/ref/ref_normal.c"
+#endif
+#if defined(__GNUC__) && !defined(__clang__)
+/* Where the machine can, GCC would fuse a multiplication with the addition behind it. */
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=off")
+#endif
+#define DVTI_TIER scalar
+/* ==== begin src/3_cpu/simd/words_begin.inl ==== */
+/* The frame of a tier's words: V(name) is the name of this tier's `name`, and the shapes in which parts say their words. Pasted after DVTI_TIER
+   is defined; words_end.inl takes it away again. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/simd/words_begin.inl"
+#endif
+#pragma push_macro("V")
+#undef V
+#define DVTI_V_(tier, name) dvti_##tier##_##name
+#define DVTI_V(tier, name) DVTI_V_(tier, name)
+#define V(name) DVTI_V(DVTI_TIER, name)
+
+#define DVTI_PART1(R, name, A, value)                                                              \
+    DVTI_INLINE V(R) V(name)(V(A) a) {                                                             \
+        return value;                                                                              \
+    }
+#define DVTI_PART2(R, name, A, B, value)                                                           \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) {                                                     \
+        return value;                                                                              \
+    }
+#define DVTI_PART3(R, name, A, B, C, value)                                                        \
+    DVTI_INLINE V(R) V(name)(V(A) a, V(B) b, V(C) c) {                                             \
+        return value;                                                                              \
+    }
+#define DVTI_PART_SET(R, name, E, value)                                                           \
+    DVTI_INLINE V(R) V(name)(E x) {                                                                \
+        return value;                                                                              \
+    }
+#define DVTI_PART_SHIFT(R, name, value)                                                            \
+    DVTI_INLINE V(R) V(name)(V(R) a, int n) {                                                      \
+        return value;                                                                              \
+    }
+#define DVTI_PART_LOAD(R, name, E, value)                                                          \
+    DVTI_INLINE V(R) V(name)(const E *p) {                                                         \
+        return value;                                                                              \
+    }
+#define DVTI_PART_LOAD_N(R, name, E, value)                                                        \
+    DVTI_INLINE V(R) V(name)(const E *p, int64_t n) {                                              \
+        return value;                                                                              \
+    }
+#define DVTI_PART_STORE(R, name, E, statement)                                                     \
+    DVTI_INLINE void V(name)(E * p, V(R) a) {                                                      \
+        statement;                                                                                 \
+    }
+#define DVTI_PART_STORE_N(R, name, E, statement)                                                   \
+    DVTI_INLINE void V(name)(E * p, int64_t n, V(R) a) {                                           \
+        statement;                                                                                 \
+    }
+#define DVTI_PART_BITS(name, A, value)                                                             \
+    DVTI_INLINE uint32_t V(name)(V(A) a) {                                                         \
+        return value;                                                                              \
+    }
+/* ==== end src/3_cpu/simd/words_begin.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 11 "src/3_cpu/ref/ref_normal.c"
+#endif
+
+typedef float V(f);
+typedef int32_t V(i);
+typedef bool V(m);
+
+DVTI_INLINE V(i) V(as_i)(V(f) a) {
+    int32_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    return bits;
+}
+
+DVTI_INLINE V(f) V(as_f)(V(i) a) {
+    float x;
+    memcpy(&x, &a, sizeof x);
+    return x;
+}
+
+DVTI_INLINE V(f) V(zero)(void) {
+    return 0;
+}
+
+DVTI_PART1(f, set, f, a)
+DVTI_PART2(f, add, f, f, a + b)
+DVTI_PART2(f, sub, f, f, a - b)
+DVTI_PART2(f, mul, f, f, a *b)
+DVTI_PART2(f, min, f, f, a < b ? a : b)
+DVTI_PART2(f, max, f, f, a > b ? a : b)
+DVTI_PART3(f, fma, f, f, f, fmaf(a, b, c))
+DVTI_PART3(f, fnma, f, f, f, fmaf(-a, b, c))
+DVTI_PART1(f, sqrt, f, sqrtf(a))
+DVTI_PART2(f, bit_and, f, f, V(as_f)(V(as_i)(a) & V(as_i)(b)))
+DVTI_PART2(f, bit_or, f, f, V(as_f)(V(as_i)(a) | V(as_i)(b)))
+DVTI_PART2(f, bit_xor, f, f, V(as_f)(V(as_i)(a) ^ V(as_i)(b)))
+DVTI_PART2(m, lt, f, f, a < b)
+DVTI_PART2(m, eq, f, f, a == b)
+DVTI_PART3(f, select, m, f, f, a ? b : c)
+DVTI_PART1(i, iset, i, a)
+DVTI_PART1(f, to_f, i, (float)a)
+DVTI_PART2(i, iadd, i, i, (int32_t)((uint32_t)a + (uint32_t)b))
+DVTI_PART2(i, isub, i, i, (int32_t)((uint32_t)a - (uint32_t)b))
+DVTI_PART2(i, iand, i, i, a &b)
+DVTI_PART2(i, ior, i, i, a | b)
+DVTI_PART_SHIFT(i, ishl, (int32_t)((uint32_t)a << n))
+DVTI_PART_SHIFT(i, ishr, (int32_t)((uint32_t)a >> n))
+DVTI_PART_SHIFT(i, isar, a < 0 ? ~(~a >> n) : a >> n)
+DVTI_PART2(m, igt, i, i, a > b)
+DVTI_PART_BITS(mbits, m, a ? 0xffff : 0)
+
+/* ==== begin src/2_core/math/basics.inl ==== */
+/* What the functions of floats in this room are made of. They are written in words that whoever pastes them has: vectors of 16 floats for
+   each instruction set of cpu() (3_cpu/simd/vec.inl says what the words mean), one float for CUDA (3_cuda/kernels/words.cu). Every step
+   is one rounding that is written here, so all of them give the same bits.
+
+   Coefficients are tools/fit_math.py's, lowest order first. How far each function may be from C's function of double, in units of the
+   last place, stands in tests/tiers/math_rows.h; tests/tiers tries every 1021st input and the neighbourhood of special ones,
+   tests/long all 2^32. NaN, infinities, denormal numbers and -0 are as in C's Annex F. */
+
+/* Logarithms of 2 and to base 2. */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/2_core/math/basics.inl"
+#endif
+#define DVTI_LOG2E 1.44269504f
+#define DVTI_LN2 0.693147181f
+#define DVTI_LN2_HIGH 0.693145752f /* exact when multiplied by a whole number below 2^9 */
+#define DVTI_LN2_LOW 1.42860677e-6f
+
+/* Polynomials of vectors of floats by Horner's rule, lowest order first. */
+#define DVTI_P1(x, a, b) V(fma)(V(set)(b), x, V(set)(a))
+#define DVTI_P2(x, a, b, c) V(fma)(DVTI_P1(x, b, c), x, V(set)(a))
+#define DVTI_P3(x, a, b, c, d) V(fma)(DVTI_P2(x, b, c, d), x, V(set)(a))
+#define DVTI_P4(x, a, b, c, d, e) V(fma)(DVTI_P3(x, b, c, d, e), x, V(set)(a))
+#define DVTI_P5(x, a, b, c, d, e, f) V(fma)(DVTI_P4(x, b, c, d, e, f), x, V(set)(a))
+#define DVTI_P6(x, a, b, c, d, e, f, g) V(fma)(DVTI_P5(x, b, c, d, e, f, g), x, V(set)(a))
+#define DVTI_P7(x, a, b, c, d, e, f, g, h) V(fma)(DVTI_P6(x, b, c, d, e, f, g, h), x, V(set)(a))
+#define DVTI_P8(x, a, b, c, d, e, f, g, h, i)                                                      \
+    V(fma)(DVTI_P7(x, b, c, d, e, f, g, h, i), x, V(set)(a))
+
+DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
+    return V(bit_and)(V(set)(-0.f), a);
+}
+
+/* a where it lies within, else the bound. NaN passes: it is the second operand. */
+DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
+    return V(min)(V(set)(high), V(max)(V(set)(low), a));
+}
+/* ==== end src/2_core/math/basics.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 60 "src/3_cpu/ref/ref_normal.c"
+#endif
+/* ==== begin src/2_core/math/log.inl ==== */
+/* Logarithms; see basics.inl. */
+
+/* Some lane is not a positive normal number. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/math/log.inl"
+#endif
+DVTI_INLINE bool V(log_rare)(V(f) x) {
+    V(i) bits = V(iadd)(V(as_i)(x), V(iset)(0x7f800000));
+    return V(mbits)(V(igt)(V(iset)(-0x1000000), bits)) != 0xffff;
+}
+
+/* x = 2^n m, sqrt(1/2) <= m < sqrt(2) */
+DVTI_INLINE V(f) V(log_split)(V(f) x, V(i) * n) {
+    V(i) bits = V(as_i)(x);
+    *n = V(isar)(V(isub)(bits, V(iset)(0x3f3504f3)), 23);
+    return V(as_f)(V(isub)(bits, V(ishl)(*n, 23)));
+}
+
+/* The same with n as a float, also for denormal numbers, where `rare`. */
+DVTI_INLINE V(f) V(log_reduce)(V(f) x, bool rare, V(f) * e) {
+    V(f) less = V(zero)(), m;
+    V(i) n;
+    if (rare) {
+        V(m) tiny = V(lt)(x, V(set)(FLT_MIN));
+        x = V(select)(tiny, V(mul)(x, V(set)(8388608)), x);
+        less = V(select)(tiny, V(set)(23), less);
+    }
+    m = V(log_split)(x, &n);
+    *e = V(sub)(V(to_f)(n), less);
+    return m;
+}
+
+/* The result for what is no positive finite number. */
+DVTI_INLINE V(f) V(log_special)(V(f) x, V(f) result) {
+    result = V(select)(V(lt)(x, V(set)(INFINITY)), result, x);
+    result = V(select)(V(lt)(x, V(zero)()), V(set)(NAN), result);
+    return V(select)(V(eq)(x, V(zero)()), V(set)(-INFINITY), result);
+}
+
+/* log(1 + f) = f - f^2 / 2 + this, sqrt(1/2) <= 1 + f <= sqrt(2) */
+DVTI_INLINE V(f) V(log_poly)(V(f) f, V(f) f2) {
+    const V(f) f4 = V(mul)(f2, f2);
+    V(f) p = V(fma)(V(set)(0.0674681216f), f2, DVTI_P1(f, 0.118881412f, -0.11675743f)), q;
+    p = V(fma)(p, f2, DVTI_P1(f, 0.142195523f, -0.124055736f));
+    q = V(fma)(DVTI_P1(f, 0.200021192f, -0.166679963f), f2, DVTI_P1(f, 0.333333135f, -0.250000089f));
+    p = V(fma)(p, f4, q);
+    return V(mul)(V(mul)(p, f), f2);
+}
+
+/* e ln 2 + log(1 + f), small terms first */
+DVTI_INLINE V(f) V(log_of)(V(f) e, V(f) f) {
+    V(f) f2 = V(mul)(f, f);
+    V(f) low = V(fma)(e, V(set)(DVTI_LN2_LOW), V(log_poly)(f, f2));
+    low = V(fnma)(V(set)(0.5f), f2, low);
+    return V(fma)(e, V(set)(DVTI_LN2_HIGH), V(add)(f, low));
+}
+
+DVTI_INLINE V(f) V(log)(V(f) x) {
+    bool rare = V(log_rare)(x);
+    V(f) e, f = V(sub)(V(log_reduce)(x, rare, &e), V(set)(1)), result = V(log_of)(e, f);
+    return rare ? V(log_special)(x, result) : result;
+}
+
+/* To another base: the logarithm of 1 + f times high + low, and the powers of two times e_high + e_low, where the product with
+   e_high is exact. */
+DVTI_INLINE V(f) V(log_base)(V(f) x, float high, float low, float e_high, float e_low) {
+    bool rare = V(log_rare)(x);
+    V(f) e, f = V(sub)(V(log_reduce)(x, rare, &e), V(set)(1)), f2 = V(mul)(f, f), small, result;
+    small = V(fnma)(V(set)(0.5f), f2, V(log_poly)(f, f2));
+    small = V(fma)(small, V(set)(high), V(fma)(f, V(set)(low), V(mul)(e, V(set)(e_low))));
+    result = V(fma)(e, V(set)(e_high), V(fma)(f, V(set)(high), small));
+    return rare ? V(log_special)(x, result) : result;
+}
+
+DVTI_INLINE V(f) V(log2)(V(f) x) {
+    return V(log_base)(x, DVTI_LOG2E, 1.92596299e-8f, 1, 0);
+}
+
+DVTI_INLINE V(f) V(log10)(V(f) x) {
+    return V(log_base)(x, 0.434294492f, -1.01046469e-8f, 0.301025391f, 4.60503907e-6f);
+}
+
+/* 1 + x rounded is u, and c what that took away: log(u) with c brought to the scale of f. */
+DVTI_INLINE V(f) V(log1p)(V(f) x) {
+    const V(f) one = V(set)(1);
+    V(f) u = V(add)(x, one), back = V(sub)(u, one), f, e, c, result;
+    bool rare = V(log_rare)(u);
+    V(i) n;
+    c = V(add)(V(sub)(one, V(sub)(u, back)), V(sub)(x, back));
+    f = V(sub)(V(log_split)(u, &n), one);
+    e = V(to_f)(n);
+    c = V(mul)(c, V(as_f)(V(isub)(V(iset)(0x3f800000), V(ishl)(n, 23))));
+    f = V(add)(f, V(select)(V(lt)(x, V(set)(67108864)), c, V(zero)()));
+    result = V(bit_or)(V(log_of)(e, f), V(sign_bit)(x));
+    return rare ? V(log_special)(u, result) : result;
+}
+/* ==== end src/2_core/math/log.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 61 "src/3_cpu/ref/ref_normal.c"
+#endif
+/* ==== begin src/2_core/math/box_muller.inl ==== */
+/* The transform of Box and Muller: two normal numbers from two words of 32 random bits; needs log.inl, see basics.inl. Words are numbers
+   without sign. How far the result may be from the transform of exact numbers stands in tests/tiers/test_normal.c. */
+
+/* sqrt(-2 log u), u = (w + 1) / 2^32. A word has more digits than a float, and where u is next to 1 its last ones are all that the logarithm
+   consists of. So the upper 24 bits and the rest are floats of their own until 1 is taken from them, which is exact for the upper
+   ones. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/2_core/math/box_muller.inl"
+#endif
+DVTI_INLINE V(f) V(normal_radius)(V(i) w) {
+    V(f) high = V(to_f)(V(ishr)(w, 8)), scale, f;
+    /* (w % 256 + 1) / 256: in 2^15 that is the last bits */
+    V(f) low = V(as_f)(V(ior)(V(iand)(w, V(iset)(0xff)), V(iset)(0x47000000)));
+    V(i) n;
+    low = V(sub)(low, V(set)(32767.99609375f));
+    /* log_split's n, of u = (high + low) / 2^24; scale = 2^(-24 - n) */
+    n = V(isar)(V(isub)(V(as_i)(V(add)(high, low)), V(iset)(0x3f3504f3 + 24 * 0x800000)), 23);
+    scale = V(as_f)(V(isub)(V(iset)(0x3f800000 - 24 * 0x800000), V(ishl)(n, 23)));
+    f = V(fma)(low, scale, V(fma)(high, scale, V(set)(-1)));
+    return V(sqrt)(V(mul)(V(set)(-2), V(log_of)(V(to_f)(n), f)));
+}
+
+/* Cosine and sine of 2 pi w / 2^32. Of t, the turn's part within an eighth of the nearest quarter, the float keeps as many digits where the
+   sine is next to 0; 2 pi stands in two parts. */
+DVTI_INLINE void V(normal_turn)(V(i) w, V(f) * cosine, V(f) * sine) {
+    V(i) p = V(iadd)(w, V(iset)(0x20000000)); /* two bits: quarters */
+    V(f) t = V(mul)(V(to_f)(V(ishl)(w, 2)), V(set)(1 / 17179869184.f)), z = V(mul)(t, t), s, c;
+    V(m) swap = V(igt)(V(iset)(0), V(ishl)(p, 1));
+    s = V(mul)(t, DVTI_P3(z, -1.95191788e-07f, -41.3416634f, 81.5926895f, -75.4075546f));
+    s = V(fma)(t, V(set)(6.28318548f), s);
+    c = DVTI_P4(z, 1, -19.7392082f, 64.9391479f, -85.4245224f, 58.6210594f);
+    *cosine = V(bit_xor)(V(select)(swap, s, c),
+                         V(sign_bit)(V(as_f)(V(iadd)(p, V(iset)(0x40000000)))));
+    *sine = V(bit_xor)(V(select)(swap, c, s), V(sign_bit)(V(as_f)(p)));
+}
+
+DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, V(f) mean, V(f) deviation, V(f) * even,
+                                V(f) * odd) {
+    V(f) r = V(normal_radius)(first), x, y;
+    V(normal_turn)(second, &x, &y);
+    *even = V(fma)(deviation, V(mul)(r, x), mean);
+    *odd = V(fma)(deviation, V(mul)(r, y), mean);
+}
+/* ==== end src/2_core/math/box_muller.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 62 "src/3_cpu/ref/ref_normal.c"
+#endif
+
+DVTI_FN void dvti_ref_normal_pair(uint32_t first, uint32_t second, const dvti_launch *launch,
+                                  double out[2]) {
+    float even, odd;
+    V(normal_pair)
+    ((int32_t)first, (int32_t)second, (float)launch->f[0], (float)launch->f[1], &even, &odd);
+    out[0] = (double)even;
+    out[1] = (double)odd;
+}
+
+/* ==== begin src/3_cpu/simd/words_end.inl ==== */
+/* Takes words_begin.inl away, and what the parts and 2_core/math/basics.inl have defined. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/3_cpu/simd/words_end.inl"
+#endif
+#undef DVTI_PARTS
+#undef DVTI_PART_F
+#undef DVTI_PART_D
+#undef DVTI_HAS_SCALEF
+#undef DVTI_PART1
+#undef DVTI_PART2
+#undef DVTI_PART3
+#undef DVTI_PART_SET
+#undef DVTI_PART_SHIFT
+#undef DVTI_PART_LOAD
+#undef DVTI_PART_LOAD_N
+#undef DVTI_PART_STORE
+#undef DVTI_PART_STORE_N
+#undef DVTI_PART_BITS
+#undef DVTI_V_
+#undef DVTI_V
+#undef DVTI_TIER
+#undef DVTI_TIER_NAME
+#undef V
+#pragma pop_macro("V")
+#undef DVTI_P1
+#undef DVTI_P2
+#undef DVTI_P3
+#undef DVTI_P4
+#undef DVTI_P5
+#undef DVTI_P6
+#undef DVTI_P7
+#undef DVTI_P8
+#undef DVTI_LOG2E
+#undef DVTI_LN2
+#undef DVTI_LN2_HIGH
+#undef DVTI_LN2_LOW
+/* ==== end src/3_cpu/simd/words_end.inl ==== */
+#ifdef DEVTENSOR_LINES
+#line 73 "src/3_cpu/ref/ref_normal.c"
+#endif
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
+/* ==== end src/3_cpu/ref/ref_normal.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 67 "src/devtensor_spine.h"
+#endif
 /* ==== begin src/3_cpu/ref/ref_optimizer.c ==== */
 /* One optimiser step per element, in place. g is always rescale * gradient, clipped; w the weight, d the weight decay, a the rate.
 
@@ -16831,7 +17201,7 @@ DVTI_FN void dvti_ref_optimizer(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 67 "src/devtensor_spine.h"
+#line 68 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* Pooling: the largest element or the mean of each window, and their gradients. Windows are cut to x. One task is some planes
@@ -17187,7 +17557,7 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 68 "src/devtensor_spine.h"
+#line 69 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_random.c ==== */
 /* Random numbers: each element is a function of the key and its own position, so threads and devices agree. The layouts that
@@ -17227,9 +17597,11 @@ static double dvti_random_between(const dvti_launch *launch, double u) {
     return DVTI_MIN(launch->f[0] + scaled, launch->f[2]);
 }
 
-/* Two normal numbers from u of (0, 1] and v of [0, 1). In double for every dtype, so that what is left of the differences between
-   one machine's log, sin and cos and another's almost never reaches a float32. */
-static void dvti_random_box_muller(const dvti_launch *launch, double u, double v, double *out) {
+/* Two normal numbers of float64 from four words: u of (0, 1] and v of [0, 1). */
+static void dvti_random_box_muller(const dvti_launch *launch, const uint32_t *w, double *out) {
+    const double step = 1.0 / 9007199254740992.0;
+    double u = (double)((dvti_random_pair(w) >> 11) + 1) * step;
+    double v = (double)(dvti_random_pair(w + 2) >> 11) * step;
     double r = launch->f[1] * sqrt(-2 * log(u)), angle = 6.28318530717958647693 * v;
     out[0] = launch->f[0] + r * cos(angle);
     out[1] = launch->f[0] + r * sin(angle);
@@ -17246,13 +17618,10 @@ static void dvti_random_floats(const dvti_launch *launch, const uint32_t *w, dou
         for (k = 0; k < 4; k++)
             out[k] = dvti_random_between(launch, (double)(w[k] >> 8) * (1.0 / 16777216.0));
     } else if (wide) {
-        dvti_random_box_muller(
-            launch, (double)((dvti_random_pair(w) >> 11) + 1) * (1.0 / 9007199254740992.0),
-            (double)(dvti_random_pair(w + 2) >> 11) * (1.0 / 9007199254740992.0), out);
+        dvti_random_box_muller(launch, w, out);
     } else {
         for (k = 0; k < 4; k += 2)
-            dvti_random_box_muller(launch, ((double)w[k] + 1) * (1.0 / 4294967296.0),
-                                   (double)w[k + 1] * (1.0 / 4294967296.0), out + k);
+            dvti_ref_normal_pair(w[k], w[k + 1], launch, out + k);
     }
 }
 
@@ -17292,7 +17661,20 @@ typedef struct dvti_random_job {
 
 static void dvti_random_fast(void *user, int64_t begin, int64_t end) {
     const dvti_random_job *job = (const dvti_random_job *)user;
-    job->simd->random_f32(job->launch, begin, end);
+    job->simd->random_f32(job->launch, begin, end, (float *)job->launch->out[0].data + 4 * begin);
+}
+
+/* Normal numbers of 16 bits are those of float32, rounded. */
+static void dvti_random_narrow(void *user, int64_t begin, int64_t end) {
+    const dvti_random_job *job = (const dvti_random_job *)user;
+    const dvti_view *out = &job->launch->out[0];
+    int64_t n = job->launch->i[6], groups = 128, g;
+    float few[4 * 128];
+    for (g = begin; g < end; g += groups) {
+        int64_t last = DVTI_MIN(g + groups, end), count = DVTI_MIN(4 * last, n) - 4 * g;
+        job->simd->random_f32(job->launch, g, last, few);
+        job->simd->store_row((uint16_t *)out->data + 4 * g, out->dtype, count, few);
+    }
 }
 
 /* Nanoseconds for a group of four. */
@@ -17300,11 +17682,14 @@ static void dvti_random_run_philox(const dvti_launch *launch) {
     int per = dvti_random_per_counter(launch);
     int64_t groups = (launch->i[6] + per - 1) / per;
     bool normal = launch->op == DVTI_OP_normal;
+    bool fast = per == 4 && launch->out[0].dtype == DVT_F32;
+    bool narrow = normal && per == 4 && launch->out[0].dtype != DVT_F32;
     dvti_random_job job;
     job.launch = launch;
     job.simd = dvti_simd_now();
-    if (job.simd && per == 4 && launch->out[0].dtype == DVT_F32)
-        dvti_parallel_for(groups, normal ? 6 : 2.5, dvti_random_fast, &job);
+    if (job.simd && (fast || narrow))
+        dvti_parallel_for(groups, normal ? 4 : 2.5, fast ? dvti_random_fast : dvti_random_narrow,
+                          &job);
     else
         dvti_parallel_for(groups, normal ? 60 : 20, dvti_random_philox, (void *)launch);
 }
@@ -17538,7 +17923,7 @@ DVTI_FN void dvti_ref_random(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 69 "src/devtensor_spine.h"
+#line 70 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* Reductions. The order in which elements meet depends on the shape alone, so the bits do not depend on the number of threads:
@@ -18008,7 +18393,7 @@ DVTI_FN void dvti_ref_reduce(const dvti_launch *launch) {
 #undef DVTI_COLUMN_CHUNK
 /* ==== end src/3_cpu/ref/ref_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 70 "src/devtensor_spine.h"
+#line 71 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* softmax and log_softmax along the last axis, in float64 and rounded once. Three passes over a row: its maximum, the sum of the
@@ -18122,7 +18507,7 @@ DVTI_FN void dvti_ref_softmax(const dvti_launch *launch) {
 }
 /* ==== end src/3_cpu/ref/ref_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 71 "src/devtensor_spine.h"
+#line 72 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* What the tiers' sine, cosine and tangent call for lanes where the usual subtraction of multiples of pi / 2 loses digits. One function for
@@ -18201,7 +18586,7 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #endif
 /* ==== end src/3_cpu/simd/dvt_angle.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 72 "src/devtensor_spine.h"
+#line 73 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_angle64.c ==== */
 /* Angles of any size in double, brought into an eighth of a turn exactly, as dvt_angle.c does it for floats. */
@@ -18286,7 +18671,7 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 }
 /* ==== end src/3_cpu/simd/dvt_angle64.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 73 "src/devtensor_spine.h"
+#line 74 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Which tier computes: what the processor and the operating system offer, and what the environment or the program asks for. */
@@ -18437,7 +18822,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 }
 /* ==== end src/3_cpu/simd/dvt_simd.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 74 "src/devtensor_spine.h"
+#line 75 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx2.c ==== */
 /* The tier of AVX2 with FMA and F16C. */
@@ -22908,86 +23293,94 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
-/* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
+/* The transform of Box and Muller: two normal numbers from two words of 32 random bits; needs log.inl, see basics.inl. Words are numbers
+   without sign. How far the result may be from the transform of exact numbers stands in tests/tiers/test_normal.c. */
 
-/* log(x) of normal x > 0, to less than a unit in the last place. Source: the method and coefficients of fdlibm's e_log.c: x = 2^k (1 + f),
-   s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). */
+/* sqrt(-2 log u), u = (w + 1) / 2^32. A word has more digits than a float, and where u is next to 1 its last ones are all that the logarithm
+   consists of. So the upper 24 bits and the rest are floats of their own until 1 is taken from them, which is exact for the upper
+   ones. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/2_core/math/box_muller.inl"
+#line 6 "src/2_core/math/box_muller.inl"
 #endif
-DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {
-    const V(l) one = V(as_l)(V(dset)(1));
-    V(l) bits = V(as_l)(x);
-    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));
-    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),
-                     V(dset)(4503599627370496. + 1023));
-    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));
-    V(d) f, s, z, w, odd, even, half;
-    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);
-    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);
-    f = V(dsub)(m, V(dset)(1));
-    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));
-    z = V(dmul)(s, s);
-    w = V(dmul)(z, z);
-    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));
-    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));
-    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));
-    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));
-    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));
-    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));
-    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),
-                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));
-    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));
+DVTI_INLINE V(f) V(normal_radius)(V(i) w) {
+    V(f) high = V(to_f)(V(ishr)(w, 8)), scale, f;
+    /* (w % 256 + 1) / 256: in 2^15 that is the last bits */
+    V(f) low = V(as_f)(V(ior)(V(iand)(w, V(iset)(0xff)), V(iset)(0x47000000)));
+    V(i) n;
+    low = V(sub)(low, V(set)(32767.99609375f));
+    /* log_split's n, of u = (high + low) / 2^24; scale = 2^(-24 - n) */
+    n = V(isar)(V(isub)(V(as_i)(V(add)(high, low)), V(iset)(0x3f3504f3 + 24 * 0x800000)), 23);
+    scale = V(as_f)(V(isub)(V(iset)(0x3f800000 - 24 * 0x800000), V(ishl)(n, 23)));
+    f = V(fma)(low, scale, V(fma)(high, scale, V(set)(-1)));
+    return V(sqrt)(V(mul)(V(set)(-2), V(log_of)(V(to_f)(n), f)));
 }
 
-/* Sine and cosine of t, |t| <= pi / 4, to less than a unit in the last place. Source: fdlibm's k_sin.c and k_cos.c. */
-DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {
-    V(d) z = V(dmul)(t, t), p, q;
-    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));
-    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));
-    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));
-    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));
-    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));
-    *sine = V(dfma)(V(dmul)(z, p), t, t);
-    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));
-    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));
-    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));
-    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));
-    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));
-    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));
+/* Cosine and sine of 2 pi w / 2^32. Of t, the turn's part within an eighth of the nearest quarter, the float keeps as many digits where the
+   sine is next to 0; 2 pi stands in two parts. */
+DVTI_INLINE void V(normal_turn)(V(i) w, V(f) * cosine, V(f) * sine) {
+    V(i) p = V(iadd)(w, V(iset)(0x20000000)); /* two bits: quarters */
+    V(f) t = V(mul)(V(to_f)(V(ishl)(w, 2)), V(set)(1 / 17179869184.f)), z = V(mul)(t, t), s, c;
+    V(m) swap = V(igt)(V(iset)(0), V(ishl)(p, 1));
+    s = V(mul)(t, DVTI_P3(z, -1.95191788e-07f, -41.3416634f, 81.5926895f, -75.4075546f));
+    s = V(fma)(t, V(set)(6.28318548f), s);
+    c = DVTI_P4(z, 1, -19.7392082f, 64.9391479f, -85.4245224f, 58.6210594f);
+    *cosine = V(bit_xor)(V(select)(swap, s, c),
+                         V(sign_bit)(V(as_f)(V(iadd)(p, V(iset)(0x40000000)))));
+    *sine = V(bit_xor)(V(select)(swap, c, s), V(sign_bit)(V(as_f)(p)));
 }
 
-/* r times the cosine and the sine of 2 pi p / 2^32, p = quarter * 2^30 + rest, |rest| <= 2^29. */
-DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {
-    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));
-    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));
-    V(n) below = V(dge)(quarter, V(dset)(2));
-    V(d) sine, cosine;
-    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);
-    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));
-    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));
+DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, V(f) mean, V(f) deviation, V(f) * even,
+                                V(f) * odd) {
+    V(f) r = V(normal_radius)(first), x, y;
+    V(normal_turn)(second, &x, &y);
+    *even = V(fma)(deviation, V(mul)(r, x), mean);
+    *odd = V(fma)(deviation, V(mul)(r, y), mean);
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 25 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
-/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
-   place of double's logarithm, sine and cosine, which almost never reaches a float). Lanes hold the counters in the order in which
-   V(store4) puts their words into memory one after the other. */
+/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c. Lanes hold the
+   counters in the order in which V(store4) puts their words into memory one after the other. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/random.inl"
+#line 2 "src/3_cpu/simd/random.inl"
 #endif
 typedef struct V(words) {
     V(i) w[4];
 } V(words);
 
+/* What all groups of a launch have in common: words 2 and 3 of the counters, and the key of each round. */
+typedef struct V(rounds) {
+    V(l) place[2], key[10][2];
+} V(rounds);
+
+DVTI_INLINE V(l) V(upper_word)(int64_t i) {
+    return V(lset)((int64_t)((uint64_t)i >> 32));
+}
+
+DVTI_INLINE V(l) V(lower_word)(int64_t i) {
+    return V(lset)(i & 0xffffffff);
+}
+
+DVTI_INLINE void V(rounds_of)(const dvti_launch *launch, V(rounds) * r) {
+    int i;
+    r->place[0] = V(upper_word)(launch->i[3]);
+    r->place[1] = V(lower_word)(launch->i[3]);
+    r->key[0][0] = V(upper_word)(launch->i[1]);
+    r->key[0][1] = V(lower_word)(launch->i[1]);
+    for (i = 1; i < 10; i++) {
+        r->key[i][0] = V(ladd)(r->key[i - 1][0], V(lset)(0x9E3779B9));
+        r->key[i][1] = V(ladd)(r->key[i - 1][1], V(lset)(0xBB67AE85));
+    }
+}
+
 /* The words of 16 groups, from number `at` on, the even and the odd lanes' by themselves: a word is the lower half of a lane, as products
    want it; above it stands what nobody reads. Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
-DVTI_INLINE V(words) V(philox)(uint64_t at, const uint32_t place[2], const uint32_t key[2]) {
+DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
     const V(l) factor0 = V(lset)(0xD2511F53), factor1 = V(lset)(0xCD9E8D57);
-    const V(l) step0 = V(lset)(0x9E3779B9), step1 = V(lset)(0xBB67AE85), lower = V(lset)(0xffffffff);
-    V(l) key0 = V(lset)(key[0]), key1 = V(lset)(key[1]), w[2][4], product0, product1;
+    const V(l) lower = V(lset)(0xffffffff);
+    V(l) w[2][4], product0, product1;
     int64_t groups[8];
     V(words) r;
     int i, k;
@@ -22997,61 +23390,25 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const uint32_t place[2], const uint3
             groups[i] = V(group_of_lane)(2 * i + k);
         w[k][0] = V(ladd)(V(lset)((int64_t)at), V(lload)(groups));
         w[k][1] = V(lshr)(w[k][0], 32);
-        w[k][2] = V(lset)(place[0]);
-        w[k][3] = V(lset)(place[1]);
+        w[k][2] = rounds->place[0];
+        w[k][3] = rounds->place[1];
     }
+    DVTI_REPEAT(10)
     for (i = 0; i < 10; i++) {
         DVTI_UNROLL
         for (k = 0; k < 2; k++) {
             product0 = V(lmul)(w[k][0], factor0);
             product1 = V(lmul)(w[k][2], factor1);
-            w[k][0] = V(lxor)(V(lxor)(V(lshr)(product1, 32), w[k][1]), key0);
+            w[k][0] = V(lxor)(V(lxor)(V(lshr)(product1, 32), w[k][1]), rounds->key[i][0]);
             w[k][1] = product1;
-            w[k][2] = V(lxor)(V(lxor)(V(lshr)(product0, 32), w[k][3]), key1);
+            w[k][2] = V(lxor)(V(lxor)(V(lshr)(product0, 32), w[k][3]), rounds->key[i][1]);
             w[k][3] = product0;
         }
-        key0 = V(ladd)(key0, step0);
-        key1 = V(ladd)(key1, step1);
     }
     DVTI_UNROLL
     for (k = 0; k < 4; k++)
         r.w[k] = V(l_as_i)(V(lor)(V(land)(w[0][k], lower), V(lshl)(w[1][k], 32)));
     return r;
-}
-
-/* Two halves of 8 doubles. */
-typedef struct V(dd) {
-    V(d) low, high;
-} V(dd);
-
-/* Numbers of 32 bits, with sign or without, exactly: they have no float, but their halves do. */
-DVTI_INLINE V(dd) V(wide)(V(i) w, bool with_sign) {
-    const V(d) upper = V(dset)(65536);
-    V(f) a = V(to_f)(with_sign ? V(isar)(w, 16) : V(ishr)(w, 16));
-    V(f) b = V(to_f)(V(iand)(w, V(iset)(0xffff)));
-    V(dd) r;
-    r.low = V(dfma)(V(widen_low)(a), upper, V(widen_low)(b));
-    r.high = V(dfma)(V(widen_high)(a), upper, V(widen_high)(b));
-    return r;
-}
-
-/* The Box-Muller transform: two normal numbers of 16 pairs of words. */
-DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, const dvti_launch *launch, V(i) * even,
-                                V(i) * odd) {
-    const V(d) mean = V(dset)(launch->f[0]), deviation = V(dset)(launch->f[1]);
-    const V(d) scale = V(dset)(1.0 / 4294967296.0), minus_two = V(dset)(-2), one = V(dset)(1);
-    V(i) quarter = V(ishr)(V(iadd)(second, V(iset)(0x20000000)), 30);
-    V(dd) u = V(wide)(first, false), rest = V(wide)(V(isub)(second, V(ishl)(quarter, 30)), true);
-    V(f) q = V(to_f)(quarter);
-    V(d) x[2], y[2], r;
-    r = V(dlog_normal)(V(dmul)(V(dadd)(u.low, one), scale));
-    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
-    V(dpolar)(r, rest.low, V(widen_low)(q), &x[0], &y[0]);
-    r = V(dlog_normal)(V(dmul)(V(dadd)(u.high, one), scale));
-    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
-    V(dpolar)(r, rest.high, V(widen_high)(q), &x[1], &y[1]);
-    *even = V(as_i)(V(narrow)(V(dadd)(mean, x[0]), V(dadd)(mean, x[1])));
-    *odd = V(as_i)(V(narrow)(V(dadd)(mean, y[0]), V(dadd)(mean, y[1])));
 }
 
 /* low + u * (high - low) in double, at most the largest result. */
@@ -23081,19 +23438,18 @@ DVTI_INLINE V(i) V(bernoulli)(V(i) w, double threshold) {
 }
 
 /* Groups first..first + 15 of a launch of Philox, as 64 floats. */
-DVTI_INLINE void V(random_block)(const dvti_launch *launch, int64_t first, int32_t *to) {
-    uint64_t key_bits = (uint64_t)launch->i[1], place_bits = (uint64_t)launch->i[3];
-    uint32_t key[2], place[2];
-    V(words) r;
+DVTI_INLINE void V(random_block)(const dvti_launch *launch, const V(rounds) * rounds, int64_t first,
+                                 int32_t *to) {
+    V(words) r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, rounds);
     int k;
-    key[0] = (uint32_t)(key_bits >> 32);
-    key[1] = (uint32_t)key_bits;
-    place[0] = (uint32_t)(place_bits >> 32);
-    place[1] = (uint32_t)place_bits;
-    r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, place, key);
     if (launch->op == DVTI_OP_normal) {
-        V(normal_pair)(r.w[0], r.w[1], launch, &r.w[0], &r.w[1]);
-        V(normal_pair)(r.w[2], r.w[3], launch, &r.w[2], &r.w[3]);
+        const V(f) mean = V(set)((float)launch->f[0]), deviation = V(set)((float)launch->f[1]);
+        V(f) even, odd;
+        for (k = 0; k < 4; k += 2) {
+            V(normal_pair)(r.w[k], r.w[k + 1], mean, deviation, &even, &odd);
+            r.w[k] = V(as_i)(even);
+            r.w[k + 1] = V(as_i)(odd);
+        }
     } else if (launch->op == DVTI_OP_uniform) {
         for (k = 0; k < 4; k++)
             r.w[k] = V(uniform)(r.w[k], launch);
@@ -23104,16 +23460,16 @@ DVTI_INLINE void V(random_block)(const dvti_launch *launch, int64_t first, int32
     V(store4)(to, r.w[0], r.w[1], r.w[2], r.w[3]);
 }
 
-/* Elements 4 * first.. of out[0], which is float32; groups of 4, the last one may be cut by the array's end. */
-static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end) {
-    int64_t n = launch->i[6];
+/* Elements 4 * first.. to `to`; groups of 4, the last one may be cut by the array's end. */
+static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end, float *to) {
+    int64_t left = DVTI_MIN(4 * end, launch->i[6]) - 4 * first;
     int32_t last[64];
-    for (; first < end; first += 16) {
-        float *to = (float *)launch->out[0].data + 4 * first;
-        int64_t here = DVTI_MIN(4 * (end - first), n - 4 * first);
-        V(random_block)(launch, first, here >= 64 ? (int32_t *)(void *)to : last);
-        if (here < 64)
-            memcpy(to, last, (size_t)here * sizeof *to);
+    V(rounds) rounds;
+    V(rounds_of)(launch, &rounds);
+    for (; left > 0; first += 16, to += 64, left -= 64) {
+        V(random_block)(launch, &rounds, first, left >= 64 ? (int32_t *)(void *)to : last);
+        if (left < 64)
+            memcpy(to, last, (size_t)left * sizeof *to);
     }
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
@@ -24554,7 +24910,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx2.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 75 "src/devtensor_spine.h"
+#line 76 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_avx512.c ==== */
 /* The tier of AVX-512 (F, VL, DQ, BW). */
@@ -29052,86 +29408,94 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
-/* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
+/* The transform of Box and Muller: two normal numbers from two words of 32 random bits; needs log.inl, see basics.inl. Words are numbers
+   without sign. How far the result may be from the transform of exact numbers stands in tests/tiers/test_normal.c. */
 
-/* log(x) of normal x > 0, to less than a unit in the last place. Source: the method and coefficients of fdlibm's e_log.c: x = 2^k (1 + f),
-   s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). */
+/* sqrt(-2 log u), u = (w + 1) / 2^32. A word has more digits than a float, and where u is next to 1 its last ones are all that the logarithm
+   consists of. So the upper 24 bits and the rest are floats of their own until 1 is taken from them, which is exact for the upper
+   ones. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/2_core/math/box_muller.inl"
+#line 6 "src/2_core/math/box_muller.inl"
 #endif
-DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {
-    const V(l) one = V(as_l)(V(dset)(1));
-    V(l) bits = V(as_l)(x);
-    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));
-    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),
-                     V(dset)(4503599627370496. + 1023));
-    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));
-    V(d) f, s, z, w, odd, even, half;
-    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);
-    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);
-    f = V(dsub)(m, V(dset)(1));
-    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));
-    z = V(dmul)(s, s);
-    w = V(dmul)(z, z);
-    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));
-    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));
-    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));
-    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));
-    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));
-    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));
-    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),
-                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));
-    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));
+DVTI_INLINE V(f) V(normal_radius)(V(i) w) {
+    V(f) high = V(to_f)(V(ishr)(w, 8)), scale, f;
+    /* (w % 256 + 1) / 256: in 2^15 that is the last bits */
+    V(f) low = V(as_f)(V(ior)(V(iand)(w, V(iset)(0xff)), V(iset)(0x47000000)));
+    V(i) n;
+    low = V(sub)(low, V(set)(32767.99609375f));
+    /* log_split's n, of u = (high + low) / 2^24; scale = 2^(-24 - n) */
+    n = V(isar)(V(isub)(V(as_i)(V(add)(high, low)), V(iset)(0x3f3504f3 + 24 * 0x800000)), 23);
+    scale = V(as_f)(V(isub)(V(iset)(0x3f800000 - 24 * 0x800000), V(ishl)(n, 23)));
+    f = V(fma)(low, scale, V(fma)(high, scale, V(set)(-1)));
+    return V(sqrt)(V(mul)(V(set)(-2), V(log_of)(V(to_f)(n), f)));
 }
 
-/* Sine and cosine of t, |t| <= pi / 4, to less than a unit in the last place. Source: fdlibm's k_sin.c and k_cos.c. */
-DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {
-    V(d) z = V(dmul)(t, t), p, q;
-    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));
-    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));
-    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));
-    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));
-    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));
-    *sine = V(dfma)(V(dmul)(z, p), t, t);
-    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));
-    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));
-    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));
-    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));
-    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));
-    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));
+/* Cosine and sine of 2 pi w / 2^32. Of t, the turn's part within an eighth of the nearest quarter, the float keeps as many digits where the
+   sine is next to 0; 2 pi stands in two parts. */
+DVTI_INLINE void V(normal_turn)(V(i) w, V(f) * cosine, V(f) * sine) {
+    V(i) p = V(iadd)(w, V(iset)(0x20000000)); /* two bits: quarters */
+    V(f) t = V(mul)(V(to_f)(V(ishl)(w, 2)), V(set)(1 / 17179869184.f)), z = V(mul)(t, t), s, c;
+    V(m) swap = V(igt)(V(iset)(0), V(ishl)(p, 1));
+    s = V(mul)(t, DVTI_P3(z, -1.95191788e-07f, -41.3416634f, 81.5926895f, -75.4075546f));
+    s = V(fma)(t, V(set)(6.28318548f), s);
+    c = DVTI_P4(z, 1, -19.7392082f, 64.9391479f, -85.4245224f, 58.6210594f);
+    *cosine = V(bit_xor)(V(select)(swap, s, c),
+                         V(sign_bit)(V(as_f)(V(iadd)(p, V(iset)(0x40000000)))));
+    *sine = V(bit_xor)(V(select)(swap, c, s), V(sign_bit)(V(as_f)(p)));
 }
 
-/* r times the cosine and the sine of 2 pi p / 2^32, p = quarter * 2^30 + rest, |rest| <= 2^29. */
-DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {
-    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));
-    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));
-    V(n) below = V(dge)(quarter, V(dset)(2));
-    V(d) sine, cosine;
-    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);
-    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));
-    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));
+DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, V(f) mean, V(f) deviation, V(f) * even,
+                                V(f) * odd) {
+    V(f) r = V(normal_radius)(first), x, y;
+    V(normal_turn)(second, &x, &y);
+    *even = V(fma)(deviation, V(mul)(r, x), mean);
+    *odd = V(fma)(deviation, V(mul)(r, y), mean);
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 25 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
-/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
-   place of double's logarithm, sine and cosine, which almost never reaches a float). Lanes hold the counters in the order in which
-   V(store4) puts their words into memory one after the other. */
+/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c. Lanes hold the
+   counters in the order in which V(store4) puts their words into memory one after the other. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/random.inl"
+#line 2 "src/3_cpu/simd/random.inl"
 #endif
 typedef struct V(words) {
     V(i) w[4];
 } V(words);
 
+/* What all groups of a launch have in common: words 2 and 3 of the counters, and the key of each round. */
+typedef struct V(rounds) {
+    V(l) place[2], key[10][2];
+} V(rounds);
+
+DVTI_INLINE V(l) V(upper_word)(int64_t i) {
+    return V(lset)((int64_t)((uint64_t)i >> 32));
+}
+
+DVTI_INLINE V(l) V(lower_word)(int64_t i) {
+    return V(lset)(i & 0xffffffff);
+}
+
+DVTI_INLINE void V(rounds_of)(const dvti_launch *launch, V(rounds) * r) {
+    int i;
+    r->place[0] = V(upper_word)(launch->i[3]);
+    r->place[1] = V(lower_word)(launch->i[3]);
+    r->key[0][0] = V(upper_word)(launch->i[1]);
+    r->key[0][1] = V(lower_word)(launch->i[1]);
+    for (i = 1; i < 10; i++) {
+        r->key[i][0] = V(ladd)(r->key[i - 1][0], V(lset)(0x9E3779B9));
+        r->key[i][1] = V(ladd)(r->key[i - 1][1], V(lset)(0xBB67AE85));
+    }
+}
+
 /* The words of 16 groups, from number `at` on, the even and the odd lanes' by themselves: a word is the lower half of a lane, as products
    want it; above it stands what nobody reads. Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
-DVTI_INLINE V(words) V(philox)(uint64_t at, const uint32_t place[2], const uint32_t key[2]) {
+DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
     const V(l) factor0 = V(lset)(0xD2511F53), factor1 = V(lset)(0xCD9E8D57);
-    const V(l) step0 = V(lset)(0x9E3779B9), step1 = V(lset)(0xBB67AE85), lower = V(lset)(0xffffffff);
-    V(l) key0 = V(lset)(key[0]), key1 = V(lset)(key[1]), w[2][4], product0, product1;
+    const V(l) lower = V(lset)(0xffffffff);
+    V(l) w[2][4], product0, product1;
     int64_t groups[8];
     V(words) r;
     int i, k;
@@ -29141,61 +29505,25 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const uint32_t place[2], const uint3
             groups[i] = V(group_of_lane)(2 * i + k);
         w[k][0] = V(ladd)(V(lset)((int64_t)at), V(lload)(groups));
         w[k][1] = V(lshr)(w[k][0], 32);
-        w[k][2] = V(lset)(place[0]);
-        w[k][3] = V(lset)(place[1]);
+        w[k][2] = rounds->place[0];
+        w[k][3] = rounds->place[1];
     }
+    DVTI_REPEAT(10)
     for (i = 0; i < 10; i++) {
         DVTI_UNROLL
         for (k = 0; k < 2; k++) {
             product0 = V(lmul)(w[k][0], factor0);
             product1 = V(lmul)(w[k][2], factor1);
-            w[k][0] = V(lxor)(V(lxor)(V(lshr)(product1, 32), w[k][1]), key0);
+            w[k][0] = V(lxor)(V(lxor)(V(lshr)(product1, 32), w[k][1]), rounds->key[i][0]);
             w[k][1] = product1;
-            w[k][2] = V(lxor)(V(lxor)(V(lshr)(product0, 32), w[k][3]), key1);
+            w[k][2] = V(lxor)(V(lxor)(V(lshr)(product0, 32), w[k][3]), rounds->key[i][1]);
             w[k][3] = product0;
         }
-        key0 = V(ladd)(key0, step0);
-        key1 = V(ladd)(key1, step1);
     }
     DVTI_UNROLL
     for (k = 0; k < 4; k++)
         r.w[k] = V(l_as_i)(V(lor)(V(land)(w[0][k], lower), V(lshl)(w[1][k], 32)));
     return r;
-}
-
-/* Two halves of 8 doubles. */
-typedef struct V(dd) {
-    V(d) low, high;
-} V(dd);
-
-/* Numbers of 32 bits, with sign or without, exactly: they have no float, but their halves do. */
-DVTI_INLINE V(dd) V(wide)(V(i) w, bool with_sign) {
-    const V(d) upper = V(dset)(65536);
-    V(f) a = V(to_f)(with_sign ? V(isar)(w, 16) : V(ishr)(w, 16));
-    V(f) b = V(to_f)(V(iand)(w, V(iset)(0xffff)));
-    V(dd) r;
-    r.low = V(dfma)(V(widen_low)(a), upper, V(widen_low)(b));
-    r.high = V(dfma)(V(widen_high)(a), upper, V(widen_high)(b));
-    return r;
-}
-
-/* The Box-Muller transform: two normal numbers of 16 pairs of words. */
-DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, const dvti_launch *launch, V(i) * even,
-                                V(i) * odd) {
-    const V(d) mean = V(dset)(launch->f[0]), deviation = V(dset)(launch->f[1]);
-    const V(d) scale = V(dset)(1.0 / 4294967296.0), minus_two = V(dset)(-2), one = V(dset)(1);
-    V(i) quarter = V(ishr)(V(iadd)(second, V(iset)(0x20000000)), 30);
-    V(dd) u = V(wide)(first, false), rest = V(wide)(V(isub)(second, V(ishl)(quarter, 30)), true);
-    V(f) q = V(to_f)(quarter);
-    V(d) x[2], y[2], r;
-    r = V(dlog_normal)(V(dmul)(V(dadd)(u.low, one), scale));
-    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
-    V(dpolar)(r, rest.low, V(widen_low)(q), &x[0], &y[0]);
-    r = V(dlog_normal)(V(dmul)(V(dadd)(u.high, one), scale));
-    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
-    V(dpolar)(r, rest.high, V(widen_high)(q), &x[1], &y[1]);
-    *even = V(as_i)(V(narrow)(V(dadd)(mean, x[0]), V(dadd)(mean, x[1])));
-    *odd = V(as_i)(V(narrow)(V(dadd)(mean, y[0]), V(dadd)(mean, y[1])));
 }
 
 /* low + u * (high - low) in double, at most the largest result. */
@@ -29225,19 +29553,18 @@ DVTI_INLINE V(i) V(bernoulli)(V(i) w, double threshold) {
 }
 
 /* Groups first..first + 15 of a launch of Philox, as 64 floats. */
-DVTI_INLINE void V(random_block)(const dvti_launch *launch, int64_t first, int32_t *to) {
-    uint64_t key_bits = (uint64_t)launch->i[1], place_bits = (uint64_t)launch->i[3];
-    uint32_t key[2], place[2];
-    V(words) r;
+DVTI_INLINE void V(random_block)(const dvti_launch *launch, const V(rounds) * rounds, int64_t first,
+                                 int32_t *to) {
+    V(words) r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, rounds);
     int k;
-    key[0] = (uint32_t)(key_bits >> 32);
-    key[1] = (uint32_t)key_bits;
-    place[0] = (uint32_t)(place_bits >> 32);
-    place[1] = (uint32_t)place_bits;
-    r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, place, key);
     if (launch->op == DVTI_OP_normal) {
-        V(normal_pair)(r.w[0], r.w[1], launch, &r.w[0], &r.w[1]);
-        V(normal_pair)(r.w[2], r.w[3], launch, &r.w[2], &r.w[3]);
+        const V(f) mean = V(set)((float)launch->f[0]), deviation = V(set)((float)launch->f[1]);
+        V(f) even, odd;
+        for (k = 0; k < 4; k += 2) {
+            V(normal_pair)(r.w[k], r.w[k + 1], mean, deviation, &even, &odd);
+            r.w[k] = V(as_i)(even);
+            r.w[k + 1] = V(as_i)(odd);
+        }
     } else if (launch->op == DVTI_OP_uniform) {
         for (k = 0; k < 4; k++)
             r.w[k] = V(uniform)(r.w[k], launch);
@@ -29248,16 +29575,16 @@ DVTI_INLINE void V(random_block)(const dvti_launch *launch, int64_t first, int32
     V(store4)(to, r.w[0], r.w[1], r.w[2], r.w[3]);
 }
 
-/* Elements 4 * first.. of out[0], which is float32; groups of 4, the last one may be cut by the array's end. */
-static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end) {
-    int64_t n = launch->i[6];
+/* Elements 4 * first.. to `to`; groups of 4, the last one may be cut by the array's end. */
+static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end, float *to) {
+    int64_t left = DVTI_MIN(4 * end, launch->i[6]) - 4 * first;
     int32_t last[64];
-    for (; first < end; first += 16) {
-        float *to = (float *)launch->out[0].data + 4 * first;
-        int64_t here = DVTI_MIN(4 * (end - first), n - 4 * first);
-        V(random_block)(launch, first, here >= 64 ? (int32_t *)(void *)to : last);
-        if (here < 64)
-            memcpy(to, last, (size_t)here * sizeof *to);
+    V(rounds) rounds;
+    V(rounds_of)(launch, &rounds);
+    for (; left > 0; first += 16, to += 64, left -= 64) {
+        V(random_block)(launch, &rounds, first, left >= 64 ? (int32_t *)(void *)to : last);
+        if (left < 64)
+            memcpy(to, last, (size_t)left * sizeof *to);
     }
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
@@ -30698,7 +31025,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_avx512.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 76 "src/devtensor_spine.h"
+#line 77 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cpu/simd/tier_plain.c ==== */
 /* The tier of every processor: NEON on 64-bit ARM, elsewhere what the compiler makes of vectors of 16 bytes. */
@@ -35352,86 +35679,94 @@ static dvti_update_fn V(step)(dvti_op op, int states) {
 #line 24 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/2_core/math/box_muller.inl ==== */
-/* What the Box-Muller transform needs in double for normal numbers of float; see basics.inl, whose functions it does not use. */
+/* The transform of Box and Muller: two normal numbers from two words of 32 random bits; needs log.inl, see basics.inl. Words are numbers
+   without sign. How far the result may be from the transform of exact numbers stands in tests/tiers/test_normal.c. */
 
-/* log(x) of normal x > 0, to less than a unit in the last place. Source: the method and coefficients of fdlibm's e_log.c: x = 2^k (1 + f),
-   s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). */
+/* sqrt(-2 log u), u = (w + 1) / 2^32. A word has more digits than a float, and where u is next to 1 its last ones are all that the logarithm
+   consists of. So the upper 24 bits and the rest are floats of their own until 1 is taken from them, which is exact for the upper
+   ones. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/2_core/math/box_muller.inl"
+#line 6 "src/2_core/math/box_muller.inl"
 #endif
-DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {
-    const V(l) one = V(as_l)(V(dset)(1));
-    V(l) bits = V(as_l)(x);
-    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));
-    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),
-                     V(dset)(4503599627370496. + 1023));
-    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));
-    V(d) f, s, z, w, odd, even, half;
-    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);
-    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);
-    f = V(dsub)(m, V(dset)(1));
-    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));
-    z = V(dmul)(s, s);
-    w = V(dmul)(z, z);
-    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));
-    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));
-    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));
-    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));
-    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));
-    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));
-    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),
-                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));
-    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));
+DVTI_INLINE V(f) V(normal_radius)(V(i) w) {
+    V(f) high = V(to_f)(V(ishr)(w, 8)), scale, f;
+    /* (w % 256 + 1) / 256: in 2^15 that is the last bits */
+    V(f) low = V(as_f)(V(ior)(V(iand)(w, V(iset)(0xff)), V(iset)(0x47000000)));
+    V(i) n;
+    low = V(sub)(low, V(set)(32767.99609375f));
+    /* log_split's n, of u = (high + low) / 2^24; scale = 2^(-24 - n) */
+    n = V(isar)(V(isub)(V(as_i)(V(add)(high, low)), V(iset)(0x3f3504f3 + 24 * 0x800000)), 23);
+    scale = V(as_f)(V(isub)(V(iset)(0x3f800000 - 24 * 0x800000), V(ishl)(n, 23)));
+    f = V(fma)(low, scale, V(fma)(high, scale, V(set)(-1)));
+    return V(sqrt)(V(mul)(V(set)(-2), V(log_of)(V(to_f)(n), f)));
 }
 
-/* Sine and cosine of t, |t| <= pi / 4, to less than a unit in the last place. Source: fdlibm's k_sin.c and k_cos.c. */
-DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {
-    V(d) z = V(dmul)(t, t), p, q;
-    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));
-    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));
-    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));
-    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));
-    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));
-    *sine = V(dfma)(V(dmul)(z, p), t, t);
-    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));
-    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));
-    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));
-    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));
-    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));
-    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));
+/* Cosine and sine of 2 pi w / 2^32. Of t, the turn's part within an eighth of the nearest quarter, the float keeps as many digits where the
+   sine is next to 0; 2 pi stands in two parts. */
+DVTI_INLINE void V(normal_turn)(V(i) w, V(f) * cosine, V(f) * sine) {
+    V(i) p = V(iadd)(w, V(iset)(0x20000000)); /* two bits: quarters */
+    V(f) t = V(mul)(V(to_f)(V(ishl)(w, 2)), V(set)(1 / 17179869184.f)), z = V(mul)(t, t), s, c;
+    V(m) swap = V(igt)(V(iset)(0), V(ishl)(p, 1));
+    s = V(mul)(t, DVTI_P3(z, -1.95191788e-07f, -41.3416634f, 81.5926895f, -75.4075546f));
+    s = V(fma)(t, V(set)(6.28318548f), s);
+    c = DVTI_P4(z, 1, -19.7392082f, 64.9391479f, -85.4245224f, 58.6210594f);
+    *cosine = V(bit_xor)(V(select)(swap, s, c),
+                         V(sign_bit)(V(as_f)(V(iadd)(p, V(iset)(0x40000000)))));
+    *sine = V(bit_xor)(V(select)(swap, c, s), V(sign_bit)(V(as_f)(p)));
 }
 
-/* r times the cosine and the sine of 2 pi p / 2^32, p = quarter * 2^30 + rest, |rest| <= 2^29. */
-DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {
-    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));
-    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));
-    V(n) below = V(dge)(quarter, V(dset)(2));
-    V(d) sine, cosine;
-    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);
-    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));
-    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));
+DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, V(f) mean, V(f) deviation, V(f) * even,
+                                V(f) * odd) {
+    V(f) r = V(normal_radius)(first), x, y;
+    V(normal_turn)(second, &x, &y);
+    *even = V(fma)(deviation, V(mul)(r, x), mean);
+    *odd = V(fma)(deviation, V(mul)(r, y), mean);
 }
 /* ==== end src/2_core/math/box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 25 "src/3_cpu/simd/tier.inl"
 #endif
 /* ==== begin src/3_cpu/simd/random.inl ==== */
-/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c (normal: up to the last
-   place of double's logarithm, sine and cosine, which almost never reaches a float). Lanes hold the counters in the order in which
-   V(store4) puts their words into memory one after the other. */
+/* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits of ref_random.c. Lanes hold the
+   counters in the order in which V(store4) puts their words into memory one after the other. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/3_cpu/simd/random.inl"
+#line 2 "src/3_cpu/simd/random.inl"
 #endif
 typedef struct V(words) {
     V(i) w[4];
 } V(words);
 
+/* What all groups of a launch have in common: words 2 and 3 of the counters, and the key of each round. */
+typedef struct V(rounds) {
+    V(l) place[2], key[10][2];
+} V(rounds);
+
+DVTI_INLINE V(l) V(upper_word)(int64_t i) {
+    return V(lset)((int64_t)((uint64_t)i >> 32));
+}
+
+DVTI_INLINE V(l) V(lower_word)(int64_t i) {
+    return V(lset)(i & 0xffffffff);
+}
+
+DVTI_INLINE void V(rounds_of)(const dvti_launch *launch, V(rounds) * r) {
+    int i;
+    r->place[0] = V(upper_word)(launch->i[3]);
+    r->place[1] = V(lower_word)(launch->i[3]);
+    r->key[0][0] = V(upper_word)(launch->i[1]);
+    r->key[0][1] = V(lower_word)(launch->i[1]);
+    for (i = 1; i < 10; i++) {
+        r->key[i][0] = V(ladd)(r->key[i - 1][0], V(lset)(0x9E3779B9));
+        r->key[i][1] = V(ladd)(r->key[i - 1][1], V(lset)(0xBB67AE85));
+    }
+}
+
 /* The words of 16 groups, from number `at` on, the even and the odd lanes' by themselves: a word is the lower half of a lane, as products
    want it; above it stands what nobody reads. Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
-DVTI_INLINE V(words) V(philox)(uint64_t at, const uint32_t place[2], const uint32_t key[2]) {
+DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
     const V(l) factor0 = V(lset)(0xD2511F53), factor1 = V(lset)(0xCD9E8D57);
-    const V(l) step0 = V(lset)(0x9E3779B9), step1 = V(lset)(0xBB67AE85), lower = V(lset)(0xffffffff);
-    V(l) key0 = V(lset)(key[0]), key1 = V(lset)(key[1]), w[2][4], product0, product1;
+    const V(l) lower = V(lset)(0xffffffff);
+    V(l) w[2][4], product0, product1;
     int64_t groups[8];
     V(words) r;
     int i, k;
@@ -35441,61 +35776,25 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const uint32_t place[2], const uint3
             groups[i] = V(group_of_lane)(2 * i + k);
         w[k][0] = V(ladd)(V(lset)((int64_t)at), V(lload)(groups));
         w[k][1] = V(lshr)(w[k][0], 32);
-        w[k][2] = V(lset)(place[0]);
-        w[k][3] = V(lset)(place[1]);
+        w[k][2] = rounds->place[0];
+        w[k][3] = rounds->place[1];
     }
+    DVTI_REPEAT(10)
     for (i = 0; i < 10; i++) {
         DVTI_UNROLL
         for (k = 0; k < 2; k++) {
             product0 = V(lmul)(w[k][0], factor0);
             product1 = V(lmul)(w[k][2], factor1);
-            w[k][0] = V(lxor)(V(lxor)(V(lshr)(product1, 32), w[k][1]), key0);
+            w[k][0] = V(lxor)(V(lxor)(V(lshr)(product1, 32), w[k][1]), rounds->key[i][0]);
             w[k][1] = product1;
-            w[k][2] = V(lxor)(V(lxor)(V(lshr)(product0, 32), w[k][3]), key1);
+            w[k][2] = V(lxor)(V(lxor)(V(lshr)(product0, 32), w[k][3]), rounds->key[i][1]);
             w[k][3] = product0;
         }
-        key0 = V(ladd)(key0, step0);
-        key1 = V(ladd)(key1, step1);
     }
     DVTI_UNROLL
     for (k = 0; k < 4; k++)
         r.w[k] = V(l_as_i)(V(lor)(V(land)(w[0][k], lower), V(lshl)(w[1][k], 32)));
     return r;
-}
-
-/* Two halves of 8 doubles. */
-typedef struct V(dd) {
-    V(d) low, high;
-} V(dd);
-
-/* Numbers of 32 bits, with sign or without, exactly: they have no float, but their halves do. */
-DVTI_INLINE V(dd) V(wide)(V(i) w, bool with_sign) {
-    const V(d) upper = V(dset)(65536);
-    V(f) a = V(to_f)(with_sign ? V(isar)(w, 16) : V(ishr)(w, 16));
-    V(f) b = V(to_f)(V(iand)(w, V(iset)(0xffff)));
-    V(dd) r;
-    r.low = V(dfma)(V(widen_low)(a), upper, V(widen_low)(b));
-    r.high = V(dfma)(V(widen_high)(a), upper, V(widen_high)(b));
-    return r;
-}
-
-/* The Box-Muller transform: two normal numbers of 16 pairs of words. */
-DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, const dvti_launch *launch, V(i) * even,
-                                V(i) * odd) {
-    const V(d) mean = V(dset)(launch->f[0]), deviation = V(dset)(launch->f[1]);
-    const V(d) scale = V(dset)(1.0 / 4294967296.0), minus_two = V(dset)(-2), one = V(dset)(1);
-    V(i) quarter = V(ishr)(V(iadd)(second, V(iset)(0x20000000)), 30);
-    V(dd) u = V(wide)(first, false), rest = V(wide)(V(isub)(second, V(ishl)(quarter, 30)), true);
-    V(f) q = V(to_f)(quarter);
-    V(d) x[2], y[2], r;
-    r = V(dlog_normal)(V(dmul)(V(dadd)(u.low, one), scale));
-    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
-    V(dpolar)(r, rest.low, V(widen_low)(q), &x[0], &y[0]);
-    r = V(dlog_normal)(V(dmul)(V(dadd)(u.high, one), scale));
-    r = V(dmul)(deviation, V(dsqrt)(V(dmul)(minus_two, r)));
-    V(dpolar)(r, rest.high, V(widen_high)(q), &x[1], &y[1]);
-    *even = V(as_i)(V(narrow)(V(dadd)(mean, x[0]), V(dadd)(mean, x[1])));
-    *odd = V(as_i)(V(narrow)(V(dadd)(mean, y[0]), V(dadd)(mean, y[1])));
 }
 
 /* low + u * (high - low) in double, at most the largest result. */
@@ -35525,19 +35824,18 @@ DVTI_INLINE V(i) V(bernoulli)(V(i) w, double threshold) {
 }
 
 /* Groups first..first + 15 of a launch of Philox, as 64 floats. */
-DVTI_INLINE void V(random_block)(const dvti_launch *launch, int64_t first, int32_t *to) {
-    uint64_t key_bits = (uint64_t)launch->i[1], place_bits = (uint64_t)launch->i[3];
-    uint32_t key[2], place[2];
-    V(words) r;
+DVTI_INLINE void V(random_block)(const dvti_launch *launch, const V(rounds) * rounds, int64_t first,
+                                 int32_t *to) {
+    V(words) r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, rounds);
     int k;
-    key[0] = (uint32_t)(key_bits >> 32);
-    key[1] = (uint32_t)key_bits;
-    place[0] = (uint32_t)(place_bits >> 32);
-    place[1] = (uint32_t)place_bits;
-    r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, place, key);
     if (launch->op == DVTI_OP_normal) {
-        V(normal_pair)(r.w[0], r.w[1], launch, &r.w[0], &r.w[1]);
-        V(normal_pair)(r.w[2], r.w[3], launch, &r.w[2], &r.w[3]);
+        const V(f) mean = V(set)((float)launch->f[0]), deviation = V(set)((float)launch->f[1]);
+        V(f) even, odd;
+        for (k = 0; k < 4; k += 2) {
+            V(normal_pair)(r.w[k], r.w[k + 1], mean, deviation, &even, &odd);
+            r.w[k] = V(as_i)(even);
+            r.w[k + 1] = V(as_i)(odd);
+        }
     } else if (launch->op == DVTI_OP_uniform) {
         for (k = 0; k < 4; k++)
             r.w[k] = V(uniform)(r.w[k], launch);
@@ -35548,16 +35846,16 @@ DVTI_INLINE void V(random_block)(const dvti_launch *launch, int64_t first, int32
     V(store4)(to, r.w[0], r.w[1], r.w[2], r.w[3]);
 }
 
-/* Elements 4 * first.. of out[0], which is float32; groups of 4, the last one may be cut by the array's end. */
-static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end) {
-    int64_t n = launch->i[6];
+/* Elements 4 * first.. to `to`; groups of 4, the last one may be cut by the array's end. */
+static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end, float *to) {
+    int64_t left = DVTI_MIN(4 * end, launch->i[6]) - 4 * first;
     int32_t last[64];
-    for (; first < end; first += 16) {
-        float *to = (float *)launch->out[0].data + 4 * first;
-        int64_t here = DVTI_MIN(4 * (end - first), n - 4 * first);
-        V(random_block)(launch, first, here >= 64 ? (int32_t *)(void *)to : last);
-        if (here < 64)
-            memcpy(to, last, (size_t)here * sizeof *to);
+    V(rounds) rounds;
+    V(rounds_of)(launch, &rounds);
+    for (; left > 0; first += 16, to += 64, left -= 64) {
+        V(random_block)(launch, &rounds, first, left >= 64 ? (int32_t *)(void *)to : last);
+        if (left < 64)
+            memcpy(to, last, (size_t)left * sizeof *to);
     }
 }
 /* ==== end src/3_cpu/simd/random.inl ==== */
@@ -36998,7 +37296,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/3_cpu/simd/tier_plain.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 77 "src/devtensor_spine.h"
+#line 78 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -37012,7 +37310,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 78 "src/devtensor_spine.h"
+#line 79 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* What is left of CUDA under DEVTENSOR_NO_CUDA. */
@@ -37081,7 +37379,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 #endif
 /* ==== end src/3_cuda/dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 79 "src/devtensor_spine.h"
+#line 80 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -37828,7 +38126,7 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 #undef DVTI_CUDA_LIBRARY
 /* ==== end src/3_cuda/driver/dvt_cuda_driver.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 81 "src/devtensor_spine.h"
+#line 82 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finding NVRTC: the path that the user names, what the process has already, the loader's own search, Python's wheels, the
@@ -38047,7 +38345,7 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 #undef DVTI_NVRTC_PATH
 /* ==== end src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 82 "src/devtensor_spine.h"
+#line 83 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opening NCCL, and its communicators. It is asked for by DEVTENSOR_NCCL=1; without it, and without the library, sums over cards are made by
@@ -38193,7 +38491,7 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *cards, int n) {
 #undef DVTI_NCCL_GROUPS
 /* ==== end src/3_cuda/driver/dvt_nccl.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 83 "src/devtensor_spine.h"
+#line 84 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* The free memory of a card, asked of NVML (what nvidia-smi asks), which needs no context on it. Optional: without it the free memory is
@@ -38258,7 +38556,7 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device card) {
 }
 /* ==== end src/3_cuda/driver/dvt_nvml.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 84 "src/devtensor_spine.h"
+#line 85 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus, by kernels that read the others' memory (kernels/all_reduce.cu). The compute streams meet before and after:
@@ -38739,7 +39037,7 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 #undef DVTI_ONE_STAGE_BYTES
 /* ==== end src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 85 "src/devtensor_spine.h"
+#line 86 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Bytes between main memory and a card. Small copies stand in the compute stream; large ones go in chunks through streams of
@@ -38902,7 +39200,7 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 }
 /* ==== end src/3_cuda/device/dvt_cuda_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 86 "src/devtensor_spine.h"
+#line 87 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Cards and the gpu(i) on them: opening, closing, what can be asked. */
@@ -39093,7 +39391,7 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 }
 /* ==== end src/3_cuda/device/dvt_cuda_device.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 87 "src/devtensor_spine.h"
+#line 88 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_enter.c ==== */
 /* A gpu(i) and its card, and making the card's context current: what every other file here begins with. */
@@ -39128,7 +39426,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_enter.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 88 "src/devtensor_spine.h"
+#line 89 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* What goes wrong on a card. Most errors belong to the call that got them. Some end the card's context: a kernel that reads where it
@@ -39339,7 +39637,7 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_error.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 89 "src/devtensor_spine.h"
+#line 90 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i): segments from the driver are cut into blocks, and blocks that are released are handed out again
@@ -39615,7 +39913,7 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_LARGE_UNIT
 /* ==== end src/3_cuda/device/dvt_cuda_memory.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 90 "src/devtensor_spine.h"
+#line 91 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* What keeps the streams of a gpu(i) in order; see dvt_cuda_device.h. */
@@ -39836,7 +40134,7 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 91 "src/devtensor_spine.h"
+#line 92 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between cards. Whether a card can reach another one's memory is not believed but tried, once for each pair: there are systems
@@ -40055,7 +40353,7 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_TRIAL_WORDS
 /* ==== end src/3_cuda/device/dvt_cuda_peer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 92 "src/devtensor_spine.h"
+#line 93 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Page-locked memory between main memory and a card. The card copies to and from it without the driver's own staging, so a caller's memory
@@ -40136,7 +40434,7 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 }
 /* ==== end src/3_cuda/device/dvt_cuda_staging.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 93 "src/devtensor_spine.h"
+#line 94 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Compiled programs on disk, so that NVRTC is needed once per machine and not once per run.
@@ -40450,7 +40748,7 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #endif
 /* ==== end src/3_cuda/jit/dvt_cuda_cache.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 94 "src/devtensor_spine.h"
+#line 95 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The text of programs: args.h, base.cu, the definitions of a variant, the functions that it needs, a family's file. */
@@ -43676,53 +43974,40 @@ static const char *const dvti_cuda_lines[] = {
 "    return v < p.f2 ? v : p.f2;\n",
 "}\n",
 "\n",
-"__device__ inline void dvti_box_muller(const dvti_krandom &p, double u, double v, double *out) {\n",
-"    const double r = p.f1 * sqrt(-2 * log(u)), angle = 6.28318530717958647693 * v;\n",
-"    out[0] = p.f0 + r * cos(angle);\n",
-"    out[1] = p.f0 + r * sin(angle);\n",
-"}\n",
-"\n",
-"#if GEN == 0 && DIST == 1 && D == DVT_F32\n",
-"__device__ inline void dvti_normal_pair(const dvti_krandom &p, unsigned first, unsigned second, double *out) {\n",
-"    const unsigned quarter = second + 0x20000000u >> 30;\n",
-"    const double log = dvti_card_dlog_normal(((double)first + 1) * (1.0 / 4294967296.0)), r = p.f1 * sqrt(-2 * log);\n",
-"    dvti_card_dpolar(r, (double)(int)(second - (quarter << 30)), (double)quarter, &out[0], &out[1]);\n",
-"    out[0] = p.f0 + out[0];\n",
-"    out[1] = p.f0 + out[1];\n",
-"}\n",
-"#else\n",
-"__device__ inline void dvti_normal_pair(const dvti_krandom &p, unsigned first, unsigned second, double *out) {\n",
-"    dvti_box_muller(p, ((double)first + 1) * (1.0 / 4294967296.0), (double)second * (1.0 / 4294967296.0), out);\n",
-"}\n",
-"#endif\n",
-"\n",
 "#if GEN == 0 && DIST != 4\n",
 "#define PER (DIST == RANDINT || (D == DVT_F64 && DIST != BERNOULLI) ? 2 : 4)\n",
 "typedef dvti_stored<D>::type dvti_element;\n",
 "\n",
+"#if DIST == 1 && D == DVT_F64\n",
+"__device__ inline void dvti_draw(const dvti_krandom &p, const dvti_words &w, double *e) {\n",
+"    const double u = (double)((dvti_both(w, 0) >> 11) + 1) * (1.0 / 9007199254740992.0);\n",
+"    const double v = (double)(dvti_both(w, 1) >> 11) * (1.0 / 9007199254740992.0);\n",
+"    const double r = p.f1 * sqrt(-2 * log(u)), angle = 6.28318530717958647693 * v;\n",
+"    e[0] = p.f0 + r * cos(angle);\n",
+"    e[1] = p.f0 + r * sin(angle);\n",
+"}\n",
+"#elif DIST == 1\n",
 "__device__ inline void dvti_draw(const dvti_krandom &p, const dvti_words &w, dvti_element *e) {\n",
-"    double v[4];\n",
+"    for (int k = 0; k < PER; k += 2) {\n",
+"        float even, odd;\n",
+"        dvti_card_normal_pair((int)w.w[k], (int)w.w[k + 1], (float)p.f0, (float)p.f1, &even, &odd);\n",
+"        e[k] = dvti_narrow<D>(even);\n",
+"        e[k + 1] = dvti_narrow<D>(odd);\n",
+"    }\n",
+"}\n",
+"#else\n",
+"__device__ inline void dvti_draw(const dvti_krandom &p, const dvti_words &w, dvti_element *e) {\n",
 "    for (int k = 0; k < PER; k++) {\n",
 "        if (DIST == RANDINT)\n",
 "            e[k] = dvti_narrow<D>((int64_t)((uint64_t)p.low + __umul64hi(dvti_both(w, k & 1), (uint64_t)p.span)));\n",
 "        else if (DIST == BERNOULLI)\n",
 "            e[k] = dvti_narrow<D>((int64_t)((double)w.w[k] < p.f0 * 4294967296.0));\n",
-"        else if (DIST == UNIFORM)\n",
+"        else\n",
 "            e[k] = dvti_narrow<D>(dvti_between(p, PER == 2 ? (double)(dvti_both(w, k & 1) >> 11) * (1.0 / 9007199254740992.0)\n",
 "                                                          : (double)(w.w[k] >> 8) * (1.0 / 16777216.0)));\n",
 "    }\n",
-"    if (DIST != NORMAL)\n",
-"        return;\n",
-"    if (PER == 2) {\n",
-"        dvti_box_muller(p, (double)((dvti_both(w, 0) >> 11) + 1) * (1.0 / 9007199254740992.0),\n",
-"                        (double)(dvti_both(w, 1) >> 11) * (1.0 / 9007199254740992.0), v);\n",
-"    } else {\n",
-"        for (int k = 0; k < 4; k += 2)\n",
-"            dvti_normal_pair(p, w.w[k], w.w[k + 1], v + k);\n",
-"    }\n",
-"    for (int k = 0; k < PER; k++)\n",
-"        e[k] = dvti_narrow<D>(v[k]);\n",
 "}\n",
+"#endif\n",
 "\n",
 "extern \"C\" __global__ void dvti_random(const dvti_krandom p) {\n",
 "    for (int64_t group = dvti_thread(); group < p.threads; group += dvti_threads()) {\n",
@@ -44923,7 +45208,6 @@ static const char *const dvti_cuda_lines[] = {
 "typedef bool V(m);\n",
 "typedef double V(d);\n",
 "typedef int64_t V(l);\n",
-"typedef bool V(n);\n",
 "\n",
 "#define DVTI_WORD1(R, name, A, value) DVTI_INLINE V(R) V(name)(V(A) a) { return value; }\n",
 "#define DVTI_WORD2(R, name, A, B, value) DVTI_INLINE V(R) V(name)(V(A) a, V(B) b) { return value; }\n",
@@ -44971,7 +45255,9 @@ static const char *const dvti_cuda_lines[] = {
 "DVTI_WORD2(i, iadd, i, i, (int)((unsigned)a + (unsigned)b))\n",
 "DVTI_WORD2(i, isub, i, i, (int)((unsigned)a - (unsigned)b))\n",
 "DVTI_WORD2(i, iand, i, i, a & b)\n",
+"DVTI_WORD2(i, ior, i, i, a | b)\n",
 "DVTI_WORD2(i, ishl, i, i, (int)((unsigned)a << b))\n",
+"DVTI_WORD2(i, ishr, i, i, (int)((unsigned)a >> b))\n",
 "DVTI_WORD2(i, isar, i, i, a >> b)\n",
 "DVTI_WORD2(m, ieq, i, i, a == b)\n",
 "DVTI_WORD2(m, igt, i, i, a > b)\n",
@@ -44994,19 +45280,11 @@ static const char *const dvti_cuda_lines[] = {
 "DVTI_WORD2(d, dadd, d, d, __dadd_rn(a, b))\n",
 "DVTI_WORD2(d, dsub, d, d, __dsub_rn(a, b))\n",
 "DVTI_WORD2(d, dmul, d, d, __dmul_rn(a, b))\n",
-"DVTI_WORD2(d, ddiv, d, d, __ddiv_rn(a, b))\n",
 "DVTI_WORD2(d, dmin, d, d, a < b ? a : b)\n",
 "DVTI_WORD2(d, dmax, d, d, a > b ? a : b)\n",
 "DVTI_WORD3(d, dfma, d, d, d, __fma_rn(a, b, c))\n",
-"DVTI_WORD3(d, dfnma, d, d, d, __fma_rn(-a, b, c))\n",
-"DVTI_WORD1(d, dneg, d, -a)\n",
 "DVTI_WORD1(d, dsqrt, d, __dsqrt_rn(a))\n",
 "DVTI_WORD1(d, dround, d, rint(a))\n",
-"DVTI_WORD2(n, deq, d, d, a == b)\n",
-"DVTI_WORD2(n, dgt, d, d, a > b)\n",
-"DVTI_WORD2(n, dge, d, d, a >= b)\n",
-"DVTI_WORD3(d, dselect, n, d, d, a ? b : c)\n",
-"DVTI_WORD2(n, nor, n, n, a || b)\n",
 "DVTI_WORD1(l, as_l, d, __double_as_longlong(a))\n",
 "DVTI_WORD1(d, as_d, l, __longlong_as_double(a))\n",
 "DVTI_WORD1(l, lset, l, a)\n",
@@ -45014,7 +45292,6 @@ static const char *const dvti_cuda_lines[] = {
 "DVTI_WORD2(l, lsub, l, l, (int64_t)((uint64_t)a - (uint64_t)b))\n",
 "DVTI_WORD2(l, land, l, l, a & b)\n",
 "DVTI_WORD2(l, lor, l, l, a | b)\n",
-"DVTI_WORD2(l, lshl, l, i, (int64_t)((uint64_t)a << b))\n",
 "DVTI_WORD2(l, lshr, l, i, (int64_t)((uint64_t)a >> b))\n",
 "\n",
 "DVTI_WORD1(d, widen_low, f, (double)a)\n",
@@ -45243,57 +45520,41 @@ static const char *const dvti_cuda_lines[] = {
 "\n",
 "\n",
 "\n",
-"DVTI_INLINE V(d) V(dlog_normal)(V(d) x) {\n",
-"    const V(l) one = V(as_l)(V(dset)(1));\n",
-"    V(l) bits = V(as_l)(x);\n",
-"    V(d) m = V(as_d)(V(lor)(V(land)(bits, V(lset)(0xfffffffffffffLL)), one));\n",
-"    V(d) k = V(dsub)(V(as_d)(V(lor)(V(lshr)(bits, 52), V(as_l)(V(dset)(4503599627370496.)))),\n",
-"                     V(dset)(4503599627370496. + 1023));\n",
-"    V(n) big = V(dgt)(m, V(dset)(1.41421356237309504880));\n",
-"    V(d) f, s, z, w, odd, even, half;\n",
-"    m = V(dselect)(big, V(dmul)(m, V(dset)(0.5)), m);\n",
-"    k = V(dselect)(big, V(dadd)(k, V(dset)(1)), k);\n",
-"    f = V(dsub)(m, V(dset)(1));\n",
-"    s = V(ddiv)(f, V(dadd)(V(dset)(2), f));\n",
-"    z = V(dmul)(s, s);\n",
-"    w = V(dmul)(z, z);\n",
-"    even = V(dfma)(w, V(dset)(1.531383769920937332e-01), V(dset)(2.222219843214978396e-01));\n",
-"    even = V(dmul)(w, V(dfma)(w, even, V(dset)(3.999999999940941908e-01)));\n",
-"    odd = V(dfma)(w, V(dset)(1.479819860511658591e-01), V(dset)(1.818357216161805012e-01));\n",
-"    odd = V(dfma)(w, odd, V(dset)(2.857142874366239149e-01));\n",
-"    odd = V(dmul)(z, V(dfma)(w, odd, V(dset)(6.666666666666735130e-01)));\n",
-"    half = V(dmul)(V(dmul)(f, f), V(dset)(0.5));\n",
-"    s = V(dfma)(k, V(dset)(1.90821492927058770002e-10),\n",
-"                V(dmul)(s, V(dadd)(half, V(dadd)(odd, even))));\n",
-"    return V(dfnma)(V(dset)(-6.93147180369123816490e-01), k, V(dsub)(f, V(dsub)(half, s)));\n",
+"\n",
+"\n",
+"DVTI_INLINE V(f) V(normal_radius)(V(i) w) {\n",
+"    V(f) high = V(to_f)(V(ishr)(w, 8)), scale, f;\n",
+"\n",
+"    V(f) low = V(as_f)(V(ior)(V(iand)(w, V(iset)(0xff)), V(iset)(0x47000000)));\n",
+"    V(i) n;\n",
+"    low = V(sub)(low, V(set)(32767.99609375f));\n",
+"\n",
+"    n = V(isar)(V(isub)(V(as_i)(V(add)(high, low)), V(iset)(0x3f3504f3 + 24 * 0x800000)), 23);\n",
+"    scale = V(as_f)(V(isub)(V(iset)(0x3f800000 - 24 * 0x800000), V(ishl)(n, 23)));\n",
+"    f = V(fma)(low, scale, V(fma)(high, scale, V(set)(-1)));\n",
+"    return V(sqrt)(V(mul)(V(set)(-2), V(log_of)(V(to_f)(n), f)));\n",
 "}\n",
 "\n",
 "\n",
-"DVTI_INLINE void V(dsincos_near)(V(d) t, V(d) * sine, V(d) * cosine) {\n",
-"    V(d) z = V(dmul)(t, t), p, q;\n",
-"    p = V(dfma)(z, V(dset)(1.58969099521155010221e-10), V(dset)(-2.50507602534068634195e-08));\n",
-"    p = V(dfma)(z, p, V(dset)(2.75573137070700676789e-06));\n",
-"    p = V(dfma)(z, p, V(dset)(-1.98412698298579493134e-04));\n",
-"    p = V(dfma)(z, p, V(dset)(8.33333333332248946124e-03));\n",
-"    p = V(dfma)(z, p, V(dset)(-1.66666666666666324348e-01));\n",
-"    *sine = V(dfma)(V(dmul)(z, p), t, t);\n",
-"    q = V(dfma)(z, V(dset)(-1.13596475577881948265e-11), V(dset)(2.08757232129817482790e-09));\n",
-"    q = V(dfma)(z, q, V(dset)(-2.75573143513906633035e-07));\n",
-"    q = V(dfma)(z, q, V(dset)(2.48015872894767294178e-05));\n",
-"    q = V(dfma)(z, q, V(dset)(-1.38888888888741095749e-03));\n",
-"    q = V(dfma)(z, q, V(dset)(4.16666666666666019037e-02));\n",
-"    *cosine = V(dfma)(V(dmul)(z, z), q, V(dfnma)(z, V(dset)(0.5), V(dset)(1)));\n",
+"\n",
+"DVTI_INLINE void V(normal_turn)(V(i) w, V(f) * cosine, V(f) * sine) {\n",
+"    V(i) p = V(iadd)(w, V(iset)(0x20000000));\n",
+"    V(f) t = V(mul)(V(to_f)(V(ishl)(w, 2)), V(set)(1 / 17179869184.f)), z = V(mul)(t, t), s, c;\n",
+"    V(m) swap = V(igt)(V(iset)(0), V(ishl)(p, 1));\n",
+"    s = V(mul)(t, DVTI_P3(z, -1.95191788e-07f, -41.3416634f, 81.5926895f, -75.4075546f));\n",
+"    s = V(fma)(t, V(set)(6.28318548f), s);\n",
+"    c = DVTI_P4(z, 1, -19.7392082f, 64.9391479f, -85.4245224f, 58.6210594f);\n",
+"    *cosine = V(bit_xor)(V(select)(swap, s, c),\n",
+"                         V(sign_bit)(V(as_f)(V(iadd)(p, V(iset)(0x40000000)))));\n",
+"    *sine = V(bit_xor)(V(select)(swap, c, s), V(sign_bit)(V(as_f)(p)));\n",
 "}\n",
 "\n",
-"\n",
-"DVTI_INLINE void V(dpolar)(V(d) r, V(d) rest, V(d) quarter, V(d) * x, V(d) * y) {\n",
-"    V(n) swap = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(3)));\n",
-"    V(n) left = V(nor)(V(deq)(quarter, V(dset)(1)), V(deq)(quarter, V(dset)(2)));\n",
-"    V(n) below = V(dge)(quarter, V(dset)(2));\n",
-"    V(d) sine, cosine;\n",
-"    V(dsincos_near)(V(dmul)(rest, V(dset)(1.46291807926715968e-09)), &sine, &cosine);\n",
-"    *x = V(dmul)(V(dselect)(left, V(dneg)(r), r), V(dselect)(swap, sine, cosine));\n",
-"    *y = V(dmul)(V(dselect)(below, V(dneg)(r), r), V(dselect)(swap, cosine, sine));\n",
+"DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, V(f) mean, V(f) deviation, V(f) * even,\n",
+"                                V(f) * odd) {\n",
+"    V(f) r = V(normal_radius)(first), x, y;\n",
+"    V(normal_turn)(second, &x, &y);\n",
+"    *even = V(fma)(deviation, V(mul)(r, x), mean);\n",
+"    *odd = V(fma)(deviation, V(mul)(r, y), mean);\n",
 "}\n",
 "#line 1 \"exp.inl\"\n",
 "\n",
@@ -45807,7 +46068,7 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 95 "src/devtensor_spine.h"
+#line 96 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* From source to an image, by NVRTC: a CUBIN where it knows the card, PTX of the highest architecture that it knows otherwise. */
@@ -45938,7 +46199,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_compile.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 96 "src/devtensor_spine.h"
+#line 97 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on cards: found, or made at their first use, and looked up by family, variant and entry. */
@@ -46171,7 +46432,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_card *card, const char *function
 }
 /* ==== end src/3_cuda/jit/dvt_cuda_jit.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 97 "src/devtensor_spine.h"
+#line 98 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* What the families share: views and divisors as kernels take them, grids, and the way into the compute stream. */
@@ -46254,7 +46515,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_grid.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 98 "src/devtensor_spine.h"
+#line 99 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_launch.c ==== */
 /* The door of all kernels: which family serves a launch, and how much workspace it wants. */
@@ -46327,7 +46588,7 @@ DVTI_FN dvt_status dvti_cuda_run(dvti_cuda_gpu *gpu, const dvti_launch *launch) 
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_launch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 99 "src/devtensor_spine.h"
+#line 100 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, as the families' geometry wants them: few, and in the order of memory. */
@@ -46398,7 +46659,7 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 }
 /* ==== end src/3_cuda/launch/dvt_cuda_axes.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 100 "src/devtensor_spine.h"
+#line 101 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: DVTI_K_CONV2D (kernels/conv.cu). Variant: dtype, operation, how (a tile, directly, or the sum of
@@ -46721,7 +46982,7 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end src/3_cuda/launch/cuda_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 101 "src/devtensor_spine.h"
+#line 102 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_conv_mma.c ==== */
 /* Convolution on the tensor cores (kernels/conv_mma.cu): which tiles there are, and when. The rest is cuda_conv.c's. */
@@ -46756,7 +47017,7 @@ DVTI_FN const dvti_cuda_conv_tile *dvti_cuda_conv_mma_tiles(const dvti_cuda_gpu 
 #undef DVTI_CUDA_CONV_MMA_TILES
 /* ==== end src/3_cuda/launch/cuda_conv_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 102 "src/devtensor_spine.h"
+#line 103 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the variant.
@@ -47130,7 +47391,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end src/3_cuda/launch/cuda_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 103 "src/devtensor_spine.h"
+#line 104 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Values from nothing: DVTI_K_FILL, DVTI_K_ARANGE, DVTI_K_EYE (kernels/fill.cu). Variant: the dtype. */
@@ -47165,7 +47426,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_fill.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 104 "src/devtensor_spine.h"
+#line 105 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: DVTI_K_TAKE, DVTI_K_TAKE_ALONG, DVTI_K_ONE_HOT (kernels/index.cu). */
@@ -47338,7 +47599,7 @@ DVTI_FN int64_t dvti_cuda_index_workspace(const dvti_cuda_gpu *gpu, const dvti_l
 }
 /* ==== end src/3_cuda/launch/cuda_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 105 "src/devtensor_spine.h"
+#line 106 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: DVTI_K_MATMUL (kernels/matmul.cu, and kernels/matmul_mma.cu where the tensor cores can be used). What is
@@ -47680,7 +47941,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 #undef DVTI_MM_CHUNK
 /* ==== end src/3_cuda/launch/cuda_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 106 "src/devtensor_spine.h"
+#line 107 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* When a matrix product runs on tensor cores, and how (kernels/matmul_mma.cu). */
@@ -47734,7 +47995,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 /* ==== end src/3_cuda/launch/cuda_matmul_mma.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 107 "src/devtensor_spine.h"
+#line 108 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Optimiser steps (kernels/optimizer.cu). Variant, from the lowest bit: 3 rule, 1 flag, 2 states, 5 x 4 dtypes (weight, three
@@ -47794,7 +48055,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 #undef DVTI_OPT_MOST
 /* ==== end src/3_cuda/launch/cuda_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 108 "src/devtensor_spine.h"
+#line 109 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
 /* Sorting of rows, and the first k: DVTI_K_SORT (kernels/order.cu, and kernels/sort.cu for rows that no block holds). */
@@ -47919,7 +48180,7 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 #undef DVTI_CUDA_ORDER_FEW
 /* ==== end src/3_cuda/launch/cuda_order.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 109 "src/devtensor_spine.h"
+#line 110 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: DVTI_K_POOL2D (kernels/pool.cu). Variant: dtype, kind, whether a team works on a window, whether positions have 64 bits. */
@@ -48059,7 +48320,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 /* ==== end src/3_cuda/launch/cuda_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 110 "src/devtensor_spine.h"
+#line 111 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: DVTI_K_RANDOM (kernels/random.cu). */
@@ -48083,8 +48344,8 @@ enum { DVTI_CUDA_PHILOX, DVTI_CUDA_THREEFRY, DVTI_CUDA_CURAND };
 DVTI_FN void dvti_cuda_describe_random(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define D %d\n#define DIST %d\n#define GEN %d\n", (int)(variant & 15),
                   (int)(variant >> 4 & 15), (int)(variant >> 8 & 15));
-    if (variant == ((uint64_t)DVT_F32 | DVTI_CUDA_NORMAL << 4 | DVTI_CUDA_PHILOX << 8))
-        dvti_cuda_add_functions(text, "box_muller.inl");
+    if ((variant & 15) != DVT_F64 && variant >> 4 == (DVTI_CUDA_NORMAL | DVTI_CUDA_PHILOX << 4))
+        dvti_cuda_add_functions(text, "log.inl box_muller.inl");
 }
 
 static int dvti_cuda_distribution(dvti_op op) {
@@ -48233,7 +48494,7 @@ DVTI_FN int64_t dvti_cuda_random_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end src/3_cuda/launch/cuda_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 111 "src/devtensor_spine.h"
+#line 112 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: DVTI_K_REDUCE (kernels/reduce.cu). The geometry is a function of shape, strides and dtype alone, so that every
@@ -48409,7 +48670,7 @@ DVTI_FN int64_t dvti_cuda_reduce_workspace(const dvti_cuda_gpu *gpu, const dvti_
 #undef DVTI_CUDA_BLOCKS
 /* ==== end src/3_cuda/launch/cuda_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 112 "src/devtensor_spine.h"
+#line 113 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: DVTI_K_SCAN (kernels/scan.cu). */
@@ -48475,7 +48736,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end src/3_cuda/launch/cuda_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 113 "src/devtensor_spine.h"
+#line 114 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis: DVTI_K_SOFTMAX (kernels/softmax.cu). */
@@ -48590,7 +48851,7 @@ DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *laun
 #undef DVTI_CUDA_PAIR
 /* ==== end src/3_cuda/launch/cuda_softmax.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sorting of keys with values, for families that need it (kernels/sort.cu). */
@@ -48650,7 +48911,7 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end src/3_cuda/launch/cuda_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The contract of 2_core/dvt_backend.h, kept on a card: memory, launches, waiting. Copies are in device/. */
@@ -48837,7 +49098,7 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 }
 /* ==== end src/3_cuda/dvt_cuda_backend.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 117 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* What other CUDA code of the process may share: the stream of a gpu(i), and addresses. The card's context is its primary one,
@@ -48937,7 +49198,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end src/3_cuda/dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 117 "src/devtensor_spine.h"
+#line 118 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -48950,7 +49211,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, and their messages. */
@@ -49206,7 +49467,7 @@ DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, int ndim, unsig
 }
 /* ==== end src/4_ops/dvt_op_check.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_reads.c ==== */
 /* Which values a gradient reads, per operation: the one list behind two decisions. The tape keeps the memory of results that
@@ -49356,7 +49617,7 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input) {
 #undef DVTI_READS_B
 /* ==== end src/4_ops/dvt_reads.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* The streams of contexts, their seeds and engines. A stream's position advances here, at the call; what a launch computes
@@ -49646,7 +49907,7 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 #undef DVTI_MXNET_GENERATORS
 /* ==== end src/4_ops/dvt_stream.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape: which operations computed an array. Recording state, nodes, and the end of nodes. The way back is in 5_grad. */
@@ -49823,7 +50084,7 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 }
 /* ==== end src/4_ops/dvt_tape.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation with its two gradients, which are operations too. Pooling is in
@@ -50077,7 +50338,7 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 }
 /* ==== end src/4_ops/op_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. The bytes are moved by 2_core/dvt_copy.c. */
@@ -50174,7 +50435,7 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 }
 /* ==== end src/4_ops/op_copy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation: arrays from nothing, from a number, from evenly spaced values, from memory of the host. */
@@ -50380,7 +50641,7 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 }
 /* ==== end src/4_ops/op_create.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: every public function of the op table's unary and binary rows, where and clip. */
@@ -50662,7 +50923,7 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 }
 /* ==== end src/4_ops/op_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, of concat, take, take_add,
@@ -51113,7 +51374,7 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 }
 /* ==== end src/4_ops/op_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions, composed of recorded operations, so that their gradients need nothing of their own. */
@@ -51360,7 +51621,7 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 }
 /* ==== end src/4_ops/op_layers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation on arrays of two axes and more, with batch axes that broadcast; the other
@@ -51638,7 +51899,7 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 }
 /* ==== end src/4_ops/op_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, each other's gradients. Windows are cut to x: padding is never the
@@ -51846,7 +52107,7 @@ DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_a
 }
 /* ==== end src/4_ops/op_pool.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Kernels made before anybody waits for them: small operations on the device, such as networks in float32 are made of. Which programs they
@@ -52030,7 +52291,7 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 }
 /* ==== end src/4_ops/op_prewarm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, from the streams of contexts and from explicit keys, and what makes keys. */
@@ -52080,13 +52341,15 @@ static dvt_array *dvti_uniform(const char *name, const dvt_key *key, double low,
 static dvt_array *dvti_normal(const char *name, const dvt_key *key, double mean, double deviation,
                               dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
     dvti_launch launch;
+    dvt_dtype wide = dtype == DVT_F64 ? DVT_F64 : DVT_F32;
+    double a = dvti_round_as(wide, mean), b = dvti_round_as(wide, deviation);
     dvti_launch_begin(&launch, name, DVTI_K_RANDOM, DVTI_OP_normal);
     if (!dvti_random_dtype(name, dtype, dvt_dtype_is_float(dtype), "a floating dtype"))
         return NULL;
-    if (!(deviation >= 0) || deviation - deviation != 0 || mean - mean != 0) {
+    if (!(deviation >= 0) || b - b != 0 || a - a != 0) {
         dvti_fail(DVT_ERR_RANGE,
-                  "%s: mean %g and deviation %g; expected finite numbers, and deviation >= 0", name,
-                  mean, deviation);
+                  "%s: mean %g and deviation %g; expected finite numbers of %s, and deviation >= 0",
+                  name, mean, deviation, dvt_dtype_name(wide));
         return NULL;
     }
     launch.f[0] = mean;
@@ -52234,7 +52497,7 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 }
 /* ==== end src/4_ops/op_random.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. What 5_grad finds in a node's attributes: for reductions i[0] is the bit mask of the
@@ -52475,7 +52738,7 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Sums of all so far along an axis. What 5_grad finds in a node's attributes: i[0] is the axis, not negative, i[1] is backwards. */
@@ -52541,7 +52804,7 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 }
 /* ==== end src/4_ops/op_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_sort.c ==== */
 /* Sorting along an axis, and the first k of that. Where a gradient will be asked for, a sorted array is recorded as what it is: its elements
@@ -52649,7 +52912,7 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, bool largest, dvt
 }
 /* ==== end src/4_ops/op_sort.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: other shapes and strides on the same memory. */
@@ -53010,7 +53273,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 }
 /* ==== end src/4_ops/op_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 138 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, writing them after a backward pass; and the ends of gradients, detach and
@@ -53290,7 +53553,7 @@ DVT_API dvt_array *dvt_stop_gradient(dvt_array *x) {
 }
 /* ==== end src/5_grad/dvt_attach.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 138 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two public forms. Attached
@@ -53666,7 +53929,7 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 }
 /* ==== end src/5_grad/dvt_backward.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph behind some heads: which nodes and leaves there are, their order, and the gradients gathered at each. Nothing is
@@ -53913,7 +54176,7 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 }
 /* ==== end src/5_grad/dvt_graph.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and so are its two gradients: the
@@ -53977,7 +54240,7 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of the op table's rows, where, clip and copy. The rows' texts come from the table; here stand the functions they
@@ -54151,7 +54414,7 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_elementwise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_helpers.c ==== */
 /* What gradient functions share. */
@@ -54188,7 +54451,7 @@ DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x) {
 }
 /* ==== end src/5_grad/grad_helpers.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_index.c ==== */
 /* Gradients of joining and indexing. Taking and adding by index are each other's gradients. */
@@ -54232,7 +54495,7 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_index.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G; transposed operands move the transposes around. Batch
@@ -54271,7 +54534,7 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_matmul.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions and softmax. Reduced arrays are first given back their axes with extent 1, so that everything else is
@@ -54422,7 +54685,7 @@ DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 146 "src/devtensor_spine.h"
+#line 147 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_scan.c ==== */
 /* The gradient of cumulative sums: an element is in all sums from its own on, so it is their gradients' sum from the other end. */
@@ -54436,7 +54699,7 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_scan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 147 "src/devtensor_spine.h"
+#line 148 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views: the same view, backwards. */
@@ -54488,7 +54751,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 }
 /* ==== end src/5_grad/grad_view.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 148 "src/devtensor_spine.h"
+#line 149 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/1_base/cold_begin.inl ==== */
 /* Rooms that decide and describe, and leave the computing to others, begin here. GCC compiles them with -O1 where the program has -O2 or
@@ -54502,7 +54765,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 #endif
 /* ==== end src/1_base/cold_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 149 "src/devtensor_spine.h"
+#line 150 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Several named arrays, as a parameter file holds them. */
@@ -54790,7 +55053,7 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 }
 /* ==== end src/5_io/dvt_array_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 150 "src/devtensor_spine.h"
+#line 151 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Whole files into memory, files that appear only when they are complete, the checked cursor over bytes, and elements as
@@ -55156,7 +55419,7 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #endif
 /* ==== end src/5_io/dvt_files.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 151 "src/devtensor_spine.h"
+#line 152 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* The decimal digits of a binary float, exactly: a fixed-size big integer, digit generation after Steele and White
@@ -55493,7 +55756,7 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 #undef DVTI_DIGITS
 /* ==== end src/5_io/dvt_float_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 152 "src/devtensor_spine.h"
+#line 153 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_gzip.c ==== */
 /* gzip (RFC 1952): headers with everything they may hold, several members, and what each says of itself checked. */
@@ -55673,7 +55936,7 @@ DVTI_FN bool dvti_gunzip_head(const char *function, const char *what, const void
 }
 /* ==== end src/5_io/dvt_gzip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 153 "src/devtensor_spine.h"
+#line 154 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; the extents; the elements; all big-endian. Plain or gzip, told
@@ -55834,7 +56097,7 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 #undef DVTI_IDX_HEADER
 /* ==== end src/5_io/dvt_idx.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 154 "src/devtensor_spine.h"
+#line 155 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Reading deflate (RFC 1951). Codes of up to 11 bits are looked up in a table, the rare longer ones are found by
@@ -56254,7 +56517,7 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s) {
 #undef DVTI_LOOKUP_BITS
 /* ==== end src/5_io/dvt_inflate.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 155 "src/devtensor_spine.h"
+#line 156 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy: a magic, a version, a Python dictionary with exactly three keys, and the elements. Pickled objects are
@@ -56606,7 +56869,7 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_GROWTH
 /* ==== end src/5_io/dvt_npy.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 156 "src/devtensor_spine.h"
+#line 157 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params: a list of arrays, each with its version, shape and dtype, and then their names. Everything is
@@ -57021,7 +57284,7 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V3
 /* ==== end src/5_io/dvt_params.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 157 "src/devtensor_spine.h"
+#line 158 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Arrays as text: brackets, line breaks and summaries by NumPy's rules, and what each style writes around them. Only the
@@ -57489,7 +57752,7 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 }
 /* ==== end src/5_io/dvt_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 158 "src/devtensor_spine.h"
+#line 159 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* How the elements of one array look: one form for all of them, decided by NumPy's rules (arrayprint of NumPy 1.24) or
@@ -57765,7 +58028,7 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 }
 /* ==== end src/5_io/dvt_print_element.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 159 "src/devtensor_spine.h"
+#line 160 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -58303,7 +58566,7 @@ DVT_API dvt_block *dvt_embedding_block(int64_t count, int64_t units) {
 }
 /* ==== end src/6_nn/block_basic.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv2D and pooling. Settings are checked and their defaults filled in once, when the block is made, so that printing and
@@ -58581,7 +58844,7 @@ DVT_API dvt_block *dvt_global_avg_pool2d_block(void) {
 }
 /* ==== end src/6_nn/block_conv.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm and LayerNorm. */
@@ -58782,7 +59045,7 @@ DVT_API dvt_block *dvt_layer_norm_block(void) {
 }
 /* ==== end src/6_nn/block_norm.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 164 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: making, children, parameters, forward. What the blocks of the library compute is in block_*.c. */
@@ -59178,7 +59441,7 @@ DVT_API dvt_array *dvt_forward(dvt_block *net, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_block.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 164 "src/devtensor_spine.h"
+#line 165 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form Gluon prints, and the summary table of a forward pass. */
@@ -59423,7 +59686,7 @@ DVT_API dvt_status dvt_print_summary(dvt_block *net, dvt_shape input) {
 }
 /* ==== end src/6_nn/dvt_block_print.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 165 "src/devtensor_spine.h"
+#line 166 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_initialise.c ==== */
 /* Initial values: what each kind draws, which one a parameter gets, and when. */
@@ -59656,7 +59919,7 @@ DVT_API dvt_status dvt_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ct
 }
 /* ==== end src/6_nn/dvt_initialise.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 166 "src/devtensor_spine.h"
+#line 167 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Which array of a file belongs to which parameter. Files of save_parameters have structural names ("0.weight"). Files without
@@ -59908,7 +60171,7 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end src/6_nn/dvt_load_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 167 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels are cut from their history, so that gradients flow into
@@ -60106,7 +60369,7 @@ DVT_API dvt_array *dvt_huber_loss(dvt_array *prediction, dvt_array *label, doubl
 }
 /* ==== end src/6_nn/dvt_loss.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 169 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters: compiled to a small program whose threads run side by side, so that no pattern
@@ -60506,7 +60769,7 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 #undef DVTI_PAT_DEPTH
 /* ==== end src/6_nn/dvt_match.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 169 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: a counter per kind of block, for the whole process. */
@@ -60573,7 +60836,7 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 }
 /* ==== end src/6_nn/dvt_name.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. How several change at once is in dvt_param_plan.c. */
@@ -60977,7 +61240,7 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 }
 /* ==== end src/6_nn/dvt_param.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: gathered from blocks by name, and changed together or not at all. */
@@ -61209,7 +61472,7 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 }
 /* ==== end src/6_nn/dvt_param_list.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changing several parameters at once: everything that can fail happens in plans; committing them cannot. */
@@ -61378,7 +61641,7 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 }
 /* ==== end src/6_nn/dvt_param_plan.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 174 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child numbers, then the short
@@ -61575,7 +61838,7 @@ DVT_API dvt_status dvt_load_parameters(dvt_block *net, const char *path, dvt_ctx
 }
 /* ==== end src/6_nn/dvt_save_load.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 174 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* The sum of the gradients over the contexts, where their devices make it themselves. */
@@ -61763,7 +62026,7 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 }
 /* ==== end src/7_train/dvt_all_reduce.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 176 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Making one batch out of numbered samples, on cpu(0). Two ways with the same bits: datasets whose samples are rows of an
@@ -62002,7 +62265,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end src/7_train/dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 176 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and Bengio, 2013. */
@@ -62132,7 +62395,7 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 }
 /* ==== end src/7_train/dvt_clip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 178 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG picture: axes with round ticks, one line per series, a legend. The text depends on the points only:
@@ -62512,7 +62775,7 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_LARGEST
 /* ==== end src/7_train/dvt_curve.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 178 "src/devtensor_spine.h"
+#line 179 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in main memory, image and label files of MNIST's kind, and a transform on top of another dataset.
@@ -62774,7 +63037,7 @@ DVT_API dvt_dataset *dvt_mnist(const char *folder, bool train) {
 }
 /* ==== end src/7_train/dvt_dataset.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 179 "src/devtensor_spine.h"
+#line 180 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: the order of an epoch, and batches in that order. Worker threads make batches ahead into a ring of places; the
@@ -63210,7 +63473,7 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 #undef DVTI_MAX_WORKERS
 /* ==== end src/7_train/dvt_loader.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
+#line 181 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the arrays are; one number
@@ -63399,7 +63662,7 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 }
 /* ==== end src/7_train/dvt_metric.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 181 "src/devtensor_spine.h"
+#line 182 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimisers: what each kind needs to know, checked once, and the launch that applies one step to one copy of a parameter.
@@ -63563,7 +63826,7 @@ DVTI_FN dvti_launch dvti_optimizer_launch(const char *function, const dvt_optimi
 }
 /* ==== end src/7_train/dvt_optimizer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 182 "src/devtensor_spine.h"
+#line 183 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
@@ -63811,7 +64074,7 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 #undef DVTI_PROGRESS_LINES
 /* ==== end src/7_train/dvt_progress.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 183 "src/devtensor_spine.h"
+#line 184 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the parameters that are trained: where they are, the memory that a step needs beside them, and the sum of their
@@ -64115,7 +64378,7 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 }
 /* ==== end src/7_train/dvt_replicas.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 184 "src/devtensor_spine.h"
+#line 185 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first, and the schedule counts its own
@@ -64253,7 +64516,7 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 }
 /* ==== end src/7_train/dvt_schedule.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 185 "src/devtensor_spine.h"
+#line 186 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Cutting a batch into one part per context. Source of the uneven rule: NumPy's array_split. */
@@ -64314,7 +64577,7 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, bool even
 }
 /* ==== end src/7_train/dvt_split.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 186 "src/devtensor_spine.h"
+#line 187 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, then memory, then the sum of the gradients and the same step for every copy. Everything that can fail
@@ -64590,7 +64853,7 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 }
 /* ==== end src/7_train/dvt_trainer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 187 "src/devtensor_spine.h"
+#line 188 "src/devtensor_spine.h"
 #endif
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* What happens to a sample before it is put into a batch: pixels to floats, normalisation, chains, functions of the user's.
@@ -64815,7 +65078,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end src/7_train/dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 188 "src/devtensor_spine.h"
+#line 189 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/cold_end.inl ==== */
@@ -64828,7 +65091,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end src/1_base/cold_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 190 "src/devtensor_spine.h"
+#line 191 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -65202,7 +65465,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end src/0_api/dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 194 "src/devtensor_spine.h"
+#line 195 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end src/devtensor_spine.h ==== */

@@ -19,8 +19,8 @@ DVT_API dvt_array *dvt_uniform(double low, double high, dvt_shape shape, dvt_dty
 /* Normal with that mean and standard deviation. Source: Box and Muller, 1958. Errors: RANGE (deviation < 0, or one of both too large for
    float32 unless the dtype is float64).
    float32, float16 and bfloat16: both are rounded to float32; a number of mean 0 and deviation 1 is within 4 units in the last place of
-   the transform of its 32-bit words; times deviation plus mean is rounded once, for 16 bits once more. The same bits on every machine
-   and card. float64: computed in float64; last bits may differ between machines whose log, sin and cos do. */
+   the transform of its 32-bit words; times deviation plus mean is rounded once, for 16 bits once more. The same bits on all cards and on
+   processors with AVX2, AVX-512 or NEON. float64: computed in float64; last bits may differ where log, sin and cos do. */
 DVT_API dvt_array *dvt_normal(double mean, double deviation, dvt_shape shape, dvt_dtype dtype,
                               dvt_ctx ctx);
 /* Integers of [low, high). Integer dtypes. Each has the probability 1 / (high - low) to within 2^-64.

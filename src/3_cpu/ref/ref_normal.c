@@ -33,7 +33,7 @@ DVTI_INLINE V(f) V(zero)(void) {
 DVTI_PART1(f, set, f, a)
 DVTI_PART2(f, add, f, f, a + b)
 DVTI_PART2(f, sub, f, f, a - b)
-DVTI_PART2(f, mul, f, f, a * b)
+DVTI_PART2(f, mul, f, f, a *b)
 DVTI_PART2(f, min, f, f, a < b ? a : b)
 DVTI_PART2(f, max, f, f, a > b ? a : b)
 DVTI_PART3(f, fma, f, f, f, fmaf(a, b, c))
@@ -49,7 +49,7 @@ DVTI_PART1(i, iset, i, a)
 DVTI_PART1(f, to_f, i, (float)a)
 DVTI_PART2(i, iadd, i, i, (int32_t)((uint32_t)a + (uint32_t)b))
 DVTI_PART2(i, isub, i, i, (int32_t)((uint32_t)a - (uint32_t)b))
-DVTI_PART2(i, iand, i, i, a & b)
+DVTI_PART2(i, iand, i, i, a &b)
 DVTI_PART2(i, ior, i, i, a | b)
 DVTI_PART_SHIFT(i, ishl, (int32_t)((uint32_t)a << n))
 DVTI_PART_SHIFT(i, ishr, (int32_t)((uint32_t)a >> n))
@@ -64,8 +64,8 @@ DVTI_PART_BITS(mbits, m, a ? 0xffff : 0)
 DVTI_FN void dvti_ref_normal_pair(uint32_t first, uint32_t second, const dvti_launch *launch,
                                   double out[2]) {
     float even, odd;
-    V(normal_pair)((int32_t)first, (int32_t)second, (float)launch->f[0], (float)launch->f[1], &even,
-                   &odd);
+    V(normal_pair)
+    ((int32_t)first, (int32_t)second, (float)launch->f[0], (float)launch->f[1], &even, &odd);
     out[0] = (double)even;
     out[1] = (double)odd;
 }

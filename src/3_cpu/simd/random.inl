@@ -4,12 +4,37 @@ typedef struct V(words) {
     V(i) w[4];
 } V(words);
 
+/* What all groups of a launch have in common: words 2 and 3 of the counters, and the key of each round. */
+typedef struct V(rounds) {
+    V(l) place[2], key[10][2];
+} V(rounds);
+
+DVTI_INLINE V(l) V(upper_word)(int64_t i) {
+    return V(lset)((int64_t)((uint64_t)i >> 32));
+}
+
+DVTI_INLINE V(l) V(lower_word)(int64_t i) {
+    return V(lset)(i & 0xffffffff);
+}
+
+DVTI_INLINE void V(rounds_of)(const dvti_launch *launch, V(rounds) * r) {
+    int i;
+    r->place[0] = V(upper_word)(launch->i[3]);
+    r->place[1] = V(lower_word)(launch->i[3]);
+    r->key[0][0] = V(upper_word)(launch->i[1]);
+    r->key[0][1] = V(lower_word)(launch->i[1]);
+    for (i = 1; i < 10; i++) {
+        r->key[i][0] = V(ladd)(r->key[i - 1][0], V(lset)(0x9E3779B9));
+        r->key[i][1] = V(ladd)(r->key[i - 1][1], V(lset)(0xBB67AE85));
+    }
+}
+
 /* The words of 16 groups, from number `at` on, the even and the odd lanes' by themselves: a word is the lower half of a lane, as products
    want it; above it stands what nobody reads. Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
-DVTI_INLINE V(words) V(philox)(uint64_t at, const uint32_t place[2], const uint32_t key[2]) {
+DVTI_INLINE V(words) V(philox)(uint64_t at, const V(rounds) * rounds) {
     const V(l) factor0 = V(lset)(0xD2511F53), factor1 = V(lset)(0xCD9E8D57);
-    const V(l) step0 = V(lset)(0x9E3779B9), step1 = V(lset)(0xBB67AE85), lower = V(lset)(0xffffffff);
-    V(l) key0 = V(lset)(key[0]), key1 = V(lset)(key[1]), w[2][4], product0, product1;
+    const V(l) lower = V(lset)(0xffffffff);
+    V(l) w[2][4], product0, product1;
     int64_t groups[8];
     V(words) r;
     int i, k;
@@ -19,21 +44,20 @@ DVTI_INLINE V(words) V(philox)(uint64_t at, const uint32_t place[2], const uint3
             groups[i] = V(group_of_lane)(2 * i + k);
         w[k][0] = V(ladd)(V(lset)((int64_t)at), V(lload)(groups));
         w[k][1] = V(lshr)(w[k][0], 32);
-        w[k][2] = V(lset)(place[0]);
-        w[k][3] = V(lset)(place[1]);
+        w[k][2] = rounds->place[0];
+        w[k][3] = rounds->place[1];
     }
+    DVTI_REPEAT(10)
     for (i = 0; i < 10; i++) {
         DVTI_UNROLL
         for (k = 0; k < 2; k++) {
             product0 = V(lmul)(w[k][0], factor0);
             product1 = V(lmul)(w[k][2], factor1);
-            w[k][0] = V(lxor)(V(lxor)(V(lshr)(product1, 32), w[k][1]), key0);
+            w[k][0] = V(lxor)(V(lxor)(V(lshr)(product1, 32), w[k][1]), rounds->key[i][0]);
             w[k][1] = product1;
-            w[k][2] = V(lxor)(V(lxor)(V(lshr)(product0, 32), w[k][3]), key1);
+            w[k][2] = V(lxor)(V(lxor)(V(lshr)(product0, 32), w[k][3]), rounds->key[i][1]);
             w[k][3] = product0;
         }
-        key0 = V(ladd)(key0, step0);
-        key1 = V(ladd)(key1, step1);
     }
     DVTI_UNROLL
     for (k = 0; k < 4; k++)
@@ -68,16 +92,10 @@ DVTI_INLINE V(i) V(bernoulli)(V(i) w, double threshold) {
 }
 
 /* Groups first..first + 15 of a launch of Philox, as 64 floats. */
-DVTI_INLINE void V(random_block)(const dvti_launch *launch, int64_t first, int32_t *to) {
-    uint64_t key_bits = (uint64_t)launch->i[1], place_bits = (uint64_t)launch->i[3];
-    uint32_t key[2], place[2];
-    V(words) r;
+DVTI_INLINE void V(random_block)(const dvti_launch *launch, const V(rounds) * rounds, int64_t first,
+                                 int32_t *to) {
+    V(words) r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, rounds);
     int k;
-    key[0] = (uint32_t)(key_bits >> 32);
-    key[1] = (uint32_t)key_bits;
-    place[0] = (uint32_t)(place_bits >> 32);
-    place[1] = (uint32_t)place_bits;
-    r = V(philox)((uint64_t)launch->i[2] + (uint64_t)first, place, key);
     if (launch->op == DVTI_OP_normal) {
         const V(f) mean = V(set)((float)launch->f[0]), deviation = V(set)((float)launch->f[1]);
         V(f) even, odd;
@@ -100,8 +118,10 @@ DVTI_INLINE void V(random_block)(const dvti_launch *launch, int64_t first, int32
 static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end, float *to) {
     int64_t left = DVTI_MIN(4 * end, launch->i[6]) - 4 * first;
     int32_t last[64];
+    V(rounds) rounds;
+    V(rounds_of)(launch, &rounds);
     for (; left > 0; first += 16, to += 64, left -= 64) {
-        V(random_block)(launch, first, left >= 64 ? (int32_t *)(void *)to : last);
+        V(random_block)(launch, &rounds, first, left >= 64 ? (int32_t *)(void *)to : last);
         if (left < 64)
             memcpy(to, last, (size_t)left * sizeof *to);
     }
